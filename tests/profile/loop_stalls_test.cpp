@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "phlox/profile/forks.h"
 #include "support/profile_of.h"
 
 namespace phlox::profile {
@@ -229,6 +230,23 @@ TEST_F(LoopStallsOf, a_wait_whose_stack_was_not_read_may_be_a_poll) {
   blocked("(a wait whose stack was not read)", 5 * kMs, kFutex);
   idle(10 * kMs);
   EXPECT_TRUE(stalls().rows.empty());
+}
+
+// The parent's loop, and its callback, are on the stack of a child of os.fork().
+TEST_F(LoopStallsOf, what_a_forked_process_does_below_its_parents_loop_is_no_stall) {
+  const ProcessId process = maker.process(4712);
+  thread = maker.thread("MainThread", 4712, process);
+  Process row = profile.process(process);
+  row.way_of_reading = kInTheKernel;
+  profile.put_process(process, row);
+  blocked(kCallback + "fork_one:3;work:9", 400 * kMs, kNanosleep);
+  EXPECT_EQ(stalls().rows.size(), 1u) << "it may be a program of its own";
+  profile.put_meta(std::string(kForkedFrom) + "2", "1");
+  EXPECT_TRUE(stalls().rows.empty());
+  // It has returned into the loop, and runs that now.
+  idle(500 * kMs);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  EXPECT_EQ(stalls().rows[0].wall, 400 * kMs);
 }
 
 TEST_F(LoopStallsOf, the_holder_of_the_gil_is_named) {

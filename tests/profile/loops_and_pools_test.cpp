@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "phlox/profile/forks.h"
 #include "support/profile_of.h"
 
 namespace phlox::profile {
@@ -62,6 +63,34 @@ TEST_F(LoopsAndPools, the_thread_of_anyios_loop_is_none_of_its_workers) {
   blocked(worker, kLib + "threading.py/_bootstrap_inner;" + run + "ask", 1000 * kMs, kRecv);
   ASSERT_EQ(pools().size(), 1u);
   EXPECT_EQ(pools()[0].workers, 1u);
+}
+
+// A child of os.fork() in a callback: the loop on its stack is its parent's.
+TEST_F(LoopsAndPools, a_loop_that_a_forked_process_inherited_is_none_of_its_own) {
+  const ThreadId parent = maker.thread("MainThread", 4711);
+  const ProcessId process = maker.process(4712);
+  const ThreadId child = maker.thread("MainThread", 4712, process);
+  blocked(parent, kPoll, 500 * kMs, kEpoll);
+  maker.add(child, kCallback + "fork_one;work", 300 * kMs);
+  blocked(child, kCallback + "fork_one;rest", 100 * kMs, kNanosleep);
+  ASSERT_EQ(loops().size(), 2u) << "it may be a program of its own";
+  profile.put_meta(std::string(kForkedFrom) + "2", "1");
+  ASSERT_EQ(loops().size(), 1u);
+  EXPECT_EQ(loops()[0].thread, parent);
+  // It runs one itself, in the callback of its parent's.
+  const std::string own = kCallback + "fork_one;run;" + kLib + "asyncio/base_events.py/_run_once";
+  blocked(child, own + ";" + kLib + "selectors.py/select", 200 * kMs, kEpoll);
+  maker.add(child, own + ";" + kLib + "asyncio/events.py/_run;handle", 50 * kMs);
+  ASSERT_EQ(loops().size(), 2u);
+  EXPECT_EQ(loops()[1].thread, child);
+  EXPECT_EQ(loops()[1].wall, 250 * kMs);
+}
+
+// As a page has it, with the parent's frames above the mark.
+TEST_F(LoopsAndPools, a_loop_above_the_mark_of_a_fork_is_the_parents) {
+  const ThreadId child = maker.thread("MainThread", 4711);
+  maker.add(child, kCallback + "fork_one;(forked here);work", 300 * kMs);
+  EXPECT_TRUE(loops().empty());
 }
 
 // Greenlets have stacks of their own: what a thread does while its hub lives is the loop's time.

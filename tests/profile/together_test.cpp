@@ -5,6 +5,7 @@
 #include <string>
 
 #include "phlox/profile/cpu_shortage.h"
+#include "phlox/profile/forks.h"
 #include "support/profile_of.h"
 
 namespace phlox::profile {
@@ -34,6 +35,16 @@ TEST(Together, rows_keep_what_they_refer_to) {
   EXPECT_EQ(all.frame(all.stack(added.stack).frame).function, "deep");
   EXPECT_EQ(all.frame(all.stack(all.stack(added.stack).parent).frame).function, "other");
   EXPECT_EQ(all.thread(added.thread).process, ProcessId(2));
+}
+
+TEST(Together, a_fork_is_one_of_the_same_process) {
+  Profile all = made(10 * kMs, "main;work", 0), other = made(20 * kMs, "main;work", 0);
+  ProfileMaker maker(other);
+  maker.process(4712);
+  other.put_meta(std::string(kForkedFrom) + "2", "1");
+  add_recording(all, other);
+  EXPECT_EQ(all.meta().at(std::string(kForkedFrom) + "3"), "2");
+  EXPECT_FALSE(all.meta().contains(std::string(kForkedFrom) + "2"));
 }
 
 TEST(Together, recordings_of_different_times_come_one_after_the_other) {

@@ -392,6 +392,56 @@ TEST_F(Work, without_its_stack_a_wait_for_clients_is_still_one) {
   EXPECT_EQ(doing(0), Doing::waiting_for_work);
 }
 
+// --native reads the C frames of such a wait, and they do not show what is in Python above them.
+TEST_F(Work, native_frames_below_a_wait_that_was_not_read_prove_nothing) {
+  const ThreadId worker = worker_thread();
+  blocked(worker, "(a wait whose stack was not read);@futex_wait", 1000 * kMs, kFutex);
+  blocked(worker, "@clone3;@pool_wait", 1000 * kMs, kFutex);
+  blocked(worker, "(native callers unknown: no unwind information);@pool_wait", 1000 * kMs, kFutex);
+  EXPECT_EQ(doing(0), Doing::waiting_unknown);
+  EXPECT_EQ(doing(1), Doing::waiting_for_work);
+  EXPECT_EQ(doing(2), Doing::waiting_for_work);
+  Choices choices;
+  choices.show = Show::work;
+  const LeftOut left_out = waiting_for_work(profile, choices);
+  EXPECT_EQ(unknown_words(left_out), "1.00 s in 1 of 1 thread: 1 in an unknown place");
+  EXPECT_EQ(left_out_words(left_out),
+            "2.00 s of waiting for something to do, in 1 of 1 thread: 1 in clone3, 1 in pool_wait");
+}
+
+TEST_F(Work, a_wait_for_clients_that_was_not_read_has_an_unknown_place) {
+  blocked(main(), "(a wait whose stack was not read)", 1000 * kMs, kAccept);
+  Choices choices;
+  choices.show = Show::work;
+  EXPECT_EQ(left_out_words(waiting_for_work(profile, choices)),
+            "1.00 s of waiting for something to do, in 1 of 1 thread: 1 in an unknown place");
+}
+
+// What a pool's worker or a loop called may be the function that waits for it, or a work item.
+TEST_F(Work, a_function_that_was_not_read_is_not_taken_for_the_one_that_called_it) {
+  const std::string hole = ";(a function not read: too many new ones at once)";
+  const ThreadId worker = worker_thread();
+  blocked(worker, kExecutor + hole, 100 * kMs, kFutex);
+  blocked(worker, kExecutor + hole + kCondition, 100 * kMs, kFutex);
+  blocked(main(), kOnce + hole + kSelector, 100 * kMs, kEpoll);
+  blocked(worker, kItem + "call_upstream" + hole, 100 * kMs, kFutex);
+  blocked(worker, kRun + "(12 frames left out);worker" + kGetWaits, 100 * kMs, kFutex);
+  EXPECT_EQ(doing(0), Doing::waiting_unknown);
+  EXPECT_EQ(doing(1), Doing::waiting_unknown);
+  EXPECT_EQ(doing(2), Doing::waiting_unknown);
+  EXPECT_EQ(doing(3), Doing::waiting);
+  EXPECT_EQ(doing(4), Doing::waiting_unknown);
+}
+
+// Above the mark of a fork is what the parent did.
+TEST_F(Work, what_a_forked_process_inherited_says_nothing_of_its_work) {
+  const ThreadId start = main();
+  blocked(start,
+          kCallback + "fork_one;(forked here);child;" + kLib + "asyncio/base_events.py/_run_once" + kSelector,
+          100 * kMs, kEpoll);
+  EXPECT_EQ(doing(0), Doing::waiting_for_work);
+}
+
 TEST_F(Work, what_is_left_out_is_said_with_its_places) {
   const ThreadId start = main();
   maker.add(start, "main;crunch", 500 * kMs);

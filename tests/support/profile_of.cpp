@@ -56,12 +56,18 @@ profile::FrameId ProfileMaker::frame(const std::string& text) {
   }
   frame.first_line = 1;
   frame.line = 2;
-  if (const size_t colon = name.rfind(':'); colon != std::string::npos) {
+  if (const size_t colon = name.rfind(':'); colon != std::string::npos && !name.starts_with("(")) {
     frame.line = std::stoi(name.substr(colon + 1));
     name = name.substr(0, colon);
   }
   if (name.starts_with("(")) {
     frame.kind = profile::FrameKind::marker;
+    frame.file.clear();
+    frame.first_line = frame.line = 0;
+  }
+  if (name.starts_with("@")) {
+    frame.kind = profile::FrameKind::native;
+    name.erase(0, 1);
     frame.file.clear();
     frame.first_line = frame.line = 0;
   }

@@ -10,7 +10,8 @@
 namespace phlox::test {
 
 // Fills a Sink with a process, its threads and their stretches. Frames are written "name:line" or "name";
-// names are functions of /app/app.py unless they say "file.py/name".
+// names are functions of /app/app.py unless they say "file.py/name". "(text)" is a marker, "@name" a native
+// frame.
 class ProfileMaker {
  public:
   explicit ProfileMaker(profile::Sink& sink);

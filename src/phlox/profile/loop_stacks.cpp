@@ -1,6 +1,11 @@
 #include "phlox/profile/loop_stacks.h"
 
+#include <fmt/format.h>
+
 #include <string>
+
+#include "phlox/profile/forks.h"
+#include "phlox/profile/markers.h"
 
 namespace phlox::profile {
 namespace {
@@ -28,6 +33,8 @@ bool is_of_a_library(const Frame& frame) {
 
 LoopStacks::LoopStacks(const Profile& profile, const WaitPlaces& places)
     : profile_(profile),
+      places_(places),
+      is_forked_(profile.threads().size() + 1, false),
       is_loop_(profile.stacks().size() + 1, false),
       found_(profile.stacks().size() + 1, false),
       stacks_(profile.stacks().size() + 1) {
@@ -45,9 +52,48 @@ LoopStacks::LoopStacks(const Profile& profile, const WaitPlaces& places)
     }
     is_loop_[at.value] = at.value != 0;
   }
+  find_forks();
 }
 
-const LoopPlace& LoopStacks::of(StackId stack) {
+void LoopStacks::find_forks() {
+  bool any = false;
+  for (uint32_t i = 1; i < is_forked_.size(); ++i) {
+    const Thread& thread = profile_.thread(ThreadId(i));
+    is_forked_[i] = is_main(profile_, thread) &&
+                    profile_.meta().contains(fmt::format("{}{}", kForkedFrom, thread.process.value));
+    any = any || is_forked_[i];
+  }
+  if (!any) return;
+  for (const Sample& sample : profile_.samples()) {
+    if (sample.thread.value >= is_forked_.size() || !is_forked_[sample.thread.value]) continue;
+    const LoopPlace& place = of_stack(sample.stack);
+    if (place.at == InLoop::poll || place.at == InLoop::own) polled_.insert(run_of(sample, place));
+  }
+}
+
+LoopStacks::Run LoopStacks::run_of(const Sample& sample, const LoopPlace& place) const {
+  const Stack& row = profile_.stack(place.loop);
+  return {sample.thread.value, row.parent.value, function_of(profile_.frame(row.frame))};
+}
+
+bool LoopStacks::is_inherited(const Sample& sample) {
+  if (sample.thread.value >= is_forked_.size() || !is_forked_[sample.thread.value]) return false;
+  const LoopPlace& place = of_stack(sample.stack);
+  return place.loop && !polled_.contains(run_of(sample, place));
+}
+
+LoopPlace LoopStacks::of(const Sample& sample) {
+  LoopPlace place = of_stack(sample.stack);
+  if (is_inherited(sample)) place.at = InLoop::not_in_it;
+  return place;
+}
+
+uint32_t LoopStacks::loop(const Sample& sample) {
+  const uint32_t loop = places_.of(sample.stack).loop;
+  return loop == 0 || is_inherited(sample) ? 0 : loop;
+}
+
+const LoopPlace& LoopStacks::of_stack(StackId stack) {
   if (stack.value >= stacks_.size()) stack = {};
   if (stack && !found_[stack.value]) {
     found_[stack.value] = true;
@@ -65,12 +111,15 @@ LoopPlace LoopStacks::find(StackId stack) const {
     const StackId above = row.parent < at ? row.parent : StackId();
     if (!row.frame || row.frame.value > known_.size()) return {};
     const Frame& frame = profile_.frame(row.frame);
-    if (frame.kind == FrameKind::marker && at == stack) return {InLoop::not_read, {}, {}};
+    const bool hides = frame.kind == FrameKind::marker && (at == stack || hides_python(frame));
+    if (hides && !place.callback) return {InLoop::not_read, {}, {}, {}};
+    if (is_fork_marker(frame)) break;
     if (frame.kind == FrameKind::python) {
       const KnownFunction* known = known_[row.frame.value - 1];
       if (is_loop(known) || is_loop_[at.value]) {
         place.at = place.callback ? InLoop::callback : for_events ? InLoop::poll : InLoop::own;
         if (!place.program) place.program = place.callback;
+        place.loop = at;
         return place;
       }
       waits = waits && known != nullptr && is_waiting(known->role);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -24,18 +25,33 @@ struct LoopPlace {
   FrameId callback;  // the function that the loop called; for a stack without a loop, its first function
   // The innermost line below the loop that is not a library's; otherwise the callback's.
   FrameId program;
+  StackId loop;  // the row of the loop's function
 };
+// Frames that differ only in their line belong to one function.
+using Function = std::tuple<std::string_view, std::string_view, int32_t>;
+Function function_of(const Frame& frame);
 
-// Caches the result for each stack.
+// Caches the result for each stack. A process that was forked in a callback has its parent's loop on its
+// stack: that is no loop of this process, unless it polls itself.
 class LoopStacks {
  public:
   LoopStacks(const Profile& profile, const WaitPlaces& places);
-  const LoopPlace& of(StackId stack);
+  LoopPlace of(const Sample& sample);
+  uint32_t loop(const Sample& sample);  // by WaitPlaces::name; 0: none
 
  private:
+  // The thread, and the loop's function with the stack that called it.
+  using Run = std::tuple<uint32_t, uint32_t, Function>;
+  const LoopPlace& of_stack(StackId stack);
+  Run run_of(const Sample& sample, const LoopPlace& place) const;
+  bool is_inherited(const Sample& sample);
+  void find_forks();
   LoopPlace find(StackId stack) const;
 
   const Profile& profile_;
+  const WaitPlaces& places_;
+  std::vector<bool> is_forked_;              // by thread: the one that came out of fork()
+  std::set<Run> polled_;                     // of those threads
   std::vector<const KnownFunction*> known_;  // by frame - 1
   std::vector<bool> is_loop_;                // by stack: a loop in C that no table knows
   std::vector<bool> found_;                  // by stack
@@ -45,9 +61,5 @@ class LoopStacks {
 // Their callbacks run on stacks of their own, which do not contain the loop.
 bool has_own_stacks(std::string_view loop);
 bool is_of_a_library(const Frame& frame);
-
-// Frames that differ only in their line belong to one function.
-using Function = std::tuple<std::string_view, std::string_view, int32_t>;
-Function function_of(const Frame& frame);
 
 }  // namespace phlox::profile

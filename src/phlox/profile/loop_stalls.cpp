@@ -104,11 +104,11 @@ auto most_of(const std::map<Key, Nanoseconds>& sums) {
 // What all loops of a recording are judged by.
 class Judge {
  public:
-  Judge(const Profile& profile, const WorkRule& rule, Nanoseconds shortest)
+  Judge(const Profile& profile, const WorkRule& rule, LoopStacks& stacks, Nanoseconds shortest)
       : profile_(profile),
         shortest_(shortest),
         rule_(rule),
-        stacks_(profile, rule_.places()),
+        stacks_(stacks),
         start_(recording_start(profile)),
         aarch64_(machine_of(profile) == "aarch64") {
     const QualitySummary quality = summarize_quality(profile);
@@ -143,7 +143,7 @@ class Judge {
   const Profile& profile_;
   Nanoseconds shortest_;
   const WorkRule& rule_;
-  LoopStacks stacks_;
+  LoopStacks& stacks_;
   std::optional<GilLines> gil_;  // made when a stall was for the GIL
   Nanoseconds start_ = 0;
   Nanoseconds interval_ = 0;  // between two samples; 0: not known
@@ -154,7 +154,7 @@ class Judge {
 // `own_stacks`: what is on no loop's stack is called by it, too.
 Row Judge::row_of(uint32_t index, bool own_stacks) {
   const Sample& sample = profile_.samples()[index];
-  Row row{index, Step::outside, stacks_.of(sample.stack)};
+  Row row{index, Step::outside, stacks_.of(sample)};
   if (row.place.at == InLoop::not_in_it && own_stacks) row.place.at = InLoop::callback;
   // Such a row has the stack of another moment (docs/recording.md).
   if (sample.samples == 0 && sample.cpu_state != CpuState::blocked) return {index, Step::unread, {}};
@@ -446,7 +446,6 @@ struct Seen {
   Nanoseconds from = 0, to = 0;
   bool passes = false, own_stacks = false;
   Nanoseconds first = 0, last = 0;  // of the loop
-  uint32_t loop = 0;
 };
 
 }  // namespace
@@ -458,10 +457,11 @@ bool Stall::is_one_turn() const {
 std::vector<LoopStalls> loop_stalls(const Profile& profile, const SampleFilter& filter,
                                     Nanoseconds shortest) {
   const WaitPlaces& places = filter.rule().places();
+  LoopStacks stacks(profile, places);
   std::map<uint32_t, Seen> threads;
   const auto& samples = profile.samples();
   for (const Sample& sample : samples) {
-    const uint32_t loop = places.of(sample.stack).loop;
+    const uint32_t loop = stacks.loop(sample);
     if (loop == 0 || !sample.thread || sample.thread.value > profile.threads().size()) continue;
     const auto [at, fresh] = threads.try_emplace(sample.thread.value);
     Seen& seen = at->second;
@@ -470,7 +470,7 @@ std::vector<LoopStalls> loop_stalls(const Profile& profile, const SampleFilter& 
     seen.own_stacks = seen.own_stacks || has_own_stacks(places.name(loop));
   }
   if (threads.empty()) return {};
-  Judge judge(profile, filter.rule(), shortest);
+  Judge judge(profile, filter.rule(), stacks, shortest);
   for (uint32_t i = 0; i < samples.size(); ++i) {
     const auto at = threads.find(samples[i].thread.value);
     if (at == threads.end()) continue;

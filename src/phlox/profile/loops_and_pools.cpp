@@ -27,6 +27,7 @@ class Longest {
  public:
   void add(const Profile& profile, FrameId frame, Nanoseconds wall) {
     if (!frame || frame.value > profile.frames().size()) return;
+    if (profile.frame(frame).kind == FrameKind::marker) return;  // no place that could be named
     auto& [first, sum] = sums_.try_emplace(function_of(profile.frame(frame)), frame, 0).first->second;
     sum += wall;
   }
@@ -137,9 +138,10 @@ struct Worker {
 
 std::vector<LoopTime> loop_times(const Profile& profile, const SampleFilter& filter) {
   const WaitPlaces& places = filter.rule().places();
+  LoopStacks stacks(profile, places);
   std::map<uint32_t, LoopSum> sums;  // by thread
   for (const Sample& sample : profile.samples()) {
-    const uint32_t kind = places.of(sample.stack).loop;
+    const uint32_t kind = stacks.loop(sample);
     if (kind == 0 || !filter.part_of_everything(sample).passes) continue;
     const auto [at, fresh] = sums.try_emplace(sample.thread.value);
     LoopSum& sum = at->second;
@@ -153,7 +155,7 @@ std::vector<LoopTime> loop_times(const Profile& profile, const SampleFilter& fil
     LoopSum& sum = at->second;
     const bool counts = has_own_stacks(places.name(sum.kind))
                             ? sample.start >= sum.first && sample.start <= sum.last
-                            : places.of(sample.stack).loop != 0;
+                            : stacks.loop(sample) != 0;
     const auto part = filter.part_of_everything(sample);
     if (counts && part.passes) sum.add(profile, sample, part);
   }
@@ -218,7 +220,7 @@ class Pools {
       const uint32_t pool = places_.of(sample.stack).pool;
       if (pool != 0) worker.pool = pool;
       // Without its stack a wait in its work is its pool's, too.
-      const bool is_in_work = part.doing == Doing::waiting && is_marker(profile_, sample.stack);
+      const bool is_in_work = part.doing == Doing::waiting && is_not_read(profile_, sample.stack);
       if (pool == 0 && !is_in_work) continue;
       worker.wall += part.wall;
       if (part.doing == Doing::waiting_for_work) worker.idle += part.wall;

@@ -115,8 +115,18 @@ class Addition {
     for (const auto& [key, value] : other_.meta()) {
       const bool of_a_row =
           key.starts_with(kForkedFrom) || key.starts_with(kProcessName) || key.starts_with(kProcessRank);
+      if (key.starts_with(kForkedFrom)) put_fork(key, value);
       if (!of_a_row && !all_.meta().contains(key)) all_.put_meta(key, value);
     }
+  }
+
+  void put_fork(std::string_view key, std::string_view value) {
+    const auto child = parse_number<uint32_t>(key.substr(kForkedFrom.size()));
+    const auto parent = parse_number<uint32_t>(value);
+    if (!child || !parent || *child > other_.processes().size() || *parent > other_.processes().size())
+      return;
+    all_.put_meta(fmt::format("{}{}", kForkedFrom, *child + processes_),
+                  std::to_string(*parent + processes_));
   }
 
   void put_processes() {

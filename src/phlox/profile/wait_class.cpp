@@ -254,7 +254,7 @@ WaitClass WaitClasses::of(const Sample& sample) {
   }
   const WaitClass call = by_call(sample.system_call);
   // Without its stack it is whatever the call is used for.
-  if (call == WaitClass::lock && is_marker(profile_, sample.stack)) return WaitClass::other;
+  if (call == WaitClass::lock && is_not_read(profile_, sample.stack)) return WaitClass::other;
   const WaitClass found = both(call, by_stack(sample.stack));
   return found == WaitClass::stream || found == WaitClass::poll ? named(sample, found) : found;
 }

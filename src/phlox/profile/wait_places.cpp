@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "phlox/base/spread.h"
+#include "phlox/profile/forks.h"
+#include "phlox/profile/markers.h"
 #include "phlox/profile/system_calls.h"
 
 namespace phlox::profile {
@@ -47,7 +49,7 @@ uint32_t WaitPlaces::number_of(std::string_view name) {
   return static_cast<uint32_t>(names_.size() - 1);
 }
 
-// By frame; 0: not of Python.
+// By frame; 0: not of Python. Markers count that are in the place of Python functions, or show a fork.
 std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
   const auto& frames = profile.frames();
   std::vector<uint32_t> numbers(frames.size() + 1, 0);
@@ -55,13 +57,16 @@ std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
   std::map<std::tuple<std::string_view, std::string_view, int32_t>, uint32_t> known;
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
-    if (frame.kind != FrameKind::python) continue;
+    const bool not_read = hides_python(frame), forked_here = is_fork_marker(frame);
+    if (frame.kind != FrameKind::python && !not_read && !forked_here) continue;
     const std::string_view name = frame.qualified_name.empty() ? frame.function : frame.qualified_name;
     const auto [at, added] =
         known.try_emplace({name, frame.file, frame.first_line}, static_cast<uint32_t>(functions_.size()));
     numbers[i + 1] = at->second;
     if (!added) continue;
     Function function;
+    function.not_read = not_read;
+    function.forked_here = forked_here;
     if (const KnownFunction* found = known_function(frame)) {
       function.role = found->role;
       function.begins_thread = found->begins_thread;
@@ -94,6 +99,8 @@ void WaitPlaces::add_path(uint32_t above, uint32_t function) {
     // What a forked child has of its parent's stack is not the child's.
     path = Path{above, function};
     path.of_child = role == Role::child_root;
+  } else if (functions_[function].forked_here) {
+    path = Path{above, function};
   } else {
     path.depth = parent.depth + 1;
     if (is_item(role)) path.known = here;
@@ -158,6 +165,9 @@ WaitPlace WaitPlaces::place_of(uint32_t path) const {
   const bool is_timer = role == Role::root && place.waits == Role::waits_for_condition;
   if (asks == 0) {
     place.position = Position::elsewhere;
+  } else if (functions_[asked.function].not_read) {
+    // A pool's worker or a loop may have called a function that waits for it.
+    place.position = known == Role::work ? Position::within_work : Position::not_read;
   } else if (role == Role::loop) {
     place.position = is_within_item(asks) ? Position::nested_fetch : Position::fetch;
   } else if (role == Role::native_loop && place.waits == Role::none) {
@@ -180,8 +190,9 @@ void WaitPlaces::find_native_loops(const Profile& profile, const std::vector<uin
   for (uint32_t i = 1; i <= stacks.size(); ++i) {
     const Stack& stack = stacks[i - 1];
     const uint32_t above = stack.parent.value < i ? innermost[stack.parent.value] : 0;
-    const bool is_python =
-        stack.frame.value < function_of_frame.size() && function_of_frame[stack.frame.value] != 0;
+    const bool is_python = stack.frame.value < function_of_frame.size() &&
+                           function_of_frame[stack.frame.value] != 0 &&
+                           !functions_[function_of_frame[stack.frame.value]].forked_here;
     innermost[i] = is_python ? i : above;
     if (is_python && !is_of_with(profile.frame(stack.frame))) places_[above].calls_python = true;
   }

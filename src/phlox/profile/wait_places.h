@@ -15,6 +15,7 @@ namespace phlox::profile {
 // The state of a thread that is blocked with this stack, whatever the system call.
 enum class Position : uint8_t {
   no_python,
+  not_read,      // a marker is in the place of the function that waits, or of one that it called
   fetch,         // at the place where it fetches work, with nothing of a work item on the stack
   nested_fetch,  // in an event loop that runs within a work item: for itself, or for that item
   native_loop,   // the same as fetch, if the system call is one of the loop's
@@ -45,6 +46,8 @@ class WaitPlaces {
     Role role = Role::none;
     uint32_t name = 0;  // of its loop or pool
     bool begins_thread = false;
+    bool not_read = false;     // a marker in the place of functions
+    bool forked_here = false;  // a marker: what is above it is the parent's
   };
   // The Python functions of a stack from the root to one of them, whatever their lines.
   struct Path {

@@ -59,10 +59,13 @@ Doing WorkRule::of(const Sample& sample) const {
   if (sample.quality == Quality::rejected || !sample.thread || sample.thread.value >= threads_.size())
     return Doing::waiting_unknown;
   const WaitPlace& place = places_.of(sample.stack);
+  if (place.position != Position::within_work && is_not_read(profile_, sample.stack))
+    return of_unread(sample);
   switch (place.position) {
     case Position::no_python:
-      if (is_marker(profile_, sample.stack)) return of_unread(sample);
       return is_in(kPoolCalls, sample) ? Doing::waiting_for_work : Doing::waiting;
+    case Position::not_read:
+      return of_unread(sample);
     case Position::fetch:
       // A queue that is a database: to write into it is work.
       return is_in(kDiskCalls, sample) ? Doing::waiting : Doing::waiting_for_work;
@@ -152,20 +155,21 @@ Doing WorkRule::for_children(const Sample& sample) const {
 
 namespace {
 
-// The frame that tells where a thread waits for work: the innermost that is not of the waiting itself, of
-// Python; without Python the outermost.
+// The frame that shows where a thread waits for work: the innermost that is not of the waiting itself, of
+// Python; without Python the outermost. A marker: that function was not read.
 FrameId telling_frame(const Profile& profile, StackId stack) {
   FrameId outermost, innermost;
   for (StackId at = stack; at && at.value <= profile.stacks().size();) {
     const Stack& row = profile.stack(at);
     if (row.frame && row.frame.value <= profile.frames().size()) {
       const Frame& frame = profile.frame(row.frame);
+      if (hides_python(frame)) return row.frame;
       if (frame.kind == FrameKind::python) {
         const KnownFunction* known = known_function(frame);
         if (known == nullptr || !is_waiting(known->role)) return row.frame;
         if (!innermost) innermost = row.frame;
       }
-      outermost = row.frame;
+      if (frame.kind != FrameKind::marker) outermost = row.frame;
     }
     at = row.parent < at ? row.parent : StackId();
   }
@@ -181,8 +185,12 @@ class LeftOutPlaces {
     Sum*& sum = by_stack_[sample.stack.value];
     if (sum == nullptr) {
       WaitingAt::Place place;
-      place.name = "code without Python frames";
-      if (const FrameId frame = telling_frame(profile_, sample.stack)) {
+      const FrameId frame = telling_frame(profile_, sample.stack);
+      if (!frame) {
+        place.name = "code without Python frames";
+      } else if (hides_python(profile_.frame(frame)) || is_not_read(profile_, sample.stack)) {
+        place.name = "an unknown place";
+      } else {
         const Label label = function_label(profile_, frame);
         place.name = label.name;
         place.file = base_name(label.file);
