@@ -62,7 +62,7 @@ def test_a_row_leads_to_the_stacks_and_to_who_ended_it(waits):
 
 
 def test_times_of_looks_are_not_told_as_exact(waits):
-    assert waits().locator(".waits .notes").inner_text() == "As threads were found from time to time. What ended a wait, only a recording of --way kernel knows."
+    assert waits().locator(".waits .notes").inner_text() == "From samples: waits between two samples are not known. Only a recording of --way kernel knows what ended a wait."
 
 
 def test_beside_a_frame_stands_what_is_waited_for_in_it(open_page):
@@ -91,4 +91,4 @@ def test_a_page_that_was_merged_does_not_say_who_held_the_gil(waits, recording, 
     page = waits(file=merged)
     rows = [row for row in table_rows(page) if row["Waits for"] == "the GIL"]
     assert rows and all(row["Ended by"] == "" for row in rows)
-    assert page.locator(".waits .notes").inner_text().endswith("Who held the GIL is not told: the page was merged to fit.")
+    assert page.locator(".waits .notes").inner_text().endswith("Which thread held the GIL is not known: the page was merged to fit.")

@@ -431,7 +431,7 @@ def test_what_a_program_starts_that_is_no_python_has_its_cpu_time(workdir):
     seen, unseen = [row for row in rows if row["pid"]], [row for row in rows if not row["pid"]]
     assert {row["pid"] for row in seen} == pids, rows
     assert all(row["command_line"] == "sh -c while :; do :; done" and row["cpu_ns"] > 0 for row in seen), rows
-    assert all(row["command_line"].endswith(", after they were last seen)") for row in unseen) and len(unseen) <= 1, rows
+    assert all(row["command_line"].endswith(", after the last reading of their CPU time)") for row in unseen) and len(unseen) <= 1, rows
     # Two recordings are one report.
     both = json.loads(phlox("report", "--json", "a.phlox", "a.phlox").stdout)
     assert len(both["recordings"]) == 2 and len(both["not_looked_into"]) == 2 * len(rows)

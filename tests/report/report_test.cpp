@@ -180,14 +180,14 @@ TEST_F(ReportOf, who_held_the_gil_is_said_of_each_that_waits_for_it) {
   EXPECT_EQ(b.holders[0].name + ":" + std::to_string(b.holders[0].line), "crunch:30");
   EXPECT_FALSE(report.waits_exact);
   const std::string text = report_text(report);
-  const size_t table = text.find("Who waits for the GIL, and who held it meanwhile\n  As threads were found");
+  const size_t table = text.find("Waits for the GIL, and which thread held it\n  From samples");
   ASSERT_NE(table, std::string::npos) << text;
   EXPECT_NE(text.find("Thread worker-b (4713)  600 ms       60.0 %  parse (app.py:40)   100.0 %  Thread "
                       "worker-a (4712)  crunch (app.py:30)",
                       table),
             std::string::npos)
       << text;
-  EXPECT_NE(report_markdown(report).find("## Who waits for the GIL"), std::string::npos);
+  EXPECT_NE(report_markdown(report).find("## Waits for the GIL"), std::string::npos);
 }
 
 TEST_F(ReportOf, a_choice_of_the_waiter_leaves_its_holder) {

@@ -68,7 +68,7 @@ TEST_F(DescendantsAccounted, what_a_child_used_after_it_was_last_seen_is_not_giv
   const auto rows = account.rows();
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].cpu, 37 * kTick);
-  EXPECT_EQ(rows[0].command_line, "(children of process 10, after they were last seen)");
+  EXPECT_EQ(rows[0].command_line, "(children of process 10, after the last reading of their CPU time)");
   EXPECT_EQ(rows[1].pid, 11);
   EXPECT_EQ(rows[1].cpu, 3 * kTick);
 }

@@ -101,13 +101,12 @@ Table wait_table(const Report& report) {
 
 Table gil_table(const Report& report) {
   Table table;
-  table.title = "Who waits for the GIL, and who held it meanwhile";
+  table.title = "Waits for the GIL, and which thread held it";
   table.note =
       report.waits_exact
-          ? "Waits are exact, the scheduler's own account; who held it is as each thread left its "
-            "CPU, or the "
-            "clock found it."
-          : "As threads were found from time to time: nothing is known of a wait between two samples.";
+          ? "Wait times are exact, from the scheduler. The holder is known from samples, and from the "
+            "moments when threads left their CPU."
+          : "From samples: waits between two samples are not known.";
   table.columns = {{"thread"},     {"waits", true}, {"of its time", true},   {"longest in", false, Fit::name},
                    {"held", true}, {"by"},          {"in", false, Fit::name}};
   constexpr size_t kMostHolders = 3;

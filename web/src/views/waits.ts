@@ -56,7 +56,7 @@ function create(page: Page): Showing {
     const items = place ? page.frameItems("line", [place]) : [];
     const short = by >= 0 ? shortName(catalogue, by) : "";
     if (short) items.unshift({ text: `Only thread ${short}, which ${whom === "held" ? "held it" : "ended it"}`, run: () => page.change(withFilter(page.state, { field: "thread", mode: "in", values: [by] })) });
-    if (byPlace) items.push({ text: whom === "held" ? "Copy who held it" : "Copy who ended it", run: () => page.copy(`${short || "?"} in ${placeWords(page, byPlace)}`) });
+    if (byPlace) items.push({ text: whom === "held" ? "Copy the holder" : "Copy what ended it", run: () => page.copy(`${short || "?"} in ${placeWords(page, byPlace)}`) });
     return items;
   }
 
@@ -76,10 +76,10 @@ function create(page: Page): Showing {
   // How far it can be believed.
   function noteWords(): string {
     const exact = catalogue.recordings.map(({ exactWaits }) => exactWaits);
-    const notes = [exact.every((one) => one) ? "Lengths are the scheduler's own account. What ended a wait is told where it took a millisecond or more and where that is proved."
-      : exact.some((one) => one) ? "What ended a wait, only one of the recordings knows (--way kernel)."
-      : "As threads were found from time to time. What ended a wait, only a recording of --way kernel knows."];
-    if (catalogue.head.merged) notes.push("Who held the GIL is not told: the page was merged to fit.");
+    const notes = [exact.every((one) => one) ? "Wait times are exact, from the scheduler. What ended a wait is shown if the wait took a millisecond or more and the recording proves it."
+      : exact.some((one) => one) ? "Only one of the recordings knows what ended a wait (--way kernel)."
+      : "From samples: waits between two samples are not known. Only a recording of --way kernel knows what ended a wait."];
+    if (catalogue.head.merged) notes.push("Which thread held the GIL is not known: the page was merged to fit.");
     return notes.join(" ");
   }
 

@@ -85,7 +85,7 @@ profile::FrameId Consumer::frame_of(CodeLocation location) {
                                            : "(more frames left out)");
   }
   if (location.code == kNotRead) return marker("(a function not read: too many new ones at once)");
-  if (location.code == kNotWalked) return marker("(a wait whose stack was not read)");
+  if (location.code == kNotWalked) return marker(std::string(profile::kWaitNotRead));
   if (location.code == kNotSeen) return marker(std::string(kBetweenSamples));
   if (location.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
   const auto found = codes_.find(location.code);
@@ -302,7 +302,7 @@ void Consumer::put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used) 
   record.tid = first_;
   record.time = start;
   begin_thread(record);
-  put_unseen_time(threads_[record.thread].id, "(it ended before the first look)", start, end, used);
+  put_unseen_time(threads_[record.thread].id, "(it ended before the first sample)", start, end, used);
   ThreadEndRecord ended;
   ended.time = end;
   end_thread(ended);

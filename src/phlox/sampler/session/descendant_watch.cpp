@@ -168,9 +168,10 @@ std::vector<profile::Descendant> DescendantAccount::rows() const {
         time_of(ticks_since(one.waited_before, one.waited)) - (seen == known.end() ? 0 : seen->second);
     if (rest <= 0) continue;
     // A child that was seen may have used some of it between that and its end.
-    std::string whose = seen != known.end()
-                            ? fmt::format("(children of process {}, after they were last seen)", id.first)
-                            : fmt::format("(children of process {} that ended soon)", id.first);
+    std::string whose =
+        seen != known.end()
+            ? fmt::format("(children of process {}, after the last reading of their CPU time)", id.first)
+            : fmt::format("(children of process {} that ended soon)", id.first);
     rows.push_back({0, id.first, one.first, one.last, rest, true, std::move(whose)});
   }
   std::erase_if(rows, [](const auto& row) { return row.cpu <= 0; });
