@@ -68,6 +68,38 @@ TEST(Budget, something_is_seen_however_dear_it_is) {
   EXPECT_EQ(program.rate_hz, Budget::kLowestRate);
 }
 
+TEST(Budget, a_sample_that_is_dear_by_itself_is_taken_less_often_than_five_times_a_second) {
+  Recorded program(2, 200, 200);
+  program.runs(20, 10'000'000);  // 10 ms: 5 % at 5 Hz
+  EXPECT_LE(program.percent(10'000'000), 2);
+  EXPECT_GE(program.percent(10'000'000), 1);
+}
+
+TEST(Budget, a_second_without_a_sample_does_not_raise_the_rate) {
+  Budget budget(2, 200);
+  EXPECT_FALSE(budget.judge(1, 0, 1.5));
+  EXPECT_FALSE(budget.judge(kSecond + 1, 0, 1.5));
+  EXPECT_TRUE(budget.judge(4 * kSecond, 0, 1.5)) << "several samples were due";
+}
+
+TEST(Budget, one_sample_takes_no_more_than_the_budget_allows_at_five_a_second) {
+  EXPECT_EQ(Budget::longest_sample(2), kSecond / 250);
+  EXPECT_EQ(Budget::longest_sample(0.1), kSecond / 5000);
+  EXPECT_FALSE(Budget::longest_sample(std::nullopt));
+}
+
+TEST(Budget, samples_that_the_kernel_skipped_lower_the_rate_as_if_they_were_taken) {
+  EXPECT_EQ(Budget::with_skipped(4'000'000, 1, 4), 20'000'000);
+  EXPECT_EQ(Budget::with_skipped(4'000'000, 1, 0), 4'000'000);
+  EXPECT_EQ(Budget::with_skipped(2'500, 0, 4), 2'500) << "what one takes is not known";
+  // 4 ms each, at 200 Hz: of the first fortieth of a second one was taken, and four were skipped.
+  Budget budget(2, 200);
+  EXPECT_FALSE(budget.judge(1, 0, 200));
+  const auto rate = budget.judge(kSecond / 40 + 1, Budget::with_skipped(4'000'000, 1, 4), 200);
+  ASSERT_TRUE(rate);
+  EXPECT_LT(*rate, 6);
+}
+
 TEST(Budget, one_odd_turn_is_judged_with_the_second_that_it_lies_in) {
   Budget budget(2, 1000);
   EXPECT_FALSE(budget.judge(1, 0, 1000));

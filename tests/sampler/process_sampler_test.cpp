@@ -30,7 +30,7 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
     std::vector<std::string> names;
     Quality quality = Quality::rejected;
   };
-  Seen look() {
+  Seen look(std::optional<Nanoseconds> longest_stack = {}) {
     fake_.set(fake_.thread().state(), layout().thread.native_thread_id, static_cast<uint64_t>(asleep_.tid()));
     Ring ring(1 << 20);
     profile::Profile seen;
@@ -38,6 +38,8 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
     Consumer consumer(layout(), profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
     ProcessSampler::Config config;
     config.pid = ::getpid();
+    config.longest_stack = longest_stack;
+    config.on_stack = [this](uint32_t, std::span<const python::RawFrame> frames) { walked_ = frames.size(); };
     const python::Interpreter interpreter = fake_.interpreter();
     Workers workers;
     ProcessSampler sampler(config, interpreter, fake_.memory(), ring, workers);
@@ -68,7 +70,24 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
 
   test::FakeInterpreter fake_{*GetParam()};
   SleepingThread asleep_;
+  size_t walked_ = 0;  // frames of the last stack
 };
+
+// The first sample does not know yet what a frame takes.
+TEST_P(CFrames, where_a_sample_may_take_only_so_long_a_deep_stack_is_cut_at_the_root_and_says_so) {
+  fake_.thread().calls("main").calls("outside").enters("inside");
+  for (int i = 0; i < 17'000; ++i) fake_.thread().calls("recursion");
+  const Seen whole = look();
+  EXPECT_GT(walked_, 17'000U);
+  ASSERT_FALSE(whole.names.empty());
+  EXPECT_EQ(whole.names.front(), "main");
+  const Seen cut = look(kSecond);
+  EXPECT_LT(walked_, 17'000U);
+  EXPECT_EQ(cut.quality, Quality::cut);
+  ASSERT_GT(cut.names.size(), 1000U) << "the evaluation that is walked is not taken for an unpublished one";
+  EXPECT_EQ(cut.names.back(), "recursion");
+  EXPECT_EQ(cut.names.front().front(), '(') << "frames are left out, and it is said: " << cut.names.front();
+}
 
 TEST_P(CFrames, a_stack_is_read) {
   fake_.thread().calls("main").calls("work").enters("callback");

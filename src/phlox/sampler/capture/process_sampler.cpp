@@ -39,6 +39,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
           {config_.pid, config_.rseq_cpu_offset, config_.native.has_value(), config_.once, config_.birth},
           interpreter_, memory, snapshot_, log_) {
   if (native_) native_threads_ = std::make_unique<NativeThreads>(config_.pid, memory_, log_, *native_);
+  if (config_.longest_stack && !config_.once) reader_.limit(*config_.longest_stack);
 }
 
 ProcessSampler::~ProcessSampler() = default;
@@ -344,6 +345,7 @@ void ProcessSampler::reject(PythonThread& slot, Nanoseconds now, Rejected why) {
   switch (why) {
     case Rejected::moved:
       ++counts_.moved;
+      reader_.was_moved();
       break;
     case Rejected::unreadable:
       ++counts_.unreadable;

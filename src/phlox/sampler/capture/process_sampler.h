@@ -66,6 +66,8 @@ class ProcessSampler {
     // A turn takes no longer than this from the CPU that it uses; threads that were not sampled come first in
     // the next one.
     Nanoseconds longest_turn = 200'000;
+    // Of reading one stack: a deeper one is cut. None: as long as it takes.
+    std::optional<Nanoseconds> longest_stack;
     // A dump: every thread is sampled once, in as many turns as that takes (unseen()).
     bool once = false;
   };

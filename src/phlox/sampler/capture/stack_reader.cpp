@@ -18,6 +18,8 @@ using python::WalkEnd;
 constexpr size_t kKeepLeaf = 1024;
 constexpr size_t kKeepRoot = 512;
 constexpr size_t kMaxFrames = 65536;
+// Where reading a stack may take only so long: at first, and however long it takes.
+constexpr size_t kFirstFrames = 16384, kLeastFrames = 2048;
 // More evaluations inside each other than a C stack of 8 MiB holds.
 constexpr size_t kMostEvaluations = 65536;
 
@@ -30,7 +32,8 @@ StackReader::StackReader(const python::Interpreter& interpreter, memory::RemoteM
       snapshot_(snapshot),
       native_(native),
       codes_(layout_, memory, ring),
-      frames_(static_cast<RawFrame*>(std::calloc(kMaxFrames, sizeof(RawFrame)))) {
+      frames_(static_cast<RawFrame*>(std::calloc(kMaxFrames, sizeof(RawFrame)))),
+      most_frames_(kMaxFrames) {
   if (!frames_) throw std::bad_alloc();
   locations_.reserve(kKeepLeaf + kKeepRoot + 1);
 }
@@ -53,10 +56,37 @@ std::optional<RemoteAddress> StackReader::unpublished_evaluation(RemoteAddress s
   for (size_t i = 0; i < walk.count; ++i) {
     if (!frames_[i].entry) continue;
     const RemoteAddress before = i + 1 < walk.count ? frames_[i + 1].frame : RemoteAddress{};
-    if (before == outer) return {};
-    break;
+    // Of a walk that was cut here, what is before it was not read.
+    if (before == outer || (walk.end == WalkEnd::full && i + 1 == walk.count)) return {};
+    return outer;
   }
+  // A chain that is longer than what is walked may be true all the same.
+  if (walk.end == WalkEnd::full) return {};
   return outer;
+}
+
+void StackReader::limit(Nanoseconds longest) {
+  longest_ = longest;
+  most_frames_ = kFirstFrames;
+}
+
+void StackReader::was_moved() {
+  if (!longest_ || last_count_ <= kLeastFrames) return;
+  most_frames_ = std::max(kLeastFrames, std::min(most_frames_, last_count_) / 2);
+  may_grow_ = false;
+}
+
+// The copy of the next sample takes about as long as this walk.
+void StackReader::learn(size_t count, Nanoseconds took) {
+  last_count_ = count;
+  const Nanoseconds most = *longest_ / 2;
+  if (took > most && count > kLeastFrames) {
+    const double part = static_cast<double>(most) / static_cast<double>(took);
+    most_frames_ = std::max(kLeastFrames, static_cast<size_t>(static_cast<double>(count) * part));
+    may_grow_ = false;
+  } else if (count == most_frames_ && may_grow_ && took < most / 2) {
+    most_frames_ = std::min(2 * most_frames_, kMaxFrames);
+  }
 }
 
 // Its frames, leaf first; none: the reading says why.
@@ -68,10 +98,12 @@ std::optional<python::WalkResult> StackReader::walk(const ThreadState& state, co
     reading.rejected = Rejected::unreadable;
     return {};
   }
-  const std::span frames(frames_.get(), kMaxFrames);
+  const std::span frames(frames_.get(), most_frames_);
+  const Nanoseconds begin = longest_ ? clock_now() : 0;
   auto walk = python::walk_frames(layout_, top, snapshot_, frames);
   if (const auto outer = unpublished_evaluation(state.tstate, thread, walk))
     walk = python::walk_frames(layout_, *outer, snapshot_, frames);
+  if (longest_) learn(walk.count, clock_now() - begin);
   if (walk.end == WalkEnd::broken) {
     reading.rejected = Rejected::broken;
     return {};

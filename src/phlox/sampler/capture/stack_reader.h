@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/interpreter.h"
@@ -60,6 +61,10 @@ class StackReader {
   Reading read(Snapshot::Reader reader, ThreadState& state);
   // The last stack that was read, root first.
   const std::vector<CodeLocation>& locations() const { return locations_; }
+  // What reading a stack may take; a deeper one is cut at the root. Not called: as long as it takes.
+  void limit(Nanoseconds longest);
+  // The thread ran while its stack was read: of a deep one less is read from now on.
+  void was_moved();
   CodeCache& codes() { return codes_; }
   const CodeCache& codes() const { return codes_; }
 
@@ -70,6 +75,7 @@ class StackReader {
   std::optional<python::WalkResult> walk(const ThreadState& state, const std::byte* thread, Reading& reading);
   bool locate(ThreadState& state, size_t count, bool root_missing, Reading& reading);
   bool append(ThreadState& state, size_t index, size_t count);
+  void learn(size_t count, Nanoseconds took);
   void note_start(const python::RawFrame& frame, size_t raw);
   void find_anchors(RemoteAddress state, const std::byte* thread, size_t frames);
 
@@ -84,6 +90,11 @@ class StackReader {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<python::RawFrame[], Free> frames_;
+  // How many of them a walk may fill. Found out, where there is a limit of time.
+  size_t most_frames_;
+  std::optional<Nanoseconds> longest_;
+  bool may_grow_ = true;
+  size_t last_count_ = 0;
   std::vector<CodeLocation> locations_;
   std::vector<uint64_t> links_, anchors_;
 };

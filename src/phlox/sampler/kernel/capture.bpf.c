@@ -194,6 +194,31 @@ __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   return 0;
 }
 
+// ns. What takes longer was interrupted, or the host ran something else: not the program's fault. For each
+// frame that is walked, and for each that is kept, a walk has some time more.
+#define LONGEST_WALK 500000
+#define LONGEST_STEP 512
+#define LONGEST_PROOF 4096
+static __always_inline __u32 longest_paid(const struct scratch* s) {
+  return LONGEST_WALK + at_most(s->walk.steps, KERNEL_MOST_STEPS) * LONGEST_STEP +
+         at_most(s->walk.kept, KERNEL_MAX_FRAMES) * LONGEST_PROOF;
+}
+
+static __always_inline __s64 credit_of(__s64 credit, __u64 time, __u32 share) {
+  credit += (__s64)(time * share / 1000);
+  return credit > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : credit;
+}
+
+// Whether the clock takes a sample; what it took is to be subtracted. So a sample that is dear is followed by
+// a rest, before anybody else can lower the rate.
+static __always_inline int has_clock_credit(struct kernel_process* p, __u64 now) {
+  if (now > p->clock_credit_at) {
+    p->clock_credit = credit_of(p->clock_credit, now - p->clock_credit_at, p->clock_share);
+    p->clock_credit_at = now;
+  }
+  return p->clock_credit >= 0;
+}
+
 SEC("perf_event")
 int on_clock(struct bpf_perf_event_data* context) {
   __u64 ids = bpf_get_current_pid_tgid();
@@ -205,6 +230,10 @@ int on_clock(struct bpf_perf_event_data* context) {
   struct task_struct* task = (void*)bpf_get_current_task_btf();
   if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
   __u64 now = clock_now();
+  if (!has_clock_credit(p, now)) {
+    count(KERNEL_COUNT_SKIPPED, 1);
+    return 0;
+  }
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
@@ -222,6 +251,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   send_look(s, p);
   count(KERNEL_COUNT_WALKS, 1);
   now = clock_now() - now;
+  p->clock_credit -= (__s64)at_most(now, longest_paid(s));
   count(KERNEL_COUNT_TIME, now);
   count(KERNEL_COUNT_CLOCK_TIME, now);
   return 0;
@@ -231,18 +261,17 @@ int on_clock(struct bpf_perf_event_data* context) {
 static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
   // Another CPU may have added later time already.
   if (now > p->credit_at) {
-    __s64 credit = p->credit + (__s64)((now - p->credit_at) * p->walk_share / 1000);
+    p->credit = credit_of(p->credit, now - p->credit_at, p->walk_share);
     p->credit_at = now;
-    p->credit = credit > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : credit;
   }
   return p->credit >= 0;
 }
 
-// ns. A walk that takes longer was interrupted, or the host ran something else: not the program's fault.
-#define LONGEST_WALK 500000
-static __always_inline void pay(struct kernel_process* p, __u64 since) {
-  const __u64 time = clock_now() - since;
-  p->credit -= (__s64)(time < LONGEST_WALK ? time : LONGEST_WALK);
+static __always_inline void pay(const struct scratch* s, struct kernel_process* p, __u64 since) {
+  const __s64 time = (__s64)at_most(clock_now() - since, longest_paid(s));
+  p->credit -= time;
+  // The rest of the budget is the clock's, whatever is walked at switches on credit.
+  if (p->clock_credit > -KERNEL_MOST_CREDIT) p->clock_credit -= time;
 }
 
 // Whether the wait that begins is a long one nobody knows yet. So each thread has a share of the walks, some
@@ -335,7 +364,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->walks_until = next_walk(t->walks_until, now, WALK_EVERY, WALKS_AT_ONCE);
   t->rare_until = next_walk(t->rare_until, now, RARE_WALK_EVERY, RARE_WALKS_AT_ONCE);
   draw_skips(t, 1);
-  pay(p, now);
+  pay(s, p, now);
   return 1;
 }
 
@@ -499,7 +528,7 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   s->look.head.type = KERNEL_STACK;
   send_look(s, p);
   t->wake.stack = s->look.stack.count ? s->look.stack.hash : 0;
-  pay(p, now);
+  pay(s, p, now);
 }
 
 // A long wait that nobody could walk at as it began, or of which no native half was copied, and which a
@@ -530,7 +559,7 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
   }
   if (with_native && s->look.stack.hash == t->off.hash)
     t->native = send_native(s, p, task, 0, t->stand_in_native, now);
-  pay(p, now);
+  pay(s, p, now);
 }
 
 SEC("tp_btf/sched_waking")
@@ -605,6 +634,8 @@ static __always_inline int begins(struct kernel_process* parent, struct task_str
   born->plain = parent->plain || memory_of(child) == memory_of(task);
   born->credit = KERNEL_MOST_CREDIT;
   born->credit_at = now;
+  born->clock_credit = KERNEL_MOST_CREDIT;
+  born->clock_credit_at = now;
   struct kernel_birth birth = {.head = {KERNEL_BIRTH, parent->id},
                                .id = id,
                                .process = process,

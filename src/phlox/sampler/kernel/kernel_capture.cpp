@@ -217,7 +217,8 @@ bool LibbpfCapture::ask_for_native(uint32_t each_cpu) {
 bool LibbpfCapture::add(pid_t process, kernel_process& where) {
   where.id = ++last_id_;
   where.credit = KERNEL_MOST_CREDIT;
-  where.credit_at = static_cast<uint64_t>(clock_now());
+  where.clock_credit = KERNEL_MOST_CREDIT;
+  where.credit_at = where.clock_credit_at = static_cast<uint64_t>(clock_now());
   const bool fresh = bpf_map_update_elem(map("processes"), &process, &where, BPF_NOEXIST) == 0;
   if (!fresh && bpf_map_update_elem(map("processes"), &process, &where, BPF_EXIST) != 0) return false;
   if (fresh) count_of(process).fetch_add(1);

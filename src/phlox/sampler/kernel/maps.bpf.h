@@ -123,6 +123,7 @@ struct walk {
   __u64 below;  // versions of code objects that were made by now are; where the epoch counts these
   __u32 steps, next_checkpoint, count, kept, end;
   __u32 base, only_entries, checked, stopped, not_read;
+  __u64 until;   // when it is cut
   __u64 inner;   // of the evaluation that is walked, the innermost frame; 0: the next one is
   __u32 starts;  // of evaluations
 };

@@ -18,6 +18,9 @@ static __always_inline __u32 place_of(__u32 n) {
   return n & (KERNEL_MAX_FRAMES - 1);
 }
 
+// Steps between two looks at the clock.
+#define STEPS_TIMED 512
+
 static long step(__u32 index, struct at_work* work) {
   struct scratch* s = work->s;
   const struct kernel_process* p = work->p;
@@ -27,7 +30,8 @@ static long step(__u32 index, struct at_work* work) {
   __u32 n = w->count;
   if (!at) return 1;
   w->stopped = 1;
-  if (w->steps >= KERNEL_MOST_STEPS - 1) {
+  if (w->steps >= KERNEL_MOST_STEPS - 1 ||
+      (w->steps % STEPS_TIMED == STEPS_TIMED - 1 && bpf_ktime_get_ns() > w->until)) {
     w->end = KERNEL_END_FULL;
     return 1;
   }
@@ -82,6 +86,7 @@ static __always_inline void start(struct walk* w, const struct kernel_process* p
   w->steps = w->count = w->stopped = 0;
   w->next_checkpoint = 1;
   w->inner = w->starts = 0;
+  w->until = bpf_ktime_get_ns() + p->longest_walk;
   w->only_entries = 1;
   w->base = p->frame_base == KERNEL_BASE_NONE;
 }
@@ -153,6 +158,7 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
   struct walk* w = &s->walk;
   w->outer = w->hash = 0;
   w->checked = w->not_read = 0;
+  w->steps = w->kept = 0;
   find_state(s, p);
   __u64 state = w->state, top = 0;
   if (!state) {
@@ -191,6 +197,12 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
   stack->end = (__u16)w->end;
   if (w->end == KERNEL_END_BROKEN || w->end == KERNEL_END_UNREADABLE) return 0;
   w->epoch = epoch_of(s, p, stack->interpreter);
+  // While the thread does not run, a code object of its frames stays: proved once in a walk, however often
+  // it is called there.
+  if (!w->epoch) {
+    w->epoch = mix(mix(2, bpf_ktime_get_ns()), state) | 1;
+    w->below = ~0ull;
+  }
   w->kept = w->count;
   if (w->end == KERNEL_END_FULL) {
     w->kept = at_most(w->count, KERNEL_MAX_FRAMES / 2);

@@ -9,7 +9,7 @@
 
 enum {
   KERNEL_MAX_FRAMES = 2048,  /* of one stack, a power of two: of a deeper one half at each end */
-  KERNEL_MOST_STEPS = 65536, /* of one walk, entry frames included: 2 ms. Then it is cut at the root */
+  KERNEL_MOST_STEPS = 65536, /* of one walk, entry frames included. Then it is cut at the root */
   KERNEL_PROOF_WORDS = 12,   /* of a code object, compared at each look */
   KERNEL_STRUCT_BYTES = 256,
   KERNEL_NAME_BYTES = 512, /* a string with its head; beyond it is cut, and says so */
@@ -76,6 +76,12 @@ struct kernel_process {
   __u32 follow; /* 1: what it forks is looked at, too, from its birth on */
   __s64 credit;
   __u64 credit_at;
+  /* What its samples by the clock and its walks at switches may take together, in the same way: without
+   * credit the clock takes no sample. */
+  __u32 clock_share;
+  __u32 longest_walk; /* ns. Then a walk is cut at the root */
+  __s64 clock_credit;
+  __u64 clock_credit_at;
 };
 #define KERNEL_MOST_CREDIT 2000000
 /* ns. The first birth after so long without one wakes the reader of the ring; so long it looks often. */
@@ -339,6 +345,7 @@ struct kernel_birth {
 enum kernel_count {
   KERNEL_COUNT_HITS, /* of the clock */
   KERNEL_COUNT_WALKS,
+  KERNEL_COUNT_SKIPPED,    /* of the hits, those without credit */
   KERNEL_COUNT_TIME,       /* ns in our programs, for recorded processes */
   KERNEL_COUNT_CLOCK_TIME, /* of it, those of the clock */
   KERNEL_COUNT_WAIT_TIME,  /* of it, those for the records of waits and for who ended them */

@@ -17,6 +17,11 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
                        static_cast<double>(in_window) > allowed * static_cast<double>(kWindow) / 2 &&
                        static_cast<double>(in_window) > allowed * static_cast<double>(window);
   if (window < kWindow && !is_dear) return {};
+  // So few samples say that the rate is too high, and never that it is too low.
+  constexpr double kFewSamples = 4;
+  const bool is_few = static_cast<double>(window) * rate_hz < kFewSamples * static_cast<double>(kSecond);
+  if (max_percent_ && is_few && static_cast<double>(in_window) <= allowed * static_cast<double>(window))
+    return {};
   start_ = now;
   taken_ = taken;
   if (!max_percent_) return {};
@@ -29,7 +34,7 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
     const double step = std::clamp(0.9 * *max_percent_ / std::max(percent, 1e-6), 1.25, 4.0);
     rate = std::min(asked_hz_, rate * step);
   }
-  return std::abs(rate - rate_hz) > 0.5 ? std::optional(rate) : std::nullopt;
+  return std::abs(rate - rate_hz) > std::min(0.5, rate_hz / 10) ? std::optional(rate) : std::nullopt;
 }
 
 Nanoseconds Budget::rest(Nanoseconds now, Nanoseconds taken) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include "phlox/base/clock.h"
@@ -15,7 +16,9 @@ class Budget {
  public:
   static constexpr Nanoseconds kWindow = kSecond;
   // Never slower than this: a slower recording would show nothing.
-  static constexpr double kLowestRate = 5;
+  static constexpr double kLowestRate = 1;
+  // A sample may be as dear as the budget allows at this rate. What is dearer is cut.
+  static constexpr double kRateOfDearest = 5;
 
   // `max_percent`: of one CPU; none: no budget. `asked_hz`: 0: as often as the budget allows.
   Budget(std::optional<double> max_percent, double asked_hz)
@@ -24,6 +27,20 @@ class Budget {
   // `taken`: from the target, since the beginning. Returns the new rate in place of `rate_hz`; none: no
   // change.
   std::optional<double> judge(Nanoseconds now, Nanoseconds taken, double rate_hz);
+
+  // What one sample may take from the target; none: as much as it needs.
+  static std::optional<Nanoseconds> longest_sample(std::optional<double> max_percent) {
+    if (!max_percent) return {};
+    return static_cast<Nanoseconds>(*max_percent / 100 * kSecond / kRateOfDearest);
+  }
+
+  // `cost` of `taken` samples, as if `skipped` more had been taken: the kernel skips a sample that the budget
+  // has no room for before the rate is judged.
+  static Nanoseconds with_skipped(Nanoseconds cost, uint64_t taken, uint64_t skipped) {
+    if (taken == 0) return cost;
+    return static_cast<Nanoseconds>(static_cast<double>(cost) * static_cast<double>(taken + skipped) /
+                                    static_cast<double>(taken));
+  }
 
   // How long to take nothing after a turn: time taken beyond the budget is waited for, so a stack of
   // thousands of frames takes no more than any other. The budget begins with a quarter of a second's

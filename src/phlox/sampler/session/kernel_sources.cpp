@@ -38,6 +38,14 @@ constexpr Nanoseconds kInterrupt = 2'500;
 // Half of the budget is for walks at switches. Without a budget every switch is walked.
 constexpr double kShareOfSwitches = 0.5;
 constexpr uint32_t kAllSwitches = 1'000'000;
+// Of one walk, ns, without a budget; and at least.
+constexpr uint32_t kLongestWalk = 1'000'000'000, kShortestWalk = 100'000;
+
+// kernel_process.walk_share and clock_share: thousandths.
+uint32_t share_of(std::optional<double> max_percent, double part) {
+  if (!max_percent) return kAllSwitches;
+  return static_cast<uint32_t>(std::clamp(*max_percent * 10 * part, 1.0, 1e6));
+}
 // Pythons that are known by their executables.
 constexpr size_t kMostKnown = 64;
 // Ids that are kept.
@@ -56,9 +64,10 @@ KernelSources::KernelSources(std::unique_ptr<KernelCapture> capture, double rate
       shortest_wait_(max_overhead_percent),
       shortest_gil_wait_(max_overhead_percent),
       rate_hz_(rate_hz),
-      walk_share_(max_overhead_percent
-                      ? std::max(1U, static_cast<uint32_t>(*max_overhead_percent * 10 * kShareOfSwitches))
-                      : kAllSwitches),
+      walk_share_(share_of(max_overhead_percent, kShareOfSwitches)),
+      clock_share_(share_of(max_overhead_percent, 1)),
+      longest_walk_(static_cast<uint32_t>(std::clamp<Nanoseconds>(
+          Budget::longest_sample(max_overhead_percent).value_or(kLongestWalk), kShortestWalk, kLongestWalk))),
       native_(native),
       follow_(follow) {}
 
@@ -77,6 +86,8 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
   auto place = kernel_process_of(program.interpreter);
   if (!place) return place;
   place->walk_share = walk_share_;
+  place->clock_share = clock_share_;
+  place->longest_walk = longest_walk_;
   place->follow = follow_;
   const bool has_key = program.interpreter.layout.runtime.autoTSSkey.present();
   for (const Nanoseconds until = clock_now() + kPatience;;) {
@@ -364,6 +375,16 @@ void KernelSources::share_out(Nanoseconds taken, uint64_t lost) {
   to_share_taken_ = to_share_lost_ = 0;
 }
 
+// What is skipped is judged with the next sample that is taken.
+Nanoseconds KernelSources::as_if_none_skipped(Nanoseconds fresh_clock) {
+  const uint64_t walks = capture_->count(KERNEL_COUNT_WALKS) - walks_;
+  if (walks == 0) return fresh_clock;
+  const uint64_t skipped = capture_->count(KERNEL_COUNT_SKIPPED) - skipped_;
+  walks_ += walks;
+  skipped_ += skipped;
+  return Budget::with_skipped(fresh_clock, walks, skipped);
+}
+
 void KernelSources::look_after(Nanoseconds now) {
   looked_after_ = now;
   if (times_sooner_ < kTimesSooner) ++times_sooner_;
@@ -377,7 +398,7 @@ void KernelSources::look_after(Nanoseconds now) {
   const auto of_most = [&](Nanoseconds time) {
     return static_cast<Nanoseconds>(static_cast<double>(time) * most);
   };
-  of_rate_ += of_most(Budget::of_rate(fresh_clock, fresh_switches));
+  of_rate_ += of_most(Budget::of_rate(as_if_none_skipped(fresh_clock), fresh_switches));
   of_switches_ += of_most(fresh_switches);
   of_waits_ += of_most(on_waits - std::exchange(on_waits_, on_waits));
   if (const auto rate = budget_.judge(now, of_rate_, rate_hz_)) rate_hz_ = *rate;

@@ -140,6 +140,7 @@ class KernelSources {
   void look_after(Nanoseconds now);
   void read_long_waits(Member& member, Nanoseconds now);
   double share_of_most();
+  Nanoseconds as_if_none_skipped(Nanoseconds fresh_clock);
   void share_out(Nanoseconds taken, uint64_t lost);
   void publish(Member& member, Nanoseconds now);
 
@@ -148,7 +149,8 @@ class KernelSources {
   ClockSetting clock_;
   ShortestWait shortest_wait_, shortest_gil_wait_;
   double rate_hz_;
-  uint32_t walk_share_;  // kernel_process.walk_share of each
+  // kernel_process.walk_share, clock_share and longest_walk of each
+  uint32_t walk_share_, clock_share_, longest_walk_;
   bool native_, follow_;
   std::unordered_map<uint32_t, Member*> members_;     // by kernel_process.id
   std::unordered_map<uint32_t, Member*> were_plain_;  // by kernel_process.continues
@@ -165,7 +167,8 @@ class KernelSources {
   int times_sooner_ = 0;  // number of early checks, the first ones
   double to_share_taken_ = 0, to_share_lost_ = 0;
   uint64_t all_lost_ = 0;
-  Nanoseconds all_taken_ = 0, by_clock_ = 0, on_waits_ = 0;   // at the last check
+  Nanoseconds all_taken_ = 0, by_clock_ = 0, on_waits_ = 0;  // at the last check
+  uint64_t walks_ = 0, skipped_ = 0;  // of the clock, when the last of its walks was judged
   Nanoseconds of_rate_ = 0, of_switches_ = 0, of_waits_ = 0;  // of the process that was sampled most
   uint64_t not_understood_ = 0;
   std::minstd_rand random_{static_cast<uint32_t>(clock_now())};

@@ -328,6 +328,7 @@ void SamplerThread::run() {
   const Nanoseconds interval =
       numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kNoInterval;
   config_.interval = interval;
+  config_.longest_stack = Budget::longest_sample(options_.max_overhead_percent);
   config_.real_time = numbers.scheduling == SchedulingClass::real_time;
   Workers workers(options_.isolated_cpus ? std::vector<int>() : target::read_kept_free_cpus());
   ProcessSampler sampler(config_, interpreter_, memory_, ring_, workers);
