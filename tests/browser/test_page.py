@@ -35,7 +35,7 @@ def zoom_to(page, name):
 
 @pytest.mark.parametrize("weight", ["wall", "cpu", "samples"])
 def test_functions_are_those_of_the_report(open_page, recording, weight):
-    page = open_page(f"#view=functions&weight={weight}")
+    page = open_page(f"#view=functions&functions.native=1&weight={weight}")
     page.evaluate(CATCH_COPIES)
     told = report(recording, "--weight", weight)
     rows = table_rows(page)
@@ -72,6 +72,17 @@ def test_intervals_are_those_of_the_report(open_page, recording, weight, by):
                 assert shown[place][f"{side} 99 %"] == range_words(estimate["low"], estimate["high"]), (place, side)
             compared += 1
     assert compared > 50
+
+
+def test_native_code_that_python_calls_has_rows_when_you_ask_for_them(open_page, recording):
+    page = open_page("#view=functions")
+    page.evaluate(CATCH_COPIES)
+    told = report(recording)
+    of_python = {row["Function"] for row in table_rows(page)}
+    natives = {row["name"] for row in told["native_functions"]}
+    assert natives and not natives & of_python and any(row["Most native time in"] for row in table_rows(page))
+    page.locator("button", has_text="Python and native").click()
+    assert natives <= {row["Function"] for row in table_rows(page)}
 
 
 def test_functions_are_those_of_sql(open_page, recording):

@@ -113,6 +113,17 @@ TEST_F(NativeReport, the_hot_function_and_line_of_pure_python_are_those_without_
   for (const FunctionRow& row : made.totals) EXPECT_NE(row.name, "dict_subscript");
 }
 
+TEST_F(NativeReport, totals_name_native_code_only_where_no_python_calls_it) {
+  for (int i = 0; i < 20; ++i) {
+    add({loop(), python("work", 6), native(kLibc, "__futex_wait")}, 30 * kMs);
+    add({native(kBlas, "pool_worker"), native(kLibc, "__futex_wait")}, 10 * kMs);
+    add({loop(), python("work", 6), native(kBlas, "gemm"), native(kBlas, "kernel")}, 10 * kMs);
+  }
+  std::vector<std::string> names;
+  for (const FunctionRow& row : report().totals) names.push_back(row.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"work", "__futex_wait"}));
+}
+
 TEST_F(NativeReport, without_native_frames_the_library_that_most_looks_found_is_named) {
   const auto looks = [&](const FrameId line, uint32_t module, int count) {
     for (int i = 0; i < count; ++i) {

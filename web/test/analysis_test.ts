@@ -17,7 +17,7 @@ test("sums are those of the table", () => {
     const model = new Model(recordingOf(randomStretches(seed, 200)));
     const selection = model.select(everything);
     for (const by of ["function", "line"] as const) {
-      const table = answer(model, "table", everything, { by });
+      const table = answer(model, "table", everything, { by, natives: true });
       const found = addUp(selection, by, "wall", itemsOf(selection.tree(by), table.self.wall.length));
       near(found.total, selection.all.wall);
       for (let row = 1; row < table.self.wall.length; ++row) {
@@ -40,7 +40,7 @@ const alternating = (length: number): Model => {
 test("an interval is that of samples which do not know what was between them", () => {
   const widths = [1, 300].map((length) => {
     const model = alternating(length);
-    const { low, high } = answer(model, "intervals", everything, { by: "function", weight: "wall" }).self;
+    const { low, high } = answer(model, "intervals", everything, { by: "function", weight: "wall", natives: true }).self;
     const f = byName(model.recording, "f");
     ensure(low[f] < 0.5 && high[f] > 0.5, `${low[f]} to ${high[f]}`);
     return high[f] - low[f];
@@ -54,7 +54,7 @@ test("few samples make a wide interval", () => {
     { thread: 0, start: 0, wall: 1e9, cpu: 0, samples: 1, stack: [["f", 1]], state: 0, doing: 0 },
     { thread: 0, start: 1e9, wall: 2e9, cpu: 0, samples: 2, stack: [["g", 1]], state: 0, doing: 0 },
   ]));
-  const { low, high } = answer(model, "intervals", everything, { by: "function", weight: "wall" }).total;
+  const { low, high } = answer(model, "intervals", everything, { by: "function", weight: "wall", natives: true }).total;
   const f = byName(model.recording, "f");
   ensure(low[f] === 0 && high[f] === 1, `${low[f]} to ${high[f]}`);
 });

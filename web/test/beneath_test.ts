@@ -15,6 +15,31 @@ const stretch = (thread: number, from: number, to: number, names: string[], stat
   ({ thread, start: from * us, wall: (to - from) * us, cpu: 0, samples: to - from, stack: names.map((name) => [name, 1]), state, doing });
 const isNative = (name: string) => name.startsWith("n");
 
+test("without rows for native code beneath Python its time is the Python function's alone", () => {
+  for (let seed = 0; seed < 40; ++seed) {
+    const stretches = randomStretches(seed);
+    const model = new Model(recordingOf(stretches));
+    const [self, total] = [new Map<string, number>(), new Map<string, number>()];
+    const add = (to: Map<string, number>, name: string, wall: number) => to.set(name, (to.get(name) ?? 0) + wall);
+    for (const { stack, wall } of stretches) {
+      const names = stack.map(([name]) => name);
+      const owner = names.reduce((found, name, i) => (isNative(name) ? found : i), -1);
+      const first = names.findIndex((name) => !isNative(name));
+      if (names.length > 0) add(self, names[owner < 0 ? names.length - 1 : owner], wall);
+      for (const name of Array.from(new Set(names.filter((name, i) => !isNative(name) || first < 0 || i < first)))) add(total, name, wall);
+    }
+    const found = answer(model, "table", everything, { by: "function", natives: false });
+    const { low, high } = answer(model, "intervals", everything, { by: "function", weight: "wall", natives: false }).self;
+    model.recording.catalogue.functions.name.forEach((name, f) => {
+      if (f === 0) return;
+      near(found.self.wall[f], self.get(name) ?? 0);
+      near(found.total.wall[f], total.get(name) ?? 0);
+      const share = (self.get(name) ?? 0) / found.total.wall[0];
+      ensure(low[f] <= share + 1e-9 && share <= high[f] + 1e-9, `${name}: ${share} is not within ${low[f]} and ${high[f]}`);
+    });
+  }
+});
+
 test("beneath a function the native one with most of its time is named, and its part", () => {
   for (let seed = 0; seed < 40; ++seed) {
     const stretches = randomStretches(seed);

@@ -111,10 +111,17 @@ test("the interpreter's own C is Python, and the C library is whatever calls it"
   equal(catalogue.functions.owner[byName({ catalogue } as never, "nlibc_malloc")], 2);
 });
 
+test("what a thread used is of the Python function, not of the native code that it calls", () => {
+  const at = (start: number, wall: number, stack: string[]): Stretch => ({ thread: 0, start, wall, cpu: wall, samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
+  const model = new Model(recordingOf([at(0, 5 * second, ["main", "f", "nblas", "nlibc_malloc"]), at(5 * second, second, ["main", "f"]), at(6 * second, 2 * second, ["nblas"])]));
+  const { used } = answer(model, "moment", everything, { threads: [0], from: 0, to: 8 * second, cpu: -1 });
+  equal(used, [[byName(model.recording, "f"), 6 * second], [byName(model.recording, "nblas"), 2 * second]]);
+});
+
 test("time in native code is the Python function's beneath which it is, and the native function's", () => {
   const at = (start: number, wall: number, stack: string[]): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
   const recording = recordingOf([at(0, 5 * second, ["main", "f", "nblas", "nlibc_malloc"]), at(5 * second, second, ["main", "f"]), at(6 * second, 2 * second, ["nblas"])]);
-  const { self, total } = answer(new Model(recording), "table", everything, { by: "function" });
+  const { self, total } = answer(new Model(recording), "table", everything, { by: "function", natives: true });
   const selves = (names: string[]) => names.map((name) => self.wall[byName(recording, name)] / second);
   equal(selves(["main", "f", "nblas", "nlibc_malloc"]), [0, 6, 2, 5]);
   equal(total.wall[byName(recording, "nblas")] / second, 7);

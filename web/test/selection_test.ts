@@ -88,7 +88,7 @@ test("what is in a range of time and what is not is all of it", () => {
 
 test("functions and lines count a stack once, however often they are in it", () => {
   each((stretches, model) => {
-    const table = answer(model, "table", everything, { by: "function" });
+    const table = answer(model, "table", everything, { by: "function", natives: true });
     for (const name of ["main", "load", "nparse", "f", "g"]) {
       const f = byName(model.recording, name);
       if (f < 0) continue;
@@ -96,7 +96,7 @@ test("functions and lines count a stack once, however often they are in it", () 
       near(table.total.wall[f], wall(kept(stretches, (s) => has(s, name))));
       near(table.total.samples[f], sum(kept(stretches, (s) => has(s, name)), (s) => s.samples));
     }
-    const lines = answer(model, "table", everything, { by: "line" });
+    const lines = answer(model, "table", everything, { by: "line", natives: true });
     const { places, functions } = model.recording.catalogue;
     places.line.forEach((line, place) => {
       if (place === 0) return;
@@ -220,7 +220,7 @@ test("what events counted is a weight like time, and of times and samples nothin
         const all = sum(passes.filter((stretch) => stretch.event === event), (stretch) => stretch.value as number);
         equal(after[`event${event}`], all);
         const { functions } = model.recording.catalogue;
-        const rows = answer(model, "table", query, { by: "function" }).self[`event${event}`];
+        const rows = answer(model, "table", query, { by: "function", natives: true }).self[`event${event}`];
         const of = (name: string) => sum(passes.filter((stretch) => stretch.event === event && isIn(stretch, name)), (stretch) => stretch.value as number);
         for (let f = 1; f < functions.name.length; ++f) equal(rows[f], of(functions.name[f]));
       }

@@ -161,7 +161,7 @@ std::string quality_line(const QualitySummary& quality) {
             " (io_uring or vhost) left out";
   }
   if (quality.native > 0) {
-    line += "; native frames: " + grouped(quality.native) + " looks, " +
+    line += "; native frames: " + grouped(quality.native) + " samples, " +
             percent(double(quality.native_whole) / double(quality.native)) + " whole";
     if (quality.native_restarted > 0) line += ", " + grouped(quality.native_restarted) + " with a gap";
     if (quality.native_cut > 0) line += ", " + grouped(quality.native_cut) + " cut";

@@ -341,14 +341,14 @@ ByNode by_node(const Profile& profile, const profile::SampleFilter& filter,
 
 // By item (a function, a line): `item` by frame, `outermost` by node.
 struct ByItem {
-  std::vector<int64_t> self, alone, total, self_cpu, alone_cpu;
+  std::vector<int64_t> self, alone, total, self_cpu, alone_cpu, alone_total;
   std::vector<uint64_t> samples;
 };
 
 ByItem by_item(const Profile& profile, const Tree& tree, const ByNode& sums,
                const std::vector<uint32_t>& item, const std::vector<uint32_t>& outermost, size_t items) {
   const std::vector<int64_t> none(items + 1, 0);
-  ByItem found{none, none, none, none, none, std::vector<uint64_t>(items + 1, 0)};
+  ByItem found{none, none, none, none, none, none, std::vector<uint64_t>(items + 1, 0)};
   std::vector<int64_t> beneath = sums.weight;
   std::vector<uint64_t> samples = sums.samples;
   for (size_t node = tree.parent.size(); node-- > 1;) {
@@ -363,6 +363,7 @@ ByItem by_item(const Profile& profile, const Tree& tree, const ByNode& sums,
       found.alone_cpu[item[frame]] += sums.cpu[node];
     }
     found.total[outermost[node]] += beneath[node];
+    if (owner == frame) found.alone_total[outermost[node]] += beneath[node];
     found.samples[outermost[node]] += samples[node];
     beneath[tree.parent[node]] += beneath[node];
     samples[tree.parent[node]] += samples[node];
@@ -410,6 +411,7 @@ std::vector<Entry> entries_of(const Analysis& analysis, const ByItem& sums, cons
     entry.total = share_of(analysis, sums.total[i], variances.total[i]);
     entry.self_cpu = sums.self_cpu[i];
     entry.alone_cpu = sums.alone_cpu[i];
+    entry.alone_total = sums.alone_total[i];
     entry.samples = sums.samples[i];
   }
   return entries;

@@ -82,6 +82,11 @@ bool is_python(const Profile& profile, const Entry& entry) {
   return profile.frame(entry.frame).kind == profile::FrameKind::python;
 }
 
+bool is_only_beneath_python(const Profile& profile, const Entry& entry) {
+  const profile::FrameKind kind = profile.frame(entry.frame).kind;
+  return (kind == profile::FrameKind::native || kind == profile::FrameKind::kernel) && entry.alone_total == 0;
+}
+
 // Time to which this is the answer when somebody asks where it is.
 const Share& place_share(const Profile& profile, const Entry& entry) {
   return is_python(profile, entry) ? entry.self : entry.alone;
@@ -390,12 +395,15 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
          return is_python(profile, e) || e.self.weight == e.alone.weight ? 0 : e.self.weight;
        }))
     report.native_functions.push_back(function_row(profile, *analysis, *entry, entry->self));
-  for (const Entry* entry : heaviest(analysis->functions, options.limit, [&](const Entry& e) {
-         // The interpreter's own C calls itself in every Python function.
-         const bool says_little = e.common != 0 || (!options.choices.all_frames &&
-                                                    profile::is_interpreter(profile.frame(e.frame)));
-         return says_little ? 0 : e.total.weight;
-       }))
+  const auto by_total = [&](const Entry& e) {
+    // The interpreter's own C calls itself in every Python function. Of native code that only Python
+    // functions call these say where the time is.
+    const bool says_little = e.common != 0 || is_only_beneath_python(profile, e) ||
+                             (!options.choices.all_frames && profile::is_interpreter(profile.frame(e.frame)));
+    return says_little ? 0 : e.total.weight;
+  };
+  for (const Entry& entry : analysis->functions) report.totals_seen += by_total(entry) > 0;
+  for (const Entry* entry : heaviest(analysis->functions, options.limit, by_total))
     report.totals.push_back(function_row(profile, *analysis, *entry, entry->self));
   std::map<uint32_t, const Entry*> common;
   for (const Entry& entry : analysis->functions) {

@@ -279,6 +279,7 @@ struct Report {
   profile::Show show = profile::Show::everything;
   profile::LeftOut left_out;  // by `show`
   size_t functions_seen = 0;
+  size_t totals_seen = 0;  // rows that `totals` would have without a limit
   size_t lines_seen = 0;
   size_t threads_seen = 0;
   // By self weight. Python functions with the native code that they call; native ones are those of stacks

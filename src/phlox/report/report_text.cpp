@@ -90,8 +90,7 @@ Table function_table(const Report& report, bool self) {
   }
   if (self) add_native_column(table, rows);
   if (!self) table.note = common_note(report);
-  const size_t listed = rows.size() + (self ? 0 : report.common.size());
-  table.left_out = report.functions_seen - std::min(report.functions_seen, listed);
+  table.left_out = report.totals_seen - std::min(report.totals_seen, rows.size());
   // Most functions on the stack never run a line of their own when it was looked.
   if (self) table.left_out = 0;
   return table;

@@ -12,16 +12,17 @@ export interface Items {
   of: Uint32Array; // by node
   outermost: Uint8Array; // 1: no node above is the same item
   owner: Uint32Array; // by node: whose item the time is as well, as CallTree has it; itself: nobody's else
+  ownersAlone: boolean; // native code beneath a Python function is no item of its own
 }
 
-export function itemsOf(tree: CallTree, count: number): Items {
-  return { count, of: tree.label, outermost: tree.outermost, owner: tree.owner };
+export function itemsOf(tree: CallTree, count: number, natives = true): Items {
+  return { count, of: tree.label, outermost: tree.outermost, owner: tree.owner, ownersAlone: !natives };
 }
 
 // Each node an item of its own.
 export function nodeItems(tree: CallTree): Items {
   const nodes = Uint32Array.from(tree.parent.keys());
-  return { count: nodes.length, of: nodes, outermost: new Uint8Array(nodes.length).fill(1), owner: nodes };
+  return { count: nodes.length, of: nodes, outermost: new Uint8Array(nodes.length).fill(1), owner: nodes, ownersAlone: false };
 }
 
 // Weights, by item.
@@ -31,14 +32,15 @@ export interface Sums {
   sum: Float64Array; // with everything beneath; an item within itself counts once
 }
 
-export function addUp(selection: Selection, by: By, weight: Weight, { count, of, outermost, owner }: Items): Sums {
+export function addUp(selection: Selection, by: By, weight: Weight, { count, of, outermost, owner, ownersAlone }: Items): Sums {
   const [self, sum] = [new Float64Array(count), new Float64Array(count)];
   const own = selection.self(by, weight);
   const totals = selection.total(by, weight);
   for (let node = 1; node < totals.length; ++node) {
-    self[of[node]] += own[node];
     // Native code beneath a Python function is its own and that function's.
     if (owner[node] !== node) self[of[owner[node]]] += own[node];
+    if (owner[node] !== node && ownersAlone) continue;
+    self[of[node]] += own[node];
     if (outermost[node]) sum[of[node]] += totals[node];
   }
   return { total: totals[0], self, sum };

@@ -146,18 +146,19 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
   return { crossings, step: all > 0 ? squares / all : 0, interval: seen > 0 ? Math.trunc(length / seen) : 0 };
 }
 
-export function samplingError(selection: Selection, by: By, weight: Weight, { count, of, outermost, owner }: Items): SamplingError {
+export function samplingError(selection: Selection, by: By, weight: Weight, { count, of, outermost, owner, ownersAlone }: Items): SamplingError {
   const { crossings, step, interval } = crossingsOf(selection, by, weight);
   const { parent } = selection.tree(by);
   const [self, sum, whole] = [new Adder(count), new Adder(count), new Adder(2)];
   const moments = Math.max(1, Math.trunc(interval / 2));
   const begin = crossings.length ? crossings[0].time : 0;
+  const counts = (node: number) => outermost[node] && !(ownersAlone && owner[node] !== node);
   const leaf = (node: number, weight: number) => {
     if (node === notChosen) return;
     whole.change(1, weight);
     // Native code beneath a Python function is its own and that function's.
     self.change(of[owner[node]], weight);
-    if (owner[node] !== node) self.change(of[node], weight);
+    if (owner[node] !== node && !ownersAlone) self.change(of[node], weight);
   };
   for (const { time, from, to, weight } of crossings) {
     leaf(from, -weight);
@@ -166,10 +167,10 @@ export function samplingError(selection: Selection, by: By, weight: Weight, { co
     let [a, b] = [Math.max(0, from), Math.max(0, to)];
     while (a !== b) {
       if (a > b) {
-        if (outermost[a]) sum.change(of[a], -weight);
+        if (counts(a)) sum.change(of[a], -weight);
         a = parent[a];
       } else {
-        if (outermost[b]) sum.change(of[b], weight);
+        if (counts(b)) sum.change(of[b], weight);
         b = parent[b];
       }
     }

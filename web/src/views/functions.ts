@@ -27,7 +27,8 @@ function create(page: Page): Showing {
   let by: By = "function";
   let labels: Label[] = [];
   let drawnKey = ""; // what the table is the answer to
-  const key = () => JSON.stringify([page.state.filters, page.state.show, page.state.by]);
+  const natives = () => own(page.state, "functions", "native") === "1";
+  const key = () => JSON.stringify([page.state.filters, page.state.show, page.state.by, natives()]);
 
   const amount = (side: "self" | "total", row: number) => (table as Table)[side][page.state.weight][row];
   const share = (side: "self" | "total", row: number) => {
@@ -78,9 +79,13 @@ function create(page: Page): Showing {
   });
   // The same choice as the page's, where whoever wants a table of lines looks for it.
   const rowsAre = choice<By>("A row is", [["function", "Functions"], ["line", "Lines"]], (value) => page.change({ by: value }));
+  // Beneath a Python function native code is a column of that function's row.
+  const callees = choice<"" | "1">("Native code", [["", "Python"], ["1", "Python and native"]], (value) => page.change(withOwn(page.state, "functions", "native", value), "aside"),
+    { "": "Native code that Python calls is a column of the Python function's row", "1": "Native functions that Python calls are rows as well: their time is in two rows" });
+  callees.element.hidden = !page.catalogue.functions.kind.some((kind) => kind === Kind.native);
   const words = element("span", "status");
   const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows, as text for a spreadsheet" });
-  const view = element("section", { class: "functions", "aria-label": "Functions" }, element("div", "toolbar", rowsAre.element, words, copy), rows.element);
+  const view = element("section", { class: "functions", "aria-label": "Functions" }, element("div", "toolbar", rowsAre.element, callees.element, words, copy), rows.element);
 
   function draw(): void {
     if (!table) return;
@@ -99,14 +104,15 @@ function create(page: Page): Showing {
     show: () => {
       const { state } = page;
       rowsAre.show(state.by);
-      latest.ask(key(), () => page.ask("table", { by: state.by }), (answer) => {
+      callees.show(natives() ? "1" : "");
+      latest.ask(key(), () => page.ask("table", { by: state.by, natives: natives() }), (answer) => {
         table = answer;
         drawnKey = key();
         by = state.by;
         labels = page.labels(by);
         draw();
       });
-      latestIntervals.ask(keyOfIntervals(), () => page.ask("intervals", { by: state.by, weight: state.weight }), (answer) => {
+      latestIntervals.ask(keyOfIntervals(), () => page.ask("intervals", { by: state.by, weight: state.weight, natives: natives() }), (answer) => {
         certain = answer;
         certainKey = keyOfIntervals();
         draw();

@@ -156,7 +156,7 @@ function create(page: Page): Showing {
   return {
     element: view,
     show: () => {
-      latestTable.ask(queryKey(), () => page.ask("table", { by: "function" }), (answer) => {
+      latestTable.ask(queryKey(), () => page.ask("table", { by: "function", natives: true }), (answer) => {
         table = answer;
         tableKey = queryKey();
         showing();

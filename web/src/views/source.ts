@@ -155,7 +155,7 @@ function create(page: Page): Showing {
   return {
     element: view,
     show: () => {
-      latest.ask(key(), () => page.ask("table", { by: "line" }), (answer) => {
+      latest.ask(key(), () => page.ask("table", { by: "line", natives: true }), (answer) => {
         [table, tableKey] = [answer, key()];
         showing();
       });

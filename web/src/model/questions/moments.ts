@@ -12,7 +12,7 @@ export interface Moment {
   activity: Float64Array; // ns
   calls: [call: string, ns: number][]; // blocked in which system calls; longest first
   functions: [id: number, ns: number][]; // innermost ones of what was computed, waiting for the GIL left out, or of everything where nothing was
-  used: [id: number, ns: number][]; // innermost ones by CPU time; markers, which are no code, left out
+  used: [id: number, ns: number][]; // by CPU time, a Python function with the native code that it calls; markers, which are no code, left out
   threads: [thread: number, ns: number][]; // that ran
   only: { stack: number[]; start: number; wall: number } | null; // functions, outermost first, where there is but one stretch
 }
@@ -66,7 +66,7 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
       out.wall += part;
       const spent = share < 1 ? Math.round(cpu[i] * share) : cpu[i];
       out.cpu += spent;
-      if (catalogue.functions.kind[f] !== Kind.marker) used[f] += spent;
+      if (catalogue.functions.kind[f] !== Kind.marker) used[functions.label[functions.owner[functionNode[node[i]]]]] += spent;
       out.samples += samplesOf(samples[i], share);
       out.activity[activity[i]] += part;
       if (activity[i] === Activity.blocked) add(calls, catalogue.states[state[i]].call, part);

@@ -1,5 +1,5 @@
 // Functions, or lines, each with what was spent in it and with everything it called; a function that calls itself counts once.
-// What is spent in native code is spent in the Python function that it is beneath as well.
+// What is spent in native code is spent in the Python function that it is beneath as well. Without `natives` it is no row of its own there.
 // Rows are by id: of functions, or of places.
 import { Query } from "../filters";
 import { By, Weight } from "../head";
@@ -10,7 +10,7 @@ export interface Table {
   total: Amounts;
 }
 
-export function table(model: Model, query: Query, { by }: { by: By }): Table {
+export function table(model: Model, query: Query, { by, natives }: { by: By; natives: boolean }): Table {
   const selection = model.select(query);
   const tree = selection.tree(by);
   const { functions, places } = model.recording.catalogue;
@@ -22,9 +22,10 @@ export function table(model: Model, query: Query, { by }: { by: By }): Table {
     const totalOf = selection.total(by, weight);
     for (let node = 1; node < selfOf.length; ++node) {
       const row = tree.label[node];
-      self[row] += selfOf[node];
       const owner = tree.owner[node];
       if (owner !== node) self[tree.label[owner]] += selfOf[node];
+      if (owner !== node && !natives) continue;
+      self[row] += selfOf[node];
       if (tree.outermost[node]) total[row] += totalOf[node];
     }
     total[0] = totalOf[0];
