@@ -133,29 +133,6 @@ TEST_P(PythonThreadLists, not_all_are_added_at_once_and_in_the_end_all_are_there
   EXPECT_TRUE(threads_.is_whole()) << "a walk that meets nobody new";
 }
 
-TEST_P(PythonThreadLists, of_many_threads_the_one_that_holds_the_gil_is_added_first) {
-  if (layout().traits.free_threaded) GTEST_SKIP() << "it has no GIL";
-  std::vector<std::unique_ptr<test::SleepingThread>> sleeping;
-  for (int i = 0; i < 60; ++i) {
-    sleeping.push_back(std::make_unique<test::SleepingThread>());
-    is_run_by(i == 0 ? fake_.thread() : new_thread(), sleeping.back()->tid());
-  }
-  // The last of the list.
-  fake_.hold_gil(&fake_.thread());
-  refresh();
-  EXPECT_TRUE(threads_.has(sleeping[0]->tid()));
-  EXPECT_LT(threads_.all().size(), 60U);
-  // A state that comes meanwhile is found, too, and a holder at any later time.
-  sleeping.push_back(std::make_unique<test::SleepingThread>());
-  test::FakeThread& late = new_thread();
-  is_run_by(late, sleeping.back()->tid());
-  fake_.hold_gil(&late);
-  refresh();
-  EXPECT_TRUE(threads_.has(sleeping.back()->tid()));
-  for (int i = 0; threads_.due(now_) && i < 10; ++i) refresh();
-  EXPECT_EQ(threads_.all().size(), 61U);
-}
-
 TEST_P(PythonThreadLists, a_list_that_leads_nowhere_is_read_again) {
   test::SleepingThread one;
   is_run_by(fake_.thread(), one.tid());

@@ -16,8 +16,6 @@ constexpr Nanoseconds kShortestPause = 2'000'000;
 // In one turn: unknown thread states that are brought into the copy one by one, and threads that are added.
 constexpr size_t kBroughtAtOnce = 64;
 constexpr size_t kNewAtOnce = 16;
-// Of hundreds of threads: adding them leaves most of the budget to samples of those that run.
-constexpr size_t kManyThreads = 64, kNewOfMany = 4;
 
 }  // namespace
 
@@ -262,7 +260,7 @@ void PythonThreads::walk_domain(size_t d, Walk& walk) {
     }
     any_known = any_known || thread != nullptr;
     if (thread == nullptr) {
-      fresh_.emplace_back(at, d);
+      walk.fresh.emplace_back(at, d);
       if (!declined_.contains(at.value)) {
         any_new = true;
         if (any_known) whole_ = false;
@@ -273,42 +271,11 @@ void PythonThreads::walk_domain(size_t d, Walk& walk) {
   if (at || (any_new && !any_known)) whole_ = false;
 }
 
-// A thread that holds the GIL is the one that runs: of thousands it is not added last.
-void PythonThreads::holders_first() {
-  if (fresh_.size() <= kNewOfMany || config_.once || layout_.traits.free_threaded) return;
-  for (size_t d = 0; d < domains_.size(); ++d) {
-    const std::pair holder(domains_[d].gil.holder_now(memory_), d);
-    const auto found = std::find(fresh_.begin(), fresh_.end(), holder);
-    if (found != fresh_.end()) std::rotate(fresh_.begin(), found, found + 1);
-  }
-}
-
-// By the lists as they were read last, while no state was added to them since: reading the lists of thousands
-// of threads takes milliseconds. False: they are to be read again.
-bool PythonThreads::go_on_adding(Nanoseconds now) {
-  if (fresh_.empty() || !adding_ || from_copy_ || config_.once) return false;
-  RemoteAddress first;
-  if (!read(interpreter_.interpreters_head, first.value) || domains_.empty() ||
-      domains_.front().interpreter != first)
-    return false;
-  for (const Domain& domain : domains_) {
-    RemoteAddress head;
-    if (!read(domain.threads_head_word, head.value) || head != domain.threads_head) return false;
-  }
-  add_fresh(now);
-  drop_dead(now);
-  return true;
-}
-
-void PythonThreads::add_fresh(Nanoseconds now) {
-  holders_first();
-  const size_t at_once = threads_.size() < kManyThreads ? kNewAtOnce : kNewOfMany;
-  const bool more_to_add = fresh_.size() > at_once && !config_.once;
-  std::vector<std::pair<RemoteAddress, size_t>> adds(
-      fresh_.begin(), more_to_add ? fresh_.begin() + static_cast<std::ptrdiff_t>(at_once) : fresh_.end());
-  fresh_.erase(fresh_.begin(), fresh_.begin() + static_cast<std::ptrdiff_t>(adds.size()));
+void PythonThreads::add_fresh(Walk& walk, Nanoseconds now) {
+  const bool more_to_add = walk.fresh.size() > kNewAtOnce && !config_.once;
+  if (more_to_add) walk.fresh.resize(kNewAtOnce);
   bool declined = false;
-  for (const auto& [tstate, d] : adds) {
+  for (const auto& [tstate, d] : walk.fresh) {
     // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
     if (add(domains_[d], tstate, now)) {
       declined_.erase(tstate.value);
@@ -329,8 +296,6 @@ void PythonThreads::refresh(Nanoseconds now, From from) {
   last_refresh_ = now;
   wanted_ = false;
   from_copy_ = from == From::copy;
-  if (go_on_adding(now)) return;
-  fresh_.clear();
   if (!refresh_interpreters()) {
     wanted_ = true;
     whole_ = false;
@@ -358,8 +323,7 @@ void PythonThreads::refresh(Nanoseconds now, From from) {
     }
   }
   task_ids_.forget();
-  adding_ = !wanted_;
-  add_fresh(now);
+  add_fresh(walk, now);
   drop_dead(now);
 }
 

@@ -112,8 +112,9 @@ class PythonThreads {
   };
   // A walk along all lists of thread states.
   struct Walk {
-    std::unordered_map<uint64_t, size_t> present;  // domain by thread state
-    size_t brought = 0;                            // into the copy
+    std::unordered_map<uint64_t, size_t> present;         // domain by thread state
+    std::vector<std::pair<RemoteAddress, size_t>> fresh;  // not known yet, and their domains
+    size_t brought = 0;                                   // into the copy
   };
 
   template <class T>
@@ -121,9 +122,7 @@ class PythonThreads {
   void bring(RemoteAddress tstate);
   bool refresh_interpreters();
   void walk_domain(size_t domain, Walk& walk);
-  bool go_on_adding(Nanoseconds now);
-  void holders_first();
-  void add_fresh(Nanoseconds now);
+  void add_fresh(Walk& walk, Nanoseconds now);
   bool add(Domain& domain, RemoteAddress tstate, Nanoseconds now);
   PythonThread* find_thread_of(ThreadState& unbound);
   PythonThread* find_resting(pid_t tid, int64_t interpreter_id);
@@ -144,8 +143,6 @@ class PythonThreads {
   std::unordered_map<uint64_t, PythonThread*> by_tstate_;
   std::unordered_multimap<pid_t, PythonThread*> by_tid_;
   std::unordered_map<uint64_t, Declined> declined_;
-  std::vector<std::pair<RemoteAddress, size_t>> fresh_;  // still to be added, and their domains
-  bool adding_ = false;                                  // fresh_ has all of them
   uint32_t next_thread_ = 1;
   Nanoseconds last_refresh_ = 0;
   Nanoseconds pause_ = 0;
