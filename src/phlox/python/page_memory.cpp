@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "phlox/base/load.h"
+
 namespace phlox::python {
 
 const std::byte* PageMemory::page(uint64_t number) {
@@ -42,6 +44,11 @@ const std::byte* PageMemory::find(RemoteAddress address, size_t size) {
   if (size > kMaxSize) return nullptr;
   scratch_.resize(size);
   return copy(address, std::span(scratch_)) ? scratch_.data() : nullptr;
+}
+
+RemoteAddress PageMemory::word(RemoteAddress at) {
+  const std::byte* bytes = is_plausible(at) ? find(at, 8) : nullptr;
+  return RemoteAddress(bytes == nullptr ? 0 : load<uint64_t>(bytes));
 }
 
 }  // namespace phlox::python

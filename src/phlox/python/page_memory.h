@@ -24,6 +24,8 @@ class PageMemory : public memory::RemoteMemory {
   using RemoteMemory::read;
   // A Memory as in walk_frames(). The bytes stay until the next call; nullptr: they cannot be read.
   const std::byte* find(RemoteAddress address, size_t size);
+  // The pointer at `at`; zero: it cannot be read, or `at` is no address of a program.
+  RemoteAddress word(RemoteAddress at);
   void forget() { pages_.clear(); }
 
  private:

@@ -57,7 +57,7 @@ constexpr Class kLocks[] = {{"Lock", AwaitedKind::lock},
 
 // `self` of a method in asyncio/locks.py.
 void TaskReader::explain_lock(TaskReading& out) {
-  const RemoteAddress type = word(leaf_.first + *layout_.object.ob_type);
+  const RemoteAddress type = memory_.word(leaf_.first + *layout_.object.ob_type);
   for (const Class& one : kLocks) {
     if (!module_.derives(type, one.name)) continue;
     out.task.kind = one.kind;
@@ -84,8 +84,8 @@ void TaskReader::add_children(RemoteAddress collection, TaskReading& out) {
   const std::string& type = module_.type_of(collection).name;
   if (type == "list") {
     const uint64_t size =
-        std::min<uint64_t>(word(collection + *layout_.list.ob_size).value, kMaxAwaitedTasks);
-    const RemoteAddress items = word(collection + *layout_.list.ob_item);
+        std::min<uint64_t>(memory_.word(collection + *layout_.list.ob_size).value, kMaxAwaitedTasks);
+    const RemoteAddress items = memory_.word(collection + *layout_.list.ob_item);
     std::vector<uint64_t> words(size);
     if (size > 0 && memory_.read(items, std::as_writable_bytes(std::span(words)))) {
       for (uint64_t value : words) members.emplace_back(value);
@@ -140,11 +140,11 @@ void TaskReader::add_end_of_sleep(AsyncTask& task) {
   constexpr uint32_t kHandle = 4;  // sleep(delay, result, loop, future, h)
   const RemoteAddress handle = leaf_variable(kHandle);
   if (!is_plausible(handle) || module_.type_of(handle).name != "TimerHandle") return;
-  const RemoteAddress type = word(handle + *layout_.object.ob_type);
-  const uint64_t size = std::min(word(type + *layout_.type.tp_basicsize).value, kMaxHandle);
+  const RemoteAddress type = memory_.word(handle + *layout_.object.ob_type);
+  const uint64_t size = std::min(memory_.word(type + *layout_.type.tp_basicsize).value, kMaxHandle);
   std::optional<double> until;
   for (uint64_t at = *layout_.object.size; at + 8 <= size; at += 8) {
-    const RemoteAddress field = word(handle + at);
+    const RemoteAddress field = memory_.word(handle + at);
     if (!is_plausible(field) || module_.type_of(field).name != "float") continue;
     const std::byte* bytes = memory_.find(field + *layout_.real.ob_fval, 8);
     if (bytes == nullptr || until) return;
@@ -178,7 +178,8 @@ void TaskReader::add_details(AsyncTask& task) {
       return add_socket_of(attribute(leaf_.first, "_transport"), task);
     case AwaitedKind::socket: {
       const RemoteAddress socket = leaf_variable(1);  // sock_recv(self, sock, …)
-      if (!is_plausible(socket) || !module_.derives(word(socket + *layout_.object.ob_type), "_socket.socket"))
+      if (!is_plausible(socket) ||
+          !module_.derives(memory_.word(socket + *layout_.object.ob_type), "_socket.socket"))
         return;
       // Modules/socketmodule.h: sock_fd is its first field.
       const std::byte* field = memory_.find(socket + *layout_.object.size, 4);
@@ -199,13 +200,13 @@ void TaskReader::add_details(AsyncTask& task) {
 
 // futures._chain_future() has its own function called first.
 bool TaskReader::is_concurrent(RemoteAddress future) {
-  const RemoteAddress callback = word(future + *layout_.task.callback0);
+  const RemoteAddress callback = memory_.word(future + *layout_.task.callback0);
   if (!callback || module_.type_of(callback).name != "function") return false;
   // func_code: the first field up to 3.9, the fifth since (Include/cpython/funcobject.h); a code object's
   // type proves it.
   for (uint64_t field : {uint64_t{0}, uint64_t{32}}) {
-    const RemoteAddress code = word(callback + *layout_.object.size + field);
-    if (!is_plausible(code) || word(code + *layout_.object.ob_type) != module_.code_type()) continue;
+    const RemoteAddress code = memory_.word(callback + *layout_.object.size + field);
+    if (!is_plausible(code) || memory_.word(code + *layout_.object.ob_type) != module_.code_type()) continue;
     const TaskCodes::Known* known = codes_.find(code);
     return known != nullptr && known->code.name == "_call_check_cancel" &&
            known->code.file == module_.folder() + "futures.py";

@@ -40,11 +40,6 @@ const std::byte* TaskReader::look(RemoteAddress at, size_t size, Evidence& evide
   return bytes;
 }
 
-RemoteAddress TaskReader::word(RemoteAddress at) {
-  const std::byte* bytes = is_plausible(at) ? memory_.find(at, 8) : nullptr;
-  return RemoteAddress(bytes == nullptr ? 0 : load<uint64_t>(bytes));
-}
-
 // A variable or an entry of the stack, without a _PyStackRef's tag.
 RemoteAddress TaskReader::variable(const std::byte* at) const {
   const auto value = load<uint64_t>(at);
@@ -158,7 +153,7 @@ bool TaskReader::delegates(const Generator& generator, int8_t state) {
     case Delegation::next_opcode: {
       const int32_t at = instruction_offset(layout_.traits, {}, generator.instruction);
       if (at < 0) return false;
-      const RemoteAddress code = word(generator.code + *layout_.code.code);
+      const RemoteAddress code = memory_.word(generator.code + *layout_.code.code);
       const RemoteAddress next = code + *layout_.bytes.ob_sval + static_cast<uint64_t>(at) + 2;
       const std::byte* byte = is_plausible(code) ? memory_.find(next, 1) : nullptr;
       return byte != nullptr && *byte == kYieldFrom;
@@ -209,7 +204,7 @@ bool TaskReader::read_generator(RemoteAddress object, Generator& out, Evidence& 
                                                           : read_frame_object(object, out, evidence);
   if (!read) return false;
   return out.finished ||
-         (is_plausible(out.code) && word(out.code + *layout_.object.ob_type) == module_.code_type());
+         (is_plausible(out.code) && memory_.word(out.code + *layout_.object.ob_type) == module_.code_type());
 }
 
 bool TaskReader::add_frame(const Generator& generator, TaskReading& out) {

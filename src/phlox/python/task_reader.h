@@ -78,7 +78,6 @@ class TaskReader {
     bool pending = true;
   };
   const std::byte* look(RemoteAddress at, size_t size, Evidence& evidence);
-  RemoteAddress word(RemoteAddress at);
   RemoteAddress variable(const std::byte* at) const;
   bool read_fields(RemoteAddress task, TypeKind kind, Fields& fields, Evidence& evidence);
   bool read_c_fields(RemoteAddress task, Fields& fields, Evidence& evidence);

@@ -12,11 +12,6 @@ constexpr size_t kMaxRunners = 1024;
 
 }  // namespace
 
-RemoteAddress TrioModule::word(RemoteAddress at) {
-  const std::byte* bytes = is_plausible(at) ? memory_.find(at, 8) : nullptr;
-  return RemoteAddress(bytes == nullptr ? 0 : load<uint64_t>(bytes));
-}
-
 bool TrioModule::is_dict(RemoteAddress object) {
   return is_plausible(object) && module_.type_of(object).name == "dict";
 }
@@ -24,13 +19,13 @@ bool TrioModule::is_dict(RemoteAddress object) {
 // By its member_descriptor (Include/descrobject.h): three pointers, then its PyMemberDef, which has the
 // offset behind name and type.
 std::optional<uint32_t> TrioModule::slot(RemoteAddress type, std::string_view name) {
-  const RemoteAddress names = word(type + *layout_.type.tp_base + 8);  // tp_dict
+  const RemoteAddress names = memory_.word(type + *layout_.type.tp_base + 8);  // tp_dict
   if (!is_dict(names)) return {};
   const auto descriptor = module_.objects().find_in_dict(names, name);
   if (!descriptor || !is_plausible(*descriptor) || module_.type_of(*descriptor).name != "member_descriptor")
     return {};
-  const uint64_t offset = word(word(*descriptor + *layout_.object.size + 24) + 16).value;
-  const uint64_t size = word(type + *layout_.type.tp_basicsize).value;
+  const uint64_t offset = memory_.word(memory_.word(*descriptor + *layout_.object.size + 24) + 16).value;
+  const uint64_t size = memory_.word(type + *layout_.type.tp_basicsize).value;
   if (offset < *layout_.object.size || offset + 8 > size) return {};
   return static_cast<uint32_t>(offset);
 }
@@ -69,17 +64,18 @@ bool TrioModule::open(RemoteAddress interpreter) {
 // A threading.local has one dict with a dict for each thread as its values (Modules/_threadmodule.c).
 std::vector<RemoteAddress> TrioModule::runners() {
   std::vector<RemoteAddress> found;
-  const RemoteAddress type = word(context_ + *layout_.object.ob_type);
-  const uint64_t size = std::min(word(type + *layout_.type.tp_basicsize).value, kMaxContext);
+  const RemoteAddress type = memory_.word(context_ + *layout_.object.ob_type);
+  const uint64_t size = std::min(memory_.word(type + *layout_.type.tp_basicsize).value, kMaxContext);
   for (uint64_t at = *layout_.object.size; at + 8 <= size; at += 8) {
-    const RemoteAddress threads = word(context_ + at);
+    const RemoteAddress threads = memory_.word(context_ + at);
     if (!is_dict(threads)) continue;
     const auto items = module_.objects().dict(threads);
     if (!items) continue;
     for (const DictItem& item : *items) {
       if (!is_dict(item.value)) continue;
       const auto runner = module_.objects().find_in_dict(item.value, "runner");
-      if (!runner || !is_plausible(*runner) || word(*runner + *layout_.object.ob_type) != runner_type_)
+      if (!runner || !is_plausible(*runner) ||
+          memory_.word(*runner + *layout_.object.ob_type) != runner_type_)
         continue;
       if (found.size() < kMaxRunners && std::find(found.begin(), found.end(), *runner) == found.end())
         found.push_back(*runner);
@@ -89,7 +85,7 @@ std::vector<RemoteAddress> TrioModule::runners() {
 }
 
 std::vector<RemoteAddress> TrioModule::tasks(RemoteAddress runner, size_t most) {
-  const RemoteAddress set = word(runner + tasks_);
+  const RemoteAddress set = memory_.word(runner + tasks_);
   if (!is_plausible(set) || module_.type_of(set).name != "set") return {};
   const auto members = module_.set_members(set, most);
   if (!members) {

@@ -38,7 +38,6 @@ class TrioModule {
   std::vector<RemoteAddress> tasks(RemoteAddress runner, size_t most);
 
  private:
-  RemoteAddress word(RemoteAddress at);
   std::optional<uint32_t> slot(RemoteAddress type, std::string_view name);
   bool is_dict(RemoteAddress object);
 

@@ -25,9 +25,10 @@ void TaskReader::explain_trio(RemoteAddress nurseries, TaskReading& out) {
   } else if (is_of_trio(out, kBeneath, "_core/_run.py", "_nested_child_finished")) {
     out.task.kind = AwaitedKind::nursery;
     if (module_.type_of(nurseries).name != "list") return;
-    const uint64_t size = word(nurseries + *layout_.list.ob_size).value;
+    const uint64_t size = memory_.word(nurseries + *layout_.list.ob_size).value;
     if (size == 0 || size > kMaxStack) return;
-    const RemoteAddress nursery = word(word(nurseries + *layout_.list.ob_item) + 8 * (size - 1));
+    const RemoteAddress nursery =
+        memory_.word(memory_.word(nurseries + *layout_.list.ob_item) + 8 * (size - 1));
     const RemoteAddress children = attribute(nursery, "_children");
     if (!children || module_.type_of(children).name != "set") return;
     if (const auto members = module_.set_members_once(children, kMaxAwaitedTasks)) out.awaits = *members;
