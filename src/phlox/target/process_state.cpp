@@ -83,13 +83,6 @@ std::optional<std::string> link_of(const std::string& path) {
   return std::string(text, static_cast<size_t>(size));
 }
 
-std::optional<bool> other_namespace(pid_t pid, const char* kind) {
-  const auto ours = link_of(fmt::format("/proc/self/ns/{}", kind));
-  const auto theirs = link_of(fmt::format("{}/ns/{}", memory::proc_folder(pid), kind));
-  if (!ours || !theirs) return {};
-  return *ours != *theirs;
-}
-
 Bits read_bits(pid_t pid) {
   const Descriptor file(
       ::open((memory::proc_folder(pid) + "/exe").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -114,6 +107,13 @@ tl::unexpected<Error> hidden(pid_t pid) {
 }
 
 }  // namespace
+
+std::optional<bool> other_namespace(pid_t pid, const char* kind) {
+  const auto ours = link_of(fmt::format("/proc/self/ns/{}", kind));
+  const auto theirs = link_of(fmt::format("{}/ns/{}", memory::proc_folder(pid), kind));
+  if (!ours || !theirs) return {};
+  return *ours != *theirs;
+}
 
 std::optional<Status> parse_status(std::string_view text) {
   Status status;

@@ -93,6 +93,10 @@ struct ProcessState {
 // it (hidepid).
 Result<ProcessState> read_process_state(pid_t pid);
 
+// Whether its namespace of this kind ("pid", "mnt", "time": a name in /proc/PID/ns) differs from ours; none:
+// that is not visible, or the kernel has no such namespaces.
+std::optional<bool> other_namespace(pid_t pid, const char* kind);
+
 // The process of a thread's id; a process's own id is that of its first thread. None: there is no such
 // thread.
 std::optional<pid_t> find_process_of(pid_t tid);
