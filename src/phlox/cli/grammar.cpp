@@ -104,7 +104,8 @@ void Grammar::describe_record() {
   b.value("--stall", a.stall,
           {{},
            "DURATION",
-           "how long an event loop does not wait for events in what the summary calls a stall (default 50ms)",
+           "report an event loop that does not wait for events for this long as a stall in the summary "
+           "(default 50ms)",
            {},
            false});
   b.flag("--append", a.append, "continue the recording in FILE, for example after its recorder was killed");
@@ -176,8 +177,7 @@ void Grammar::describe_dump() {
           {{},
            "WHICH",
            "the tasks of asyncio and trio to print: groups, by outermost coroutine and await (default), or "
-           "all, each with "
-           "its chain of awaits",
+           "all, each with its chain of awaits",
            {"groups", "all"},
            false});
   b.flag("--no-async", a.no_async, "do not print the tasks of asyncio and trio");
@@ -240,7 +240,7 @@ void Grammar::describe_report() {
   b.value("--stall", a.stall,
           {{},
            "DURATION",
-           "how long an event loop does not wait for events in what is called a stall (default 50ms)",
+           "report an event loop that does not wait for events for this long as a stall (default 50ms)",
            {},
            false});
   b.flag("--json", a.json, "print JSON, as docs/json/ describes it");

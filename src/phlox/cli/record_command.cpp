@@ -244,10 +244,10 @@ class Recording {
   void give_up() {
     talk_.error(
         {ErrorKind::system,
-         fmt::format("ended at once, for a process or a file system does not answer: reading the memory or "
-                     "a file of a recorded process does not return; {}",
-                     begun_ ? fmt::format("what was written until then is in {}", destination_->recording())
-                            : std::string("nothing was recorded")),
+         fmt::format("gave up: a process or a file system does not answer. Reading the memory or a file of a "
+                     "recorded process did not return. {}",
+                     begun_ ? fmt::format("What was written until then is in {}", destination_->recording())
+                            : std::string("Nothing was recorded")),
          ""});
     ::_exit(exit_status(ErrorKind::system));
   }

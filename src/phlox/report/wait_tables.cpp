@@ -34,9 +34,9 @@ void add_gil_holders(Table& table, std::vector<std::string> waiter, const GilWai
         place_words(holder.name, holder.file, holder.line));
   }
   if (rest >= kWorthARow) add(rest, "others", "");
-  if (part(row.free) >= kWorthARow) add(part(row.free), "nobody: it was free, and no CPU was", "");
+  if (part(row.free) >= kWorthARow) add(part(row.free), "no thread: the GIL was free, but no CPU", "");
   const double unseen = part(row.unseen - row.free);
-  if (unseen >= kWorthARow || !waiter.front().empty()) add(unseen, "nobody that was seen", "");
+  if (unseen >= kWorthARow || !waiter.front().empty()) add(unseen, "not known", "");
 }
 
 }  // namespace
@@ -126,7 +126,8 @@ Table gil_table(const Report& report) {
 Table ended_waits_table(const Report& report) {
   Table table;
   table.title = "What ended waits: a lock was released, a queue or a pipe was written to, a timeout was over";
-  table.note = "As far as it is proved. Of waits that are not here it is not known, or they went on.";
+  table.note =
+      "Only where the recording proves it. What ended the other waits is not known, or they had not ended.";
   table.columns = {
       {"wall", true},           {"waits", true}, {"threads", true},       {"for", false, Fit::name},
       {"in", false, Fit::name}, {"ended by"},    {"in", false, Fit::name}};

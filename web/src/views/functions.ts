@@ -61,7 +61,7 @@ function create(page: Page): Showing {
   const columns: TableColumn[] = [
     ...pair("self", "Self", "Spent in its own code, and in native code beneath a Python function"),
     ...pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
-    { name: "samples", title: "Samples", about: "Looks that found it, itself or further out on the stack", number: true, ascending: false,
+    { name: "samples", title: "Samples", about: "Samples with it on the stack", number: true, ascending: false,
       text: (row) => countWords((table as Table).total.samples[row]), compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },
     { name: "name", title: "Function", about: "By name", number: false, ascending: true, text: (row) => labels[row].full, compare: byText((row) => labels[row].full) },
     { name: "module", title: "Module", about: "Top package or module; native: the library", number: false, ascending: true, text: (row) => labels[row].module,

@@ -367,10 +367,11 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
         numbers.stateless.unknown == 1 ? "a thread state of Python" : "thread states of Python"));
   }
   if (const size_t missing = program_->threads_not_read; missing > 0) {
-    outcome.not_read.push_back(
-        fmt::format("{} thread{} {} not read when the recording of process {} began: of as many, only those "
-                    "that have run since are in it",
-                    missing, missing == 1 ? "" : "s", missing == 1 ? "was" : "were", pid()));
+    outcome.not_read.push_back(fmt::format(
+        "{} thread{} {} not read when the recording of process {} began: {} in the recording only "
+        "if {} since",
+        missing, missing == 1 ? "" : "s", missing == 1 ? "was" : "were", pid(),
+        missing == 1 ? "it is" : "they are", missing == 1 ? "it ran" : "they ran"));
     outcome.warnings.push_back(outcome.not_read.back());
   }
   put_process(end_,

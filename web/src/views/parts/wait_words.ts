@@ -18,10 +18,10 @@ export function placeWords(page: Page, place: number): string {
   return functions.full[f] + (file ? ` (${file}${line > 0 ? `:${line}` : ""})` : "");
 }
 
-// Who ended it, or held it: "producer and 2 more". "": nobody knows.
+// What ended the wait, or held the GIL: "producer and 2 more". "": not known.
 export function whomWords(page: Page, { by, byMore, other, whom }: WaitRow): string {
-  if (whom === "free") return "nobody: it was free, no CPU was";
-  if (whom === "unseen") return "nobody that was seen";
+  if (whom === "free") return "no thread: the GIL was free, but no CPU";
+  if (whom === "unseen") return "not known";
   const first = by >= 0 ? shortName(page.catalogue, by) : other;
   return first && `${first}${byMore ? ` and ${countWords(byMore)} more` : ""}`;
 }
