@@ -31,6 +31,13 @@ class PythonThreadLists : public testing::TestWithParam<const python::Layout*> {
     fake_.set(fake_.state(), layout().interpreter.threads_head, next);
     fake_.set(newest.state(), layout().thread.thread_id, uint64_t{0});
   }
+  // So many threads, the first of them that of the fake's first state.
+  void are_run(int threads) {
+    for (int i = 0; i < threads; ++i) {
+      sleeping_.push_back(std::make_unique<test::SleepingThread>());
+      is_run_by(i == 0 ? fake_.thread() : new_thread(), sleeping_.back()->tid());
+    }
+  }
   void refresh(From from = From::target) {
     if (from == From::copy) snapshot_.capture();
     threads_.refresh(++now_, from);
@@ -49,6 +56,7 @@ class PythonThreadLists : public testing::TestWithParam<const python::Layout*> {
   Snapshot snapshot_{fake_.memory()};
   PythonThreads threads_{{::getpid(), {}, false, false, {}}, interpreter_, fake_.memory(), snapshot_, log_};
   Nanoseconds now_ = 0;
+  std::vector<std::unique_ptr<test::SleepingThread>> sleeping_;
 };
 
 TEST_P(PythonThreadLists, each_thread_state_is_found_with_its_thread) {
@@ -125,12 +133,33 @@ TEST_P(PythonThreadLists, not_all_are_added_at_once_and_in_the_end_all_are_there
   }
   refresh();
   EXPECT_LT(threads_.all().size(), 40U) << "a turn has other things to do";
+  EXPECT_EQ(threads_.all().size() + threads_.stateless().waiting, 40U);
   int refreshes = 1;
   for (; threads_.due(now_) && refreshes < 10; ++refreshes) refresh();
   EXPECT_EQ(threads_.all().size(), 40U);
   EXPECT_LE(refreshes, 4);
   refresh();
   EXPECT_TRUE(threads_.is_whole()) << "a walk that meets nobody new";
+  EXPECT_EQ(threads_.stateless().waiting, 0U);
+}
+
+TEST_P(PythonThreadLists, of_many_threads_the_one_that_holds_the_gil_is_added_first) {
+  are_run(60);
+  fake_.hold_gil(&fake_.thread());  // the last of the list
+  refresh();
+  EXPECT_NE(threads_.find(fake_.thread().state()), nullptr);
+  EXPECT_LT(threads_.all().size(), 60U);
+  for (int i = 0; threads_.due(now_) && i < 10; ++i) refresh();
+  EXPECT_EQ(threads_.all().size(), 60U);
+}
+
+// As a fork leaves them that did not use os.fork(): newer than the thread that lives on.
+TEST_P(PythonThreadLists, states_without_a_thread_keep_nobody_waiting) {
+  test::SleepingThread one;
+  is_run_by(fake_.thread(), one.tid());
+  for (int i = 0; i < 40; ++i) is_run_by(new_thread(), 1);  // a task of another process
+  for (int i = 0; i < 5; ++i) refresh();
+  EXPECT_NE(threads_.find(fake_.thread().state()), nullptr);
 }
 
 TEST_P(PythonThreadLists, a_list_that_leads_nowhere_is_read_again) {
@@ -192,6 +221,22 @@ bool has_a_gil(const python::Layout& row) {
   return row.thread.native_thread_id.present() && row.gil_state.last_holder.present() &&
          !row.traits.free_threaded;
 }
+
+class FreeThreadLists : public PythonThreadLists {};
+TEST_P(FreeThreadLists, of_many_threads_one_that_is_attached_is_added_first) {
+  are_run(60);
+  constexpr uint32_t kInitialized = 1, kBound = 2, kActive = 1U << 4;
+  fake_.set(fake_.thread().state(), layout().thread.status, kInitialized | kBound | kActive);
+  refresh();
+  EXPECT_NE(threads_.find(fake_.thread().state()), nullptr);
+  EXPECT_LT(threads_.all().size(), 60U);
+}
+
+bool has_no_gil(const python::Layout& row) {
+  return row.traits.free_threaded;
+}
+INSTANTIATE_TEST_SUITE_P(Sampler, FreeThreadLists, testing::ValuesIn(test::layout_rows(has_no_gil)),
+                         test::row_name);
 INSTANTIATE_TEST_SUITE_P(Sampler, PythonThreadLists, testing::ValuesIn(test::layout_rows(has_a_gil)),
                          test::row_name);
 

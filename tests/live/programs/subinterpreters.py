@@ -1,4 +1,4 @@
-"""Three subinterpreters, each busy in a thread of its own and with a second thread beside it, and the main interpreter.
+"""Three subinterpreters, or ARG, each busy in a thread of its own and with a second thread beside it, and the main interpreter.
 
 Prints `ready PID`. What belongs to interpreter N has functions named sN_..., so a stack that mixes two was never there.
 """
@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-COUNT = 3
+COUNT = int(sys.argv[1]) if sys.argv[1:] else 3
 
 SCRIPT = """
 import os, time, threading

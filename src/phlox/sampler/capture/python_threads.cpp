@@ -16,6 +16,8 @@ constexpr Nanoseconds kShortestPause = 2'000'000;
 // In one turn: unknown thread states that are brought into the copy one by one, and threads that are added.
 constexpr size_t kBroughtAtOnce = 64;
 constexpr size_t kNewAtOnce = 16;
+// Or this part of all: with thousands of threads the walk takes longer than adding so few.
+constexpr size_t kPartAtOnce = 64;
 
 }  // namespace
 
@@ -27,7 +29,8 @@ PythonThreads::PythonThreads(const Config& config, const python::Interpreter& in
       memory_(memory),
       snapshot_(snapshot),
       log_(log),
-      task_ids_(config.pid, memory) {}
+      task_ids_(config.pid, memory),
+      state_reader_(interpreter.layout, memory, snapshot) {}
 
 PythonThread* PythonThreads::find(RemoteAddress tstate) {
   const auto found = by_tstate_.find(tstate.value);
@@ -152,17 +155,13 @@ bool PythonThreads::is_anothers(pid_t tid, int64_t interpreter_id) const {
   });
 }
 
-bool PythonThreads::add(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
-  uint64_t interp = 0;
-  uint64_t python_id = 0;
-  uint64_t native_id = 0;
-  if (!read(tstate + *layout_.thread.interp, interp) || interp != domain.interpreter.value) return false;
-  if (!read(tstate + *layout_.thread.thread_id, python_id)) return false;
-  if (layout_.thread.native_thread_id.present()) {
-    read(tstate + *layout_.thread.native_thread_id, native_id);
-    if (native_id == 0) return false;  // made, but its thread has not started
-  }
-  if (python_id == 0) return false;
+bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
+  const Domain& domain = domains_[state.domain];
+  const RemoteAddress tstate = state.at;
+  const uint64_t python_id = state.words.python_id, native_id = state.words.native_id;
+  if (state.words.interp != domain.interpreter.value || python_id == 0) return false;
+  // Made, but its thread has not started.
+  if (layout_.thread.native_thread_id.present() && native_id == 0) return false;
   const TaskIds::Task task = task_ids_.find(python_id, native_id);
   if (task_ids_.process_gone()) process_gone_ = true;
   declined_[tstate.value].unknown = task.why == TaskIds::Why::unknown;
@@ -177,7 +176,7 @@ bool PythonThreads::add(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   if (PythonThread* resting = unbound ? nullptr : find_resting(tid, domain.id)) {
     resting->tstate = tstate;
     resting->interpreter = domain.interpreter;
-    resting->domain = static_cast<size_t>(&domain - domains_.data());
+    resting->domain = state.domain;
     resting->python_id = python_id;
     by_tstate_[tstate.value] = resting;
     return true;
@@ -194,7 +193,7 @@ bool PythonThreads::add(Domain& domain, RemoteAddress tstate, Nanoseconds now) {
   thread->interpreter = domain.interpreter;
   thread->interpreter_id = domain.id;
   thread->python_id = python_id;
-  thread->domain = static_cast<size_t>(&domain - domains_.data());
+  thread->domain = state.domain;
   thread->probe = std::make_unique<target::ThreadProbe>(config_.pid, tid);
   if (config_.rseq_cpu_offset) {
     thread->rseq_cpu = RemoteAddress(thread_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
@@ -242,16 +241,15 @@ void PythonThreads::walk_domain(size_t d, Walk& walk) {
       bring(at);
       snapshot_.fetch_wanted();
     }
-    uint64_t next = 0;
-    if (walk.brought > kBroughtAtOnce || !read(at + *layout_.thread.next, next)) {
+    StateWords words;
+    if (walk.brought > kBroughtAtOnce || !state_reader_.read(at, from_copy_, words)) {
       wanted_ = true;
       break;
     }
+    listed_.push_back(at);
     if (thread != nullptr) {
       // The same address may be another thread by now.
-      uint64_t python_id = 0;
-      read(at + *layout_.thread.thread_id, python_id);
-      if (python_id != thread->python_id) {
+      if (words.python_id != thread->python_id) {
         lose_state(*thread);
         thread = nullptr;
       } else {
@@ -260,27 +258,52 @@ void PythonThreads::walk_domain(size_t d, Walk& walk) {
     }
     any_known = any_known || thread != nullptr;
     if (thread == nullptr) {
-      walk.fresh.emplace_back(at, d);
+      walk.fresh.push_back({at, d, words});
       if (!declined_.contains(at.value)) {
         any_new = true;
         if (any_known) whole_ = false;
       }
     }
-    at = RemoteAddress(next);
+    at = words.next;
   }
   if (at || (any_new && !any_known)) whole_ = false;
 }
 
+// Of thousands of threads the one that computes is not added last, and those without a thread keep nobody
+// waiting. The order of the domains stays if a subinterpreter's first thread state is recognised by the
+// threads that are known already.
+void PythonThreads::running_first(std::vector<FreshState>& fresh) {
+  std::vector<RemoteAddress> holders;
+  for (const Domain& domain : domains_)
+    holders.push_back(layout_.traits.free_threaded ? RemoteAddress() : domain.gil.holder_now(memory_));
+  const auto rank = [&](const FreshState& state) {
+    if (layout_.traits.free_threaded ? state.words.active : state.at == holders[state.domain]) return 0;
+    return declined_.contains(state.at.value) ? 2 : 1;
+  };
+  std::stable_sort(fresh.begin(), fresh.end(), [&](const FreshState& a, const FreshState& b) {
+    if (layout_.traits.first_state_unbound && a.domain != b.domain) return a.domain > b.domain;
+    return rank(a) < rank(b);
+  });
+}
+
 void PythonThreads::add_fresh(Walk& walk, Nanoseconds now) {
-  const bool more_to_add = walk.fresh.size() > kNewAtOnce && !config_.once;
-  if (more_to_add) walk.fresh.resize(kNewAtOnce);
+  const size_t at_once = std::max(kNewAtOnce, walk.present.size() / kPartAtOnce);
+  const bool more_to_add = walk.fresh.size() > at_once && !config_.once;
+  waiting_ = 0;
+  if (more_to_add) {
+    running_first(walk.fresh);
+    waiting_ = static_cast<size_t>(
+        std::count_if(walk.fresh.begin() + static_cast<std::ptrdiff_t>(at_once), walk.fresh.end(),
+                      [this](const FreshState& state) { return !declined_.contains(state.at.value); }));
+    walk.fresh.resize(at_once);
+  }
   bool declined = false;
-  for (const auto& [tstate, d] : walk.fresh) {
+  for (const FreshState& state : walk.fresh) {
     // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
-    if (add(domains_[d], tstate, now)) {
-      declined_.erase(tstate.value);
+    if (add(state, now)) {
+      declined_.erase(state.at.value);
     } else {
-      ++declined_[tstate.value].times;
+      ++declined_[state.at.value].times;
       declined = true;
     }
   }
@@ -313,8 +336,11 @@ void PythonThreads::refresh(Nanoseconds now, From from) {
   }
   whole_ = true;
   Walk walk;
+  if (!from_copy_) state_reader_.read_ahead(listed_);
+  listed_.clear();
   // Oldest first: a subinterpreter's first thread state is recognised by the threads that are known already.
   for (size_t d = domains_.size(); d-- > 0;) walk_domain(d, walk);
+  state_reader_.forget();
   std::erase_if(declined_, [&](const auto& state) { return !walk.present.contains(state.first); });
   // Before others are added: the thread of a state that is gone may have one of those.
   if (!wanted_) {
@@ -376,6 +402,7 @@ bool PythonThreads::changed() {
 PythonThreads::Stateless PythonThreads::stateless() const {
   const uint32_t just_now = config_.once ? 1 : 2;
   Stateless stateless;
+  stateless.waiting = waiting_;
   for (const auto& [state, declined] : declined_) {
     if (declined.times <= just_now) continue;
     ++stateless.states;

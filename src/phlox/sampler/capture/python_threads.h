@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
@@ -18,6 +17,7 @@
 #include "phlox/sampler/capture/look_log.h"
 #include "phlox/sampler/capture/snapshot.h"
 #include "phlox/sampler/capture/stack_reader.h"
+#include "phlox/sampler/capture/state_words.h"
 #include "phlox/sampler/capture/task_ids.h"
 
 namespace phlox::sampler {
@@ -101,6 +101,7 @@ class PythonThreads {
   struct Stateless {
     size_t states = 0;
     size_t unknown = 0;  // of them: may have one, but it is not known which
+    size_t waiting = 0;  // beside them: not looked at yet, because a turn adds only some
   };
   Stateless stateless() const;
 
@@ -110,11 +111,16 @@ class PythonThreads {
     uint32_t times = 0;
     bool unknown = false;
   };
+  struct FreshState {
+    RemoteAddress at;
+    size_t domain = 0;
+    StateWords words;
+  };
   // A walk along all lists of thread states.
   struct Walk {
-    std::unordered_map<uint64_t, size_t> present;         // domain by thread state
-    std::vector<std::pair<RemoteAddress, size_t>> fresh;  // not known yet, and their domains
-    size_t brought = 0;                                   // into the copy
+    std::unordered_map<uint64_t, size_t> present;  // domain by thread state
+    std::vector<FreshState> fresh;                 // not known yet
+    size_t brought = 0;                            // into the copy
   };
 
   template <class T>
@@ -122,8 +128,9 @@ class PythonThreads {
   void bring(RemoteAddress tstate);
   bool refresh_interpreters();
   void walk_domain(size_t domain, Walk& walk);
+  void running_first(std::vector<FreshState>& fresh);
   void add_fresh(Walk& walk, Nanoseconds now);
-  bool add(Domain& domain, RemoteAddress tstate, Nanoseconds now);
+  bool add(const FreshState& state, Nanoseconds now);
   PythonThread* find_thread_of(ThreadState& unbound);
   PythonThread* find_resting(pid_t tid, int64_t interpreter_id);
   bool is_anothers(pid_t tid, int64_t interpreter_id) const;
@@ -138,6 +145,8 @@ class PythonThreads {
   Snapshot& snapshot_;
   LookLog& log_;
   TaskIds task_ids_;
+  StateReader state_reader_;
+  std::vector<RemoteAddress> listed_;  // thread states of the last walk
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<PythonThread>> threads_;
   std::unordered_map<uint64_t, PythonThread*> by_tstate_;
@@ -150,6 +159,7 @@ class PythonThreads {
   bool whole_ = false;
   bool from_copy_ = false;
   bool process_gone_ = false;
+  size_t waiting_ = 0;  // Stateless::waiting
 };
 
 }  // namespace phlox::sampler

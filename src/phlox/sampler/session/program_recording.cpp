@@ -366,6 +366,13 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
         numbers.stateless.unknown == 1 ? "is" : "are",
         numbers.stateless.unknown == 1 ? "a thread state of Python" : "thread states of Python"));
   }
+  if (const size_t missing = numbers.stateless.waiting; missing > 0) {
+    outcome.not_read.push_back(fmt::format(
+        "{} thread{} of process {} {} not in the recording: of so many, some are added at a time, those that "
+        "run Python first, and it ended before",
+        missing, missing == 1 ? "" : "s", pid(), missing == 1 ? "is" : "are"));
+    outcome.warnings.push_back(outcome.not_read.back());
+  }
   if (const size_t missing = program_->threads_not_read; missing > 0) {
     outcome.not_read.push_back(fmt::format(
         "{} thread{} {} not read when the recording of process {} began: {} in the recording only "
