@@ -450,3 +450,28 @@ def test_options_for_native_frames_need_them():
     done = subprocess.run([PHLOX, "record", "--native-source", "ptrace", "-p", "1"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "--native" in done.stderr
+
+
+MOVED = """
+import ctypes, os, sys
+library = ctypes.CDLL(sys.argv[1])
+assert library.moves() == 0
+def calls():
+    while True: library.computes_moved(ctypes.c_long(10**6))
+print("ready %d" % os.getpid(), flush=True)
+calls()
+"""
+
+
+@pytest.mark.parametrize("way", ["auto", "no-kernel"])
+def test_code_that_was_moved_to_memory_without_a_file_keeps_its_names(record, tmp_path, way):
+    library, program = tmp_path / "libmoved.so", tmp_path / "moved.py"
+    subprocess.run(["gcc", "-O2", "-g", "-shared", "-fPIC", HERE / "moved_code.c", "-o", library], check=True)
+    program.write_text(MOVED)
+    python = collections.namedtuple("Python", "name path")("system", "/usr/bin/python3")
+    with Target(python, program, library) as target:
+        maps = pathlib.Path(f"/proc/{target.pid}/maps").read_text()
+        recording = record(target.pid, SECONDS, "--native", "--way", way, *RATE)
+    assert not re.search(r" r-xp .*libmoved", maps), "its code is not where its file is mapped"
+    assert share(stacks(recording), lambda frames: in_order(frames, ["calls", "computes_moved"])) > 0.8
+    assert share(stacks(recording), lambda frames: any("JIT" in frame for frame in frames)) < 0.05

@@ -50,6 +50,19 @@ TEST_F(CodeFilesTest, the_interpreter_the_program_and_code_without_a_file_have_n
     EXPECT_EQ(known.of(at, kSecond), 0U) << std::hex << at;
 }
 
+TEST_F(CodeFilesTest, code_that_was_moved_to_memory_without_a_file_has_its_file) {
+  maps_ =
+      "7f0002000000-7f0002001000 r--p 00000000 08:01 14 /venv/numpy/_multiarray_umath.so\n"
+      "7f0002001000-7f0002100000 r-xp 00000000 00:00 0 \n"
+      "7f0002100000-7f0002200000 r--p 00100000 08:01 14 /venv/numpy/_multiarray_umath.so\n"
+      "7f0002200000-7f0002300000 r-xp 00000000 00:00 0 \n";
+  CodeFiles known = files();
+  const uint32_t numpy = known.of(0x7f0002001010, kSecond);
+  ASSERT_NE(numpy, 0U);
+  EXPECT_EQ(known.path(numpy), "/venv/numpy/_multiarray_umath.so");
+  EXPECT_EQ(known.of(0x7f0002200010, kSecond), 0U) << "behind it";
+}
+
 TEST_F(CodeFilesTest, an_interpreter_of_any_name_is_known_by_where_its_state_lies) {
   CodeFiles by_place = files(RemoteAddress(0x7f0001100040)), elsewhere = files();
   EXPECT_EQ(by_place.of(0x7f0001000010, kSecond), 0U);

@@ -57,6 +57,20 @@ TEST(MapsTest, a_module_is_the_mappings_of_one_load_of_a_file) {
   EXPECT_EQ(modules[1].path, modules[2].path);
 }
 
+TEST(MapsTest, memory_that_the_kernel_made_a_file_for_is_memory_without_a_file) {
+  const auto maps = parse_maps(
+      "7f0000000000-7f0000001000 rwxs 00000000 00:01 1028 /dev/zero (deleted)\n"
+      "7f0000001000-7f0000002000 r-xp 00000000 00:0e 7 /anon_hugepage (deleted)\n"
+      "7f0000002000-7f0000003000 r--p 00000000 00:05 8 /dev/zero\n");
+  ASSERT_EQ(maps.size(), 3u);
+  EXPECT_EQ(maps[0].inode, 0u);
+  EXPECT_EQ(maps[0].path, "");
+  EXPECT_EQ(maps[1].inode, 0u);
+  EXPECT_FALSE(maps[1].deleted);
+  EXPECT_EQ(maps[2].inode, 8u);
+  EXPECT_EQ(modules_of(maps).size(), 1u);
+}
+
 TEST(MapsTest, code_without_a_file_behind_a_module_is_not_of_the_module) {
   const auto modules =
       modules_of(parse_maps("7f0000000000-7f0000001000 r-xp 00000000 fe:01 99 /usr/lib/lib.so\n"

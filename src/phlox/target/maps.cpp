@@ -77,6 +77,13 @@ std::vector<Mapping> parse_maps(std::string_view text) {
       if (m.inode != 0 && m.path.ends_with(kDeleted)) {
         m.deleted = true;
         m.path.resize(m.path.size() - kDeleted.size());
+        // Memory on huge pages, or shared with children: the kernel has made a file for it that nobody else
+        // sees.
+        if (m.path == "/anon_hugepage" || m.path == "/dev/zero") {
+          m.inode = m.device = m.offset = 0;
+          m.deleted = false;
+          m.path.clear();
+        }
       }
     }
     maps.push_back(std::move(m));

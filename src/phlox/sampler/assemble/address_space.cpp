@@ -11,6 +11,7 @@
 #include "phlox/base/file_identity.h"
 #include "phlox/base/memory_file.h"
 #include "phlox/base/text.h"
+#include "phlox/target/moved_code.h"
 #include "phlox/target/reading_user.h"
 #include "phlox/unwind/arch/this_machine.h"
 
@@ -138,6 +139,11 @@ std::optional<unwind::Rule> AddressSpace::trampoline_at(RemoteAddress start) con
   return rule;
 }
 
+bool AddressSpace::has_code(uint32_t module, const target::Mapping& mapping) {
+  const Mapped& m = opened(module);
+  return m.loaded && target::holds_code_of(mapping, m.loaded->elf, m.bias, memory_);
+}
+
 bool AddressSpace::refresh(Nanoseconds now) {
   const auto maps = target::read_maps(pid_);
   if (!maps || maps->empty()) return false;
@@ -151,9 +157,11 @@ bool AddressSpace::refresh(Nanoseconds now) {
   if (seen == seen_) return true;
   seen_ = std::move(seen);
   map_.clear();
+  std::vector<RemoteAddress> known;  // memory without a file that has the code of one
   for (const target::Module& module : target::modules_of(*maps)) {
-    if (std::none_of(module.mappings.begin(), module.mappings.end(),
-                     [](const auto& m) { return m.executable; })) {
+    const auto moved = target::moved_code_of(*maps, module);
+    if (moved.empty() && std::none_of(module.mappings.begin(), module.mappings.end(),
+                                      [](const auto& m) { return m.executable; })) {
       continue;
     }
     if (is_jitdump(module)) {
@@ -165,9 +173,15 @@ bool AddressSpace::refresh(Nanoseconds now) {
     for (const auto& m : module.mappings) {
       if (m.executable) map_.add(m.start, m.end, bias, number);
     }
+    for (const auto& m : moved) {
+      if (number == unwind::kNoModule || !has_code(number, m)) continue;
+      map_.add(m.start, m.end, mapped_[number]->bias, number);
+      known.push_back(m.start);
+    }
   }
   for (const auto& m : *maps) {
     if (!m.executable || m.inode != 0) continue;
+    if (std::binary_search(known.begin(), known.end(), m.start)) continue;
     if (const auto rule = trampoline_at(m.start)) {
       map_.add_code(m.start, m.end, *rule);
       continue;

@@ -72,6 +72,8 @@ class AddressSpace {
  private:
   uint32_t number_of(const target::Module& module);
   Mapped& opened(uint32_t module);
+  // Whether a copy of the module's code is mapped there.
+  bool has_code(uint32_t module, const target::Mapping& mapping);
   std::optional<unwind::Rule> trampoline_at(RemoteAddress start) const;
   void keep_jitdump(const target::Module& module);
   void keep_perf_map();

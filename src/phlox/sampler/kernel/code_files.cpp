@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "phlox/python/recognise.h"
+#include "phlox/target/moved_code.h"
 
 namespace phlox::sampler {
 namespace {
@@ -54,7 +55,9 @@ void CodeFiles::refresh(Nanoseconds now) {
     const auto rank = python::rank_of(module, executable_);
     const bool is_other =
         !is_interpreter && rank != python::Rank::libpython && rank != python::Rank::executable;
-    for (const target::Mapping& mapping : module.mappings) {
+    std::vector<target::Mapping> mappings = target::moved_code_of(*maps, module);
+    mappings.insert(mappings.end(), module.mappings.begin(), module.mappings.end());
+    for (const target::Mapping& mapping : mappings) {
       if (!mapping.executable || ranges_.size() >= kMostRanges) continue;
       ranges_.push_back(
           {mapping.start.value, mapping.end.value, is_other && is_file(module) ? module.path : "", 0});
