@@ -79,5 +79,19 @@ TEST(NativeRows, a_perf_map_names_the_code_of_its_own_process_alone) {
   EXPECT_EQ(profile.frames()[2].function, "evil");
 }
 
+TEST(NativeRows, names_that_take_too_long_are_left_out_and_that_is_said) {
+  for (const NativeRows::Patience& patience :
+       {NativeRows::Patience{.of_process = 0}, NativeRows::Patience{.of_all = 0}}) {
+    profile::Profile profile;
+    NativeRows rows(profile, NativeRows::Kernel::named_already, NativeRows::Put::when_named);
+    put_some(rows);
+    const auto missing = rows.name(modules(), {}, patience);
+    EXPECT_EQ(profile.frames().size(), 5U) << "with their addresses";
+    ASSERT_EQ(missing.size(), 1U);
+    EXPECT_NE(describe(missing[0]).find("took too long"), std::string::npos);
+    EXPECT_FALSE(missing[0].names.complete) << "said without --verbose, and in the recording";
+  }
+}
+
 }  // namespace
 }  // namespace phlox::cli

@@ -208,5 +208,37 @@ TEST(JitMap, code_that_reaches_beyond_all_addresses_is_refused) {
   EXPECT_EQ(map.refused(), 3u);
 }
 
+TEST(JitMap, of_the_addresses_that_are_wanted_it_knows_the_same_and_keeps_no_more) {
+  const std::vector<RemoteAddress> wanted = {RemoteAddress(0x1050), RemoteAddress(0x103f),
+                                             RemoteAddress(0x2010)};
+  constexpr std::string_view kText =
+      "1000 100 old\n1040 20 new\n2000 10 a\n2010 10 b\n2008 10 c\n3000 10 d\n";
+  JitMap all, some(wanted);
+  all.add_perf_map(kText);
+  some.add_perf_map(kText);
+  for (const RemoteAddress at : wanted) EXPECT_EQ(name_at(some, at.value), name_at(all, at.value));
+  EXPECT_EQ(name_at(some, 0x3000), "-");
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "40000 10 f\n50000 10 g\n";
+  some.add_perf_map(many);
+  EXPECT_LT(some.size(), 8U);
+}
+
+TEST(JitMap, code_that_is_moved_to_a_wanted_address_has_its_name) {
+  Dump dump;
+  dump.load(0x5000, 16, "py::f");
+  dump.load(0x6000, 16, "py::g");
+  for (const uint64_t from : {0x5000, 0x5100}) {
+    dump.begin(1);
+    dump.put<uint32_t>(1), dump.put<uint32_t>(1), dump.put<uint64_t>(0), dump.put<uint64_t>(from),
+        dump.put<uint64_t>(from + 0x100), dump.put<uint64_t>(16), dump.put<uint64_t>(0);
+    dump.end();
+  }
+  JitMap map({RemoteAddress(0x5204)});
+  map.add_jitdump(dump.bytes);
+  EXPECT_EQ(name_at(map, 0x5204), "py::f");
+  EXPECT_EQ(name_at(map, 0x6000), "-");
+}
+
 }  // namespace
 }  // namespace phlox::symbols

@@ -66,6 +66,21 @@ void put_named(profile::Sink& sink, profile::FrameId id, const profile::Frame& f
   }
 }
 
+// What one process makes us spend for its names.
+struct Effort {
+  std::shared_ptr<elf::ReadBudget> budget = std::make_shared<elf::ReadBudget>(kMostForNames);
+  Nanoseconds spent = 0;
+};
+
+symbols::MissingNames too_long(const profile::NativeModule& module) {
+  symbols::MissingNames names;
+  names.module = module.path;
+  names.no_symbols = names.no_lines = true;
+  names.why = "to read and look up the names of its process took too long";
+  names.advice = "its other addresses have no names";
+  return names;
+}
+
 }  // namespace
 
 std::string path_to_open(const profile::NativeModule& module) {
@@ -98,11 +113,25 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
     symbols::JitMap map;
     size_t left = kLargestMap;
   };
+  std::map<profile::FrameId, profile::Frame*> frames;
+  for (auto& [id, frame] : frames_) {
+    if (std::binary_search(wanted.begin(), wanted.end(), id)) frames.emplace(id, &frame);
+  }
+  // Each address of a process's code, and no function that lies elsewhere.
+  const auto map_of = [&frames](const std::set<profile::FrameId>* code) {
+    std::vector<RemoteAddress> addresses;
+    for (const auto& [id, frame] : frames) {
+      if (code == nullptr || code->contains(id)) addresses.emplace_back(frame->address);
+    }
+    return Written{symbols::JitMap(std::move(addresses))};
+  };
   std::map<std::shared_ptr<const std::set<profile::FrameId>>, Written> processes;
   size_t left = kMostMaps;
   for (const profile::NativeModule& module : modules) {
     if (module.kind == profile::NativeFile::module || !module.descriptor) continue;
-    Written& process = processes[module.code];
+    auto at = processes.find(module.code);
+    if (at == processes.end()) at = processes.emplace(module.code, map_of(module.code.get())).first;
+    Written& process = at->second;
     // Read, not mapped: the target may cut its file short under us.
     const auto bytes = target::read_regular(*module.descriptor, std::min(left, process.left));
     if (!bytes) continue;
@@ -113,10 +142,6 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
     } else {
       process.map.add_jitdump(std::as_bytes(std::span(bytes->data(), bytes->size())));
     }
-  }
-  std::map<profile::FrameId, profile::Frame*> frames;
-  for (auto& [id, frame] : frames_) {
-    if (std::binary_search(wanted.begin(), wanted.end(), id)) frames.emplace(id, &frame);
   }
   const auto put_name = [&](const symbols::JitMap& map, profile::FrameId id, profile::Frame& frame) {
     const auto found = map.find(RemoteAddress(frame.address));
@@ -151,7 +176,8 @@ void NativeRows::name_kernel_frames() {
 }
 
 std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::NativeModule>& modules,
-                                                  const symbols::DebugSearch& search) {
+                                                  const symbols::DebugSearch& search,
+                                                  const Patience& patience) {
   std::vector<Missing> missing;
   std::map<uint32_t, std::vector<size_t>> by_module;
   std::vector<profile::FrameId> without_module;
@@ -164,7 +190,8 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
       if (frame.address != 0) without_module.push_back(id);
     }
   }
-  std::map<const Descriptor*, std::shared_ptr<elf::ReadBudget>> budgets;
+  std::map<const Descriptor*, Effort> efforts;
+  Nanoseconds spent = 0;
   const auto put_unnamed = [&](size_t i) {
     if (put_ == Put::when_named) sink_.put_frame(frames_[i].first, frames_[i].second);
   };
@@ -175,18 +202,33 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
     symbols::DebugSearch how = is_vdso ? symbols::DebugSearch() : search;
     how.user = module.user;
     // The modules of a process share its root.
-    auto& budget = budgets[module.root.get()];
-    if (budget == nullptr) budget = std::make_shared<elf::ReadBudget>(kMostForNames);
-    how.budget = budget;
-    symbols::ModuleNames names = symbols::ModuleNames::open(path_to_open(module), module.path, how);
+    Effort& effort = efforts[module.root.get()];
+    how.budget = effort.budget;
+    const Nanoseconds begin = clock_now(CLOCK_THREAD_CPUTIME_ID);
+    const auto took = [begin] { return clock_now(CLOCK_THREAD_CPUTIME_ID) - begin; };
+    const auto is_too_long = [&] {
+      const Nanoseconds now = took();
+      return effort.spent + now >= patience.of_process || spent + now >= patience.of_all;
+    };
+    bool is_cut = is_too_long();
+    std::optional<symbols::ModuleNames> names;
+    if (!is_cut) names.emplace(symbols::ModuleNames::open(path_to_open(module), module.path, how));
     for (const size_t i : found.mapped()) {
       const auto& [id, frame] = frames_[i];
-      const auto& levels = names.name(ImageAddress(frame.address)).levels;
+      is_cut = is_cut || is_too_long();
+      if (is_cut) {
+        put_unnamed(i);
+        continue;
+      }
+      const auto& levels = names->name(ImageAddress(frame.address)).levels;
       levels.empty() ? put_unnamed(i) : put_named(sink_, id, frame, levels, last_frame_);
     }
-    names.keep();
-    if (is_vdso) continue;  // nothing would bring its lines
-    for (symbols::MissingNames& row : names.missing())
+    if (names) names->keep();
+    effort.spent += took();
+    spent += took();
+    if (is_cut) missing.push_back({module.id, {}, too_long(module)});
+    if (is_vdso || is_cut) continue;  // nothing would bring its lines
+    for (symbols::MissingNames& row : names->missing())
       missing.push_back({module.id, module.root, std::move(row)});
   }
   for (const auto& [module, left] : by_module)

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/base/clock.h"
 #include "phlox/profile/native_module.h"
 #include "phlox/profile/profile.h"
 #include "phlox/profile/sink.h"
@@ -56,9 +57,19 @@ class NativeRows : public profile::Sink {
     std::shared_ptr<Descriptor> root;
     symbols::MissingNames names;
   };
+  // CPU time in which names are read and looked up, for one process and for all. What is not named by then
+  // has its address.
+  struct Patience {
+    Nanoseconds of_process = 30 * kSecond;
+    Nanoseconds of_all = 120 * kSecond;
+  };
   // Names every native frame that was put. Returns the missing names, worst first.
   std::vector<Missing> name(const std::vector<profile::NativeModule>& modules,
-                            const symbols::DebugSearch& search);
+                            const symbols::DebugSearch& search, const Patience& patience);
+  std::vector<Missing> name(const std::vector<profile::NativeModule>& modules,
+                            const symbols::DebugSearch& search) {
+    return name(modules, search, Patience());
+  }
   // Looks up which packages would provide them, and stores that with the modules.
   void advise(std::vector<Missing>& missing);
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMostMapRanges = 4'000'000;
 constexpr size_t kMostMapLines = 1'000'000;  // of one function
-constexpr uint32_t kMagic = 0x4A695444;      // "JiTD", in the writer's byte order
+constexpr size_t kMostMoves = 100'000;
+constexpr uint32_t kMagic = 0x4A695444;  // "JiTD", in the writer's byte order
 enum Record : uint32_t { code_load = 0, code_move = 1, code_debug_info = 2, code_close = 3 };
 
 bool take_hex(std::string_view& text, uint64_t& value) {
@@ -22,6 +23,34 @@ bool take_hex(std::string_view& text, uint64_t& value) {
 }
 
 }  // namespace
+
+JitMap::JitMap(std::vector<RemoteAddress> only) : all_(false), only_(std::move(only)) {
+  std::sort(only_.begin(), only_.end());
+}
+
+// Whatever holds none of the addresses changes nothing for them either.
+bool JitMap::wants(uint64_t start, uint64_t size) const {
+  if (all_) return true;
+  const auto at = std::lower_bound(only_.begin(), only_.end(), RemoteAddress(start));
+  return at != only_.end() && at->value - start < size;
+}
+
+// Code that is moved may be wanted where it goes.
+void JitMap::want_moved(std::span<const std::byte> bytes, size_t header) {
+  const size_t before = only_.size();
+  for (size_t start = header; bytes.size() - start >= 16;) {
+    ByteReader in(bytes.subspan(start));
+    const auto kind = in.read<uint32_t>();
+    const auto size = in.read<uint32_t>();
+    if (size < 16 || size > bytes.size() - start || kind == code_close) break;
+    start += size;
+    if (kind != code_move || only_.size() - before == kMostMoves) continue;
+    in.skip(8 + 16);
+    const auto from = in.read<uint64_t>();
+    if (!in.failed()) only_.emplace_back(from);
+  }
+  std::sort(only_.begin(), only_.end());
+}
 
 void JitMap::put(uint64_t start, uint64_t size, std::shared_ptr<const Code> code) {
   if (size == 0 || size > ~uint64_t{0} - start || code->name.empty() || ranges_.size() >= kMostMapRanges) {
@@ -61,11 +90,33 @@ void JitMap::add_perf_map(std::string_view text) {
     if (line.empty()) continue;
     uint64_t start = 0, size = 0;
     if (take_hex(line, start) && take_hex(line, size)) {
-      put(start, size, std::make_shared<Code>(Code{std::string(line), {}, {}}));
+      if (wants(start, size)) put(start, size, std::make_shared<Code>(Code{std::string(line), {}, {}}));
     } else {
       ++refused_;
     }
   }
+}
+
+JitMap::Code JitMap::parse_lines(std::span<const std::byte> bytes) {
+  ByteReader record(bytes);
+  const auto lines_of = record.read<uint64_t>();
+  const auto count = record.read<uint64_t>();
+  Code code;
+  for (uint64_t i = 0; i < count && i < kMostMapLines && !record.failed(); ++i) {
+    Line line;
+    line.offset = record.read<uint64_t>() - lines_of;
+    line.line = static_cast<int32_t>(record.read<uint32_t>() & 0x7fffffff);
+    record.skip(4);
+    const auto name = record.c_string();
+    if (record.failed()) break;
+    // The byte 0xff stands for "the same as before".
+    if (code.files.empty() || (name != "\xff" && name != code.files.back())) code.files.emplace_back(name);
+    line.file = static_cast<uint32_t>(code.files.size() - 1);
+    code.lines.push_back(line);
+  }
+  std::stable_sort(code.lines.begin(), code.lines.end(),
+                   [](const Line& x, const Line& y) { return x.offset < y.offset; });
+  return code;
 }
 
 void JitMap::add_jitdump(std::span<const std::byte> bytes) {
@@ -77,9 +128,10 @@ void JitMap::add_jitdump(std::span<const std::byte> bytes) {
     ++refused_;
     return;
   }
+  if (!all_) want_moved(bytes, header);
   in.seek(header);
-  Code pending;  // debug information comes before the code it belongs to
-  uint64_t lines_of = 0;
+  // Debug information comes before the code that it belongs to.
+  std::optional<std::span<const std::byte>> lines;
   while (in.remaining() >= 16) {
     const size_t start = in.offset();
     const auto kind = in.read<uint32_t>();
@@ -97,12 +149,13 @@ void JitMap::add_jitdump(std::span<const std::byte> bytes) {
       const auto name = record.c_string();
       if (record.failed()) {
         ++refused_;
-      } else {
-        if (lines_of != address) pending = {};
-        pending.name = name;
-        put(address, length, std::make_shared<Code>(std::move(pending)));
+      } else if (wants(address, length)) {
+        Code code;
+        if (lines && ByteReader(*lines).read<uint64_t>() == address) code = parse_lines(*lines);
+        code.name = name;
+        put(address, length, std::make_shared<Code>(std::move(code)));
       }
-      pending = {};
+      lines.reset();
     } else if (kind == code_move) {
       record.skip(16);
       const auto from = record.read<uint64_t>();
@@ -117,24 +170,7 @@ void JitMap::add_jitdump(std::span<const std::byte> bytes) {
         put(to, length, code);
       }
     } else if (kind == code_debug_info) {
-      lines_of = record.read<uint64_t>();
-      const auto count = record.read<uint64_t>();
-      pending = {};
-      for (uint64_t i = 0; i < count && i < kMostMapLines && !record.failed(); ++i) {
-        Line line;
-        line.offset = record.read<uint64_t>() - lines_of;
-        line.line = static_cast<int32_t>(record.read<uint32_t>() & 0x7fffffff);
-        record.skip(4);
-        const auto name = record.c_string();
-        if (record.failed()) break;
-        // The byte 0xff stands for "the same as before".
-        if (pending.files.empty() || (name != "\xff" && name != pending.files.back()))
-          pending.files.emplace_back(name);
-        line.file = static_cast<uint32_t>(pending.files.size() - 1);
-        pending.lines.push_back(line);
-      }
-      std::stable_sort(pending.lines.begin(), pending.lines.end(),
-                       [](const Line& x, const Line& y) { return x.offset < y.offset; });
+      lines = bytes.subspan(start + 16, size - 16);
     } else if (kind == code_close) {
       return;
     }

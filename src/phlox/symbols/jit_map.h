@@ -25,6 +25,10 @@ class JitMap {
     int32_t line = 0;
   };
 
+  JitMap() = default;
+  // Keeps only what find() needs for these addresses: a compiler may have written millions of functions.
+  explicit JitMap(std::vector<RemoteAddress> only);
+
   // Later lines replace earlier ones at the same place, because memory is reused.
   void add_perf_map(std::string_view text);
   void add_jitdump(std::span<const std::byte> bytes);
@@ -50,8 +54,13 @@ class JitMap {
     uint64_t origin = 0;  // where the code started
     std::shared_ptr<const Code> code;
   };
+  static Code parse_lines(std::span<const std::byte> record);
+  bool wants(uint64_t start, uint64_t size) const;
+  void want_moved(std::span<const std::byte> bytes, size_t header);
   void put(uint64_t start, uint64_t size, std::shared_ptr<const Code> code);
 
+  bool all_ = true;
+  std::vector<RemoteAddress> only_;   // sorted; unless all_
   std::map<uint64_t, Range> ranges_;  // by start, free of overlaps
   size_t refused_ = 0;
 };
