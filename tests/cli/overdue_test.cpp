@@ -14,26 +14,23 @@ constexpr Nanoseconds kShort = kSecond / 5;
 
 TEST(Overdue, gives_up_what_is_due_and_does_nothing) {
   std::atomic<bool> stop{false};
-  std::promise<void> given_up;
-  Overdue overdue(
-      stop, [&] { given_up.set_value(); }, kShort);
+  std::promise<Overdue::Why> given_up;
+  Overdue overdue(stop, [&](Overdue::Why why) { given_up.set_value(why); }, {.patience = kShort});
   overdue.due_after(1);
   EXPECT_EQ(given_up.get_future().wait_for(60s), std::future_status::ready);
 }
 
 TEST(Overdue, gives_up_what_was_asked_to_stop_and_does_nothing) {
   std::atomic<bool> stop{true};
-  std::promise<void> given_up;
-  Overdue overdue(
-      stop, [&] { given_up.set_value(); }, kShort);
+  std::promise<Overdue::Why> given_up;
+  Overdue overdue(stop, [&](Overdue::Why why) { given_up.set_value(why); }, {.patience = kShort});
   EXPECT_EQ(given_up.get_future().wait_for(60s), std::future_status::ready);
 }
 
 TEST(Overdue, leaves_alone_what_is_not_due) {
   std::atomic<bool> stop{false};
   std::atomic<bool> given_up{false};
-  Overdue overdue(
-      stop, [&] { given_up = true; }, kShort);
+  Overdue overdue(stop, [&](Overdue::Why) { given_up = true; }, {.patience = kShort});
   overdue.due_after(3600 * kSecond);
   std::this_thread::sleep_for(1s);
   EXPECT_FALSE(given_up);
@@ -42,13 +39,28 @@ TEST(Overdue, leaves_alone_what_is_not_due) {
 TEST(Overdue, leaves_alone_what_says_that_it_goes_on) {
   std::atomic<bool> stop{true};
   std::atomic<bool> given_up{false};
-  Overdue overdue(
-      stop, [&] { given_up = true; }, kSecond);
+  Overdue overdue(stop, [&](Overdue::Why) { given_up = true; }, {.patience = kSecond});
   for (int i = 0; i < 500; ++i) {
     overdue.alive();
     std::this_thread::sleep_for(5ms);
   }
   EXPECT_FALSE(given_up);
+}
+
+TEST(Overdue, gives_up_what_is_due_and_works_without_end) {
+  std::atomic<bool> stop{true};
+  std::atomic<bool> over{false};
+  std::promise<Overdue::Why> given_up;
+  Overdue overdue(stop, [&](Overdue::Why why) { given_up.set_value(why); },
+                  {.patience = kShort, .work = kShort});
+  std::thread works([&] {
+    while (!over) overdue.alive();
+  });
+  auto why = given_up.get_future();
+  EXPECT_EQ(why.wait_for(60s), std::future_status::ready);
+  EXPECT_EQ(why.get(), Overdue::Why::too_much_work);
+  over = true;
+  works.join();
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
 """Programs that map files which change, are of no end, or never answer: they neither end nor hold up what looks at them."""
+import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import time
 
 import pytest
-from cli_support import PHLOX, PYTHON, phlox
+from cli_support import PHLOX, PYTHON, phlox, wait_until
 
 MAPS = """
 #include <fcntl.h>
@@ -159,3 +161,30 @@ def test_a_file_system_that_never_answers_holds_no_recording_up(silent, tmp_path
     recording = tmp_path / "a.phlox"
     done = phlox("record", "--native", "-d", "1", "-p", silent, "-o", recording, timeout=60)
     assert "does not answer" in done.stderr and str(recording) in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/dev/fuse"), reason="only root mounts")
+def test_a_file_system_that_never_answers_holds_no_dump_up(silent):
+    done = phlox("dump", "--native", "-p", silent, timeout=90)
+    assert "does not answer" in done.stderr and done.returncode != 0, done.stderr
+
+
+def waits_for_a_file_system(pid):
+    waits_in = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            waits_in.append((task / "wchan").read_text())
+    return any("request_wait" in function for function in waits_in)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/dev/fuse"), reason="only root mounts")
+def test_a_file_system_that_never_answers_keeps_no_top(silent):
+    top = subprocess.Popen([PHLOX, "top", "--native", "-p", str(silent)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: waits_for_a_file_system(top.pid), "it has asked")
+        top.send_signal(signal.SIGINT)
+        _, said = top.communicate(timeout=90)
+    finally:
+        top.kill()
+        top.wait()
+    assert "does not answer" in said, said

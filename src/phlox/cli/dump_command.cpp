@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <iterator>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/native_names.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/overdue.h"
 #include "phlox/cli/process_of.h"
 #include "phlox/cli/pythons.h"
 #include "phlox/cli/values.h"
@@ -254,8 +256,18 @@ std::string json_of(std::vector<Looked> all) {
   return report::dump_json(whole.look, whole.dump);
 }
 
+// On a thread of its own.
+void give_up(Overdue::Why why, Talk& talk) {
+  talk.error(Overdue::error_of(why, "Nothing is shown"));
+  ::_exit(exit_status(ErrorKind::system));
+}
+
 Result<void> run_dump(const CommandLine& line, Talk& talk) {
   const DumpArguments& arguments = line.dump;
+  // It is due at once, and goes on while it works. A server of debug information is waited for.
+  const std::atomic<bool> due{!arguments.native.debuginfod};
+  std::optional<Overdue> overdue(
+      std::in_place, due, [&](Overdue::Why why) { give_up(why, talk); }, Overdue::Limits());
   const auto pid = process_to_dump(line, talk);
   if (!pid) return fail(pid);
   auto first = look_at(*pid, arguments, talk);
@@ -267,6 +279,7 @@ Result<void> run_dump(const CommandLine& line, Talk& talk) {
   } else {
     for (Looked& child : look_at_children(*pid, arguments, talk)) all.push_back(std::move(child));
   }
+  overdue.reset();
   if (arguments.locals) talk.warn("variables may hold secrets: passwords, keys, personal data");
   auto output = OutputFile::open("-", {.text = true});
   if (!output) return fail(output);

@@ -1,5 +1,7 @@
 #include "phlox/cli/overdue.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -24,8 +26,19 @@ Nanoseconds cpu_time() {
 
 }  // namespace
 
-Overdue::Overdue(const std::atomic<bool>& stop, std::function<void()> give_up, Nanoseconds patience)
-    : stop_(stop), give_up_(std::move(give_up)), patience_(patience), thread_([this] { watch(); }) {}
+Error Overdue::error_of(Why why, std::string_view left) {
+  return {ErrorKind::system,
+          fmt::format("gave up: {}. {}",
+                      why == Why::no_answer
+                          ? "a process or a file system does not answer. Reading the memory or a file of a "
+                            "process did not return"
+                          : "what the processes and their files make it read is too much to end in time",
+                      left),
+          ""};
+}
+
+Overdue::Overdue(const std::atomic<bool>& stop, std::function<void(Why)> give_up, const Limits& limits)
+    : stop_(stop), give_up_(std::move(give_up)), limits_(limits), thread_([this] { watch(); }) {}
 
 Overdue::~Overdue() {
   {
@@ -50,16 +63,19 @@ void Overdue::watch() {
   int idle = 0;
   uint64_t signs = signs_;
   Nanoseconds used = cpu_time();
+  Nanoseconds at_due = used;
   std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, std::chrono::nanoseconds(patience_ / kLooks), [&] { return over_; })) {
+  while (!ended_.wait_for(lock, std::chrono::nanoseconds(limits_.patience / kLooks), [&] { return over_; })) {
     const uint64_t signs_now = signs_;
     const Nanoseconds used_now = cpu_time();
     const bool nothing = is_due() && signs_now == signs && used_now - used < kNothing;
     idle = nothing ? idle + 1 : 0;
     signs = signs_now;
     used = used_now;
-    if (idle < kLooks) continue;
-    give_up_();
+    if (!is_due()) at_due = used_now;
+    const bool too_much = used_now - at_due > limits_.work;
+    if (idle < kLooks && !too_much) continue;
+    give_up_(too_much ? Why::too_much_work : Why::no_answer);
     return;
   }
 }

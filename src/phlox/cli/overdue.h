@@ -1,5 +1,6 @@
 // Ends a command that must end and does not. A read of another process's memory or files may never return: a
-// file system can be a program that does not answer. Only the end of phlox interrupts such a read.
+// file system can be a program that does not answer. Only the end of phlox interrupts such a read. And what a
+// process makes us read may be more work than anybody waits for.
 #pragma once
 
 #include <atomic>
@@ -7,35 +8,43 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "phlox/base/clock.h"
+#include "phlox/base/result.h"
 
 namespace phlox::cli {
 
 class Overdue {
  public:
+  enum class Why { no_answer, too_much_work };
+  struct Limits {
+    Nanoseconds patience = 10 * kSecond;  // in which the process does nothing
+    Nanoseconds work = 180 * kSecond;     // of CPU time
+  };
   // `give_up` is called at most once, on a thread of its own: when `stop` is set or the time of due_after()
-  // is over, and the process has then done nothing for kPatience.
-  Overdue(const std::atomic<bool>& stop, std::function<void()> give_up, Nanoseconds patience = kPatience);
+  // is over, and one of the limits has since been reached.
+  Overdue(const std::atomic<bool>& stop, std::function<void(Why)> give_up, const Limits& limits);
   ~Overdue();
   Overdue(const Overdue&) = delete;
   Overdue& operator=(const Overdue&) = delete;
+
+  // `left`: a sentence, what there is of its work.
+  static Error error_of(Why why, std::string_view left);
 
   // From now on.
   void due_after(Nanoseconds duration);
   // The command continues normally.
   void alive() { ++signs_; }
 
-  static constexpr Nanoseconds kPatience = 10 * kSecond;
-
  private:
   void watch();
   bool is_due() const;
 
   const std::atomic<bool>& stop_;
-  std::function<void()> give_up_;
-  Nanoseconds patience_;
+  std::function<void(Why)> give_up_;
+  Limits limits_;
   std::atomic<Nanoseconds> due_{0};  // 0: not known
   std::atomic<uint64_t> signs_{0};
   std::mutex mutex_;

@@ -48,7 +48,8 @@ class Recording {
   int run() {
     if (auto ready = prepare(); !ready) return failed(ready.error());
     watch_.start([this](SignalSeen seen) { on_signal(seen); });
-    overdue_.emplace(stop_, [this] { give_up(); });
+    overdue_.emplace(
+        stop_, [this](Overdue::Why why) { give_up(why); }, Overdue::Limits());
     if (program_) options_.release = [this] { return release(); };
     for (const pid_t pid : pids_) {
       beside_.emplace_back(pid, [this](pid_t one) {
@@ -241,14 +242,10 @@ class Recording {
   }
 
   // On a thread of its own, while another one waits for ever. What was recorded is whole without it.
-  void give_up() {
-    talk_.error(
-        {ErrorKind::system,
-         fmt::format("gave up: a process or a file system does not answer. Reading the memory or a file of a "
-                     "recorded process did not return. {}",
-                     begun_ ? fmt::format("What was written until then is in {}", destination_->recording())
-                            : std::string("Nothing was recorded")),
-         ""});
+  void give_up(Overdue::Why why) {
+    talk_.error(Overdue::error_of(
+        why, begun_ ? fmt::format("What was written until then is in {}", destination_->recording())
+                    : std::string("Nothing was recorded")));
     ::_exit(exit_status(ErrorKind::system));
   }
 
@@ -276,6 +273,8 @@ class Recording {
     std::optional<Error> error = outcome.error;
     std::vector<NativeRows::Missing> missing;
     if (options_.native && !error) {
+      // A server is waited for.
+      if (request_.destination.debug_search.debuginfod) overdue_.reset();
       missing = destination_->name(outcome.modules);
       keep_within(options_.unwind_cache);
       keep_within(request_.destination.debug_search.name_cache);

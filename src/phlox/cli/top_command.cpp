@@ -24,6 +24,7 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/overdue.h"
 #include "phlox/cli/process_of.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/top_source.h"
@@ -158,11 +159,15 @@ class Top {
       if (!stop_ && key) told_program_ = true;
       stop_ = true;
     });
+    overdue_.emplace(
+        stop_, [this](Overdue::Why why) { give_up(why); }, Overdue::Limits{.work = kMostWork});
     auto source = TopSource::open(request_.source, watch_.mask_before(), stop_, talk_);
     if (!source) return failed(source.error());
     source_ = *std::move(source);
     auto done = is_screen ? show() : print();
+    stop_ = true;
     source_->close();
+    overdue_.reset();
     if (told_program_) wait_for_program();
     for (const std::string& note : source_->notes()) talk_.note(note);
     if (!done) return failed(done.error());
@@ -176,6 +181,13 @@ class Top {
   int failed(const Error& error) {
     talk_.error(error);
     return exit_status(error.kind);
+  }
+
+  // On a thread of its own, while another one draws, reads or waits for ever.
+  void give_up(Overdue::Why why) {
+    top::Terminal::give_back();
+    talk_.error(Overdue::error_of(why, "It shows nothing any more"));
+    ::_exit(exit_status(ErrorKind::system));
   }
 
   // A Ctrl-C was for the program, too.
@@ -268,6 +280,8 @@ class Top {
 
   // The screen is soon of something.
   static constexpr Nanoseconds kFirstLook = kSecond / 2;
+  // Of CPU time after it was told to end: there is nothing to finish.
+  static constexpr Nanoseconds kMostWork = 10 * kSecond;
 
   Request request_;
   top::Controls controls_;
@@ -279,6 +293,7 @@ class Top {
   top::Picture picture_;
   SignalWatch watch_;
   std::unique_ptr<TopSource> source_;
+  std::optional<Overdue> overdue_;
 };
 
 }  // namespace

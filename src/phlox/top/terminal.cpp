@@ -33,9 +33,13 @@ struct Restoring {
 };
 Restoring restoring;  // NOLINT: a signal handler has nothing else to ask
 
-void restore_and_die(int signal) {
+void restore() {
   ::tcsetattr(restoring.descriptor, TCSANOW, &restoring.before);
   (void)!::write(restoring.descriptor, restoring.text, restoring.length);
+}
+
+void restore_and_die(int signal) {
+  restore();
   ::signal(signal, SIG_DFL);
   ::raise(signal);
 }
@@ -200,6 +204,11 @@ Terminal::~Terminal() {
   ::endwin();
   for (size_t i = 0; i < kCrashes.size(); ++i) ::sigaction(kCrashes[i], &state_->before[i], nullptr);
   ::delscreen(state_->screen);
+  restoring = {};
+}
+
+void Terminal::give_back() {
+  if (restoring.descriptor >= 0) restore();
 }
 
 Size Terminal::size() const {

@@ -26,6 +26,10 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
+  // From any thread, before the end of phlox while another one may hold the terminal. Nothing, if there is
+  // none.
+  static void give_back();
+
   Size size() const;
   // Sends only the changes.
   void draw(const std::vector<Line>& lines);
