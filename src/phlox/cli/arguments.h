@@ -41,7 +41,7 @@ struct RecordArguments {
   std::string container;
   SelectionArguments selection;
   std::string duration, rate, output, max_overhead, way;
-  std::string keep, max_size, stall;
+  std::string keep, max_size, stall, max_pause;
   bool append = false;
   bool no_follow = false, hands_off = false, force = false, source = false;
   NativeArguments native;

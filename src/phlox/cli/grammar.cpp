@@ -118,6 +118,13 @@ void Grammar::describe_record() {
            "limit (default 2)",
            {},
            false});
+  b.value("--max-pause", a.max_pause,
+          {{},
+           "DURATION",
+           "where threads are stopped for microseconds: when phlox itself is stopped meanwhile (Ctrl-Z), it "
+           "lets the thread go after this (default 10ms)",
+           {},
+           false});
   b.flag("--hands-off", a.hands_off,
          "read only from other CPUs than the program's; stacks are not proved (same as --way hands-off)");
   b.value("--way", a.way,

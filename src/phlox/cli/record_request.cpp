@@ -8,6 +8,7 @@
 #include "phlox/cli/process_of.h"
 #include "phlox/cli/values.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
+#include "phlox/target/pause_limit.h"
 
 namespace phlox::cli {
 
@@ -51,6 +52,11 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
     auto duration = named(line, "--duration", parse_duration(a.duration));
     if (!duration) return fail(duration);
     request.options.duration = *duration;
+  }
+  if (!a.max_pause.empty()) {
+    auto longest = named(line, "--max-pause", parse_duration(a.max_pause));
+    if (!longest) return fail(longest);
+    target::PauseLimit::set_longest(*longest);
   }
   if (!a.keep.empty()) {
     auto age = named(line, "--keep", parse_duration(a.keep));

@@ -111,7 +111,8 @@ void PauseLimit::begin() {
   for (int tries = 0; shared_->stop_again != 0 && shared_->held > 0 && tries < kTries; ++tries) ::usleep(100);
   ++shared_->held;
   // Never taken back: what runs out while nothing is held is of no account.
-  const itimerspec longest{{}, {0, kLongest}};
+  const Nanoseconds longest_now = longest_;
+  const itimerspec longest{{}, {longest_now / kSecond, longest_now % kSecond}};
   ::timerfd_settime(timer_.get(), 0, &longest, nullptr);
 }
 

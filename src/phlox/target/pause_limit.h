@@ -16,6 +16,8 @@ namespace phlox::target {
 class PauseLimit {
  public:
   static constexpr Nanoseconds kLongest = 10'000'000;
+  // From then on, in place of kLongest.
+  static void set_longest(Nanoseconds longest) { longest_ = longest; }
 
   // Made when it is first needed, which starts the process. If that is refused, nothing watches.
   static PauseLimit& here();
@@ -35,6 +37,8 @@ class PauseLimit {
     std::atomic<int> held;        // threads of a target
     std::atomic<int> stop_again;  // we must stop when none is held
   };
+
+  inline static std::atomic<Nanoseconds> longest_{kLongest};
 
   [[noreturn]] static void watch(Shared& shared, pid_t recorder, const char* status, int timer, int life);
 
