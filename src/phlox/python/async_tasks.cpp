@@ -21,7 +21,6 @@ class Census {
  public:
   Census(const Layout& layout, memory::RemoteMemory& memory, const DescriptorLink& link, AsyncTasks& out)
       : layout_(layout),
-        memory_(memory),
         link_(link),
         pages_(memory),
         codes_(layout, pages_, out.functions),
@@ -38,7 +37,6 @@ class Census {
   uint32_t loop_of(AsyncioModule& module, RemoteAddress loop, uint64_t python_id);
 
   const Layout& layout_;
-  memory::RemoteMemory& memory_;
   const DescriptorLink& link_;
   PageMemory pages_;
   TaskCodes codes_;
@@ -86,16 +84,12 @@ void Census::read_batch(TaskReader& reader, AsyncioModule& module,
                         std::span<const AsyncioModule::Found> found) {
   pages_.forget();
   std::vector<TaskReading> readings(found.size());
-  std::vector<Evidence> evidence(found.size());
-  std::vector<bool> sound(found.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    sound[i] = reader.read(found[i].task, readings[i]);
-    evidence[i] = std::move(readings[i].evidence);
-  }
+  std::vector<bool> proved(found.size());
+  for (size_t i = 0; i < found.size(); ++i) proved[i] = reader.read(found[i].task, readings[i]);
   pages_.forget();
-  const auto same = still_hold(pages_, evidence);
+  for (size_t i = 0; i < found.size(); ++i) proved[i] = proved[i] && readings[i].evidence.holds(pages_);
   for (size_t i = 0; i < found.size(); ++i) {
-    if ((!sound[i] || !same[i]) && !read_alone(reader, found[i].task, readings[i])) {
+    if (!proved[i] && !read_alone(reader, found[i].task, readings[i])) {
       ++(readings[i].gone ? out_.ended : out_.unproved);
       continue;
     }
@@ -107,7 +101,8 @@ bool Census::read_alone(TaskReader& reader, RemoteAddress task, TaskReading& int
   for (size_t i = 0; i < kTries; ++i) {
     pages_.forget();
     const bool sound = reader.read(task, into);
-    if (!still_hold(memory_, std::span(&into.evidence, 1)).front()) continue;
+    pages_.forget();
+    if (!into.evidence.holds(pages_)) continue;
     if (sound || into.gone) return sound;
   }
   return false;

@@ -120,9 +120,18 @@ TypeInfo AsyncioModule::read_type(RemoteAddress type) {
 }
 
 const TypeInfo& AsyncioModule::type(RemoteAddress type) {
-  if (const auto known = types_.find(type.value); known != types_.end()) return known->second;
-  if (types_.size() >= kMaxTypes) types_.clear();
-  return types_[type.value] = read_type(type);
+  Recent& recent = recent_[type.value >> 4 & 63];
+  if (recent.info != nullptr && recent.type == type) return *recent.info;
+  auto known = types_.find(type.value);
+  if (known == types_.end()) {
+    if (types_.size() >= kMaxTypes) {
+      types_.clear();
+      recent_.fill({});
+    }
+    known = types_.emplace(type.value, read_type(type)).first;
+  }
+  recent = {type, &known->second};
+  return known->second;
 }
 
 const TypeInfo& AsyncioModule::type_of(RemoteAddress object) {

@@ -8,6 +8,7 @@
 //   have ended (Include/internal/pycore_tstate.h, pycore_interp_structs.h: asyncio_tasks_head).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -62,6 +63,8 @@ class AsyncioModule {
   // Every task once.
   std::vector<Found> find_tasks(size_t most, size_t& beyond);
 
+  // The thread states of this interpreter, capped.
+  std::vector<RemoteAddress> threads();
   // Whether a class, or one of its bases, has this name.
   bool derives(RemoteAddress type, std::string_view name);
   // Members of a set object, capped. The second form reads once: its result may be of two moments.
@@ -80,7 +83,6 @@ class AsyncioModule {
   void add(Search& search, RemoteAddress task, uint64_t python_id);
   void add_weak_set(Search& search, const char* name);
   void add_set(Search& search, const char* name);
-  std::vector<RemoteAddress> threads();
   Offset find_list(const std::vector<RemoteAddress>& threads);
   void add_list(Search& search, RemoteAddress head, uint64_t python_id);
   void add_threads(Search& search);
@@ -98,6 +100,12 @@ class AsyncioModule {
   RemoteAddress coroutine_, generator_, async_generator_, code_;
   RemoteAddress c_task_, python_task_, c_future_, python_future_, gathering_;
   std::unordered_map<uint64_t, TypeInfo> types_;
+  // Of types_, those that were asked for last: a task takes some fifty questions about a few types.
+  struct Recent {
+    RemoteAddress type;
+    const TypeInfo* info = nullptr;
+  };
+  std::array<Recent, 64> recent_;
 };
 
 }  // namespace phlox::python

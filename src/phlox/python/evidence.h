@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "phlox/base/address.h"
-#include "phlox/memory/remote_memory.h"
+#include "phlox/python/page_memory.h"
 
 namespace phlox::python {
 
@@ -23,9 +23,11 @@ class Evidence {
     items_.clear();
     bytes_.clear();
   }
+  size_t size() const { return bytes_.size() + items_.size() * sizeof(Item); }
+  // Whether all bytes are the same in `memory`, which has forgotten what was read before.
+  bool holds(PageMemory& memory) const;
 
  private:
-  friend std::vector<bool> still_hold(memory::RemoteMemory& memory, std::span<const Evidence> all);
   struct Item {
     RemoteAddress address;
     uint32_t offset = 0;
@@ -34,8 +36,5 @@ class Evidence {
   std::vector<Item> items_;
   std::vector<std::byte> bytes_;
 };
-
-// For each, whether its bytes are still the same. Reads many of them with one call.
-std::vector<bool> still_hold(memory::RemoteMemory& memory, std::span<const Evidence> all);
 
 }  // namespace phlox::python

@@ -7,14 +7,38 @@
 
 namespace phlox::python {
 
+void PageMemory::forget() {
+  used_ = places_ = 0;
+  if (++generation_ != 0) return;
+  index_.clear();  // so old that numbers of generations come again
+  generation_ = 1;
+}
+
 const std::byte* PageMemory::page(uint64_t number) {
-  if (const auto known = pages_.find(number); known != pages_.end())
-    return known->second ? known->second->data() : nullptr;
-  if (pages_.size() >= kMaxPages) pages_.clear();
-  auto bytes = std::make_unique<Page>();
-  if (!source_.read(RemoteAddress(number * kPage), std::span(*bytes))) bytes.reset();
-  const auto& kept = pages_[number] = std::move(bytes);
-  return kept ? kept->data() : nullptr;
+  constexpr size_t kPlaces = 2 * kMaxPages;
+  static_assert((kPlaces & (kPlaces - 1)) == 0);
+  if (index_.empty()) index_.resize(kPlaces);
+  constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
+  for (size_t at = number * kSpread >> 40;; ++at) {
+    Place& place = index_[at & (kPlaces - 1)];
+    if (place.generation != generation_) {
+      if (places_ < kMaxPages) return load_page(place, number);
+      forget();
+      return page(number);
+    }
+    if (place.number == number) return place.readable ? place.page->data() : nullptr;
+  }
+}
+
+const std::byte* PageMemory::load_page(Place& place, uint64_t number) {
+  if (used_ == pages_.size()) pages_.push_back(std::make_unique_for_overwrite<Page>());
+  Page* page = pages_[used_].get();
+  const bool readable = source_.read(RemoteAddress(number * kPage), std::span(*page));
+  place = {number, generation_, readable, page};
+  ++places_;
+  if (!readable) return nullptr;
+  ++used_;
+  return page->data();
 }
 
 bool PageMemory::copy(RemoteAddress address, std::span<std::byte> into) {
