@@ -3,13 +3,15 @@ import collections
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
-from live_support import PHLOX, Target, has, since
+from live_support import INTERPRETERS, PHLOX, Python, Target, has, since
 
 PROGRAM = pathlib.Path(__file__).with_name("programs") / "tasks.py"
 
@@ -144,6 +146,7 @@ def test_each_task_of_trio_has_the_chain_that_the_program_sees(python, words, tm
         assert sorted(names[one["id"]] for one in tasks[name]["awaits"]) == expected["children"], name
     assert "Event loop (trio), " in text
     assert "parent: waiting for the tasks of a nursery: child-" in text
+    assert "waits: waiting for a lock (Lock), held by holds" in text
 
 
 TRIO_CHURN = """
@@ -178,3 +181,71 @@ def test_no_chain_of_trio_is_a_mixture_while_tasks_start_and_end(python, tmp_pat
                 if chain and chain[0] in ("level_a", "other_a"):
                     assert any(chain[:3] == one[:len(chain)] for one in whole), chain
                     assert task["name"].endswith(chain[0]), task
+
+
+@since(3, 8)
+def test_who_holds_a_lock_is_told_by_its_async_with(python, tmp_path):
+    truth_file = tmp_path / "truth.json"
+    with Target(python, PROGRAM.with_name("task_locks.py"), truth_file) as target:
+        truth = json.loads(truth_file.read_text())
+        found = json.loads(dump("--json", "-p", target.pid).stdout)
+        text = dump("--async", "all", "-p", target.pid).stdout
+    assert found["missing_tasks"] == []
+    names = {task["id"]: task["name"] for task in found["tasks"]}
+    holders = {lock["id"]: sorted(names[one["id"]] for one in lock["holders"]) for lock in found["locks"]}
+    told = {task["name"]: holders[task["lock"]] for task in found["tasks"] if "lock" in task}
+    assert told == truth
+    assert "left: waiting for a lock (Lock), held by right" in text
+    assert re.search("Tasks that await each other in a circle: (left, right, which awaits left|right, left, which awaits right)\n", text)
+
+
+@since(3, 8)
+def test_a_job_has_the_frames_of_the_thread_that_runs_it(python, tmp_path):
+    with Target(python, PROGRAM.with_name("task_jobs.py")) as target:
+        found = json.loads(dump("--json", "-p", target.pid).stdout)
+        text = dump("--async", "all", "-p", target.pid).stdout
+    jobs = {task["name"]: task["job"] for task in found["tasks"] if "job" in task}
+    threads = {thread["python_id"]: thread["name"] for thread in found["threads"]}
+    assert sorted(jobs) == ["first", "queued", "second"]
+    for name, function in (("first", "first_job"), ("second", "second_job")):
+        assert [frame["function"] for frame in jobs[name]["frames"]][:3] == [function, "leaf", "wait"], jobs[name]
+        assert threads[jobs[name]["python_id"]].startswith("pool"), threads
+        assert not jobs[name]["queued"]
+    assert jobs["queued"] == {"queued": True, "python_id": 0, "frames": []}
+    assert "which runs in Thread pool" in text
+    assert "no thread has begun it yet" in text
+
+
+def with_greenlet(python):
+    """The environment in which this interpreter has greenlet; none: it has not."""
+    for path in ("", str(CACHE / "greenlet-3.10")):
+        environment = {**os.environ, "PYTHONPATH": path}
+        if subprocess.run([python.path, "-c", "import greenlet"], capture_output=True, env=environment).returncode == 0:
+            return path
+    return None
+
+
+VENV = Python("venv", sys.executable, *sys.version_info[:2], "-")
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"  # as install-test-deps.sh has it
+GREENLETS = [VENV, *[one for one in INTERPRETERS if (one.major, one.minor) == (3, 10)]]
+
+
+@pytest.mark.parametrize("builder", GREENLETS, ids=lambda one: one.name)
+def test_a_parked_greenlet_has_the_frames_that_the_program_sees(builder, tmp_path, monkeypatch):
+    path = with_greenlet(builder)
+    if path is None:
+        pytest.skip("this interpreter has no greenlet")
+    if path:
+        monkeypatch.setenv("PYTHONPATH", path)
+    truth_file = tmp_path / "truth.json"
+    with Target(builder, PROGRAM.with_name("greenlets_parked.py"), truth_file) as target:
+        truth = json.loads(truth_file.read_text())
+        found = json.loads(dump("--json", "-p", target.pid).stdout)
+        text = dump("-p", target.pid).stdout
+    assert found["missing_tasks"] == []
+    parked = [[[frame["function"], frame["line"], frame["file"]] for frame in task["frames"]]
+              for task in found["tasks"] if task["state"] == "parked"]
+    assert sorted(parked) == sorted(truth)
+    assert sorted(task["state"] for task in found["tasks"]) == ["parked"] * 4 + ["running", "unstarted"]
+    assert [loop["type"] for loop in found["event_loops"]] == ["greenlet"]
+    assert "Greenlets (greenlet), 6: 1 running, 4 parked, 1 not started yet" in text

@@ -118,6 +118,39 @@ class FakeAsyncio {
     return at;
   }
 
+  // A greenlet whose state has these words behind its C stack, which begins at `stack` (none: it has ended)
+  // and, if it was started, ends above it.
+  RemoteAddress greenlet(bool started, uint64_t stack, const std::vector<RemoteAddress>& words) {
+    if (!heap.start) heap.start = fake.memory().allocate(16);
+    const RemoteAddress at = object(greenlet_type(), 64), state = fake.memory().allocate(256);
+    fake.memory().put_value(at + *layout_.object.size + 16, state.value);
+    fake.memory().put_value(state + 8, at.value);
+    const uint64_t place = layout_.traits.interpreter_frames ? 56 : 72;
+    fake.memory().put_value(state + place, stack);
+    fake.memory().put_value(state + place + 8, started ? ~uint64_t{0} : uint64_t{0});
+    for (size_t i = 0; i < words.size(); ++i)
+      fake.memory().put_value(state + place + 48 + 8 * i, words[i].value);
+    heap.end = fake.memory().allocate(16);
+    return at;
+  }
+  RemoteAddress greenlet_type() {
+    const RemoteAddress type = this->type("greenlet.greenlet");
+    fake.set(type, layout_.type.tp_basicsize, uint64_t{*layout_.object.size} + 24);
+    return type;
+  }
+  // The frame object of calls that are not on a thread's stack any more.
+  RemoteAddress frame_object(const std::string& outer, const std::string& inner, int32_t line) {
+    fake.code(inner);  // its lines are then the first
+    const RemoteAddress frame = fake.new_thread().calls(outer).calls(inner, line).stack().front().address;
+    if (!layout_.traits.interpreter_frames) {
+      fake.set(frame, layout_.object.ob_type, type("frame"));
+      return frame;
+    }
+    const RemoteAddress at = object(type("frame"), 64);
+    fake.memory().put_value(at + *layout_.object.size + 8, frame.value);
+    return at;
+  }
+
   AsyncTasks read() {
     const bool listed = layout_.task.node.present();
     std::vector<RemoteAddress> references;
@@ -135,9 +168,11 @@ class FakeAsyncio {
               {"types", module({{"CoroutineType", type("coroutine")},
                                 {"GeneratorType", type("generator")},
                                 {"AsyncGeneratorType", type("async_generator")},
-                                {"CodeType", type("code")}})}});
+                                {"FrameType", type("frame")},
+                                {"CodeType", type("code")}})},
+              {"greenlet", module({{"greenlet", greenlet_type()}})}});
     fake.set(fake.state(), layout_.interpreter.modules, modules);
-    return read_async_tasks(fake.interpreter(), fake.memory(), {});
+    return read_async_tasks(fake.interpreter(), fake.memory(), {{}, [this] { return Heap{{heap}, ""}; }});
   }
 
   void link(RemoteAddress from, RemoteAddress to) {
@@ -157,6 +192,7 @@ class FakeAsyncio {
   test::FakeInterpreter fake;
   RemoteAddress task_type, future_type, loop, head;
   std::vector<RemoteAddress> tasks;
+  HeapRange heap;
   bool linked = false;
 
  private:
@@ -291,6 +327,52 @@ TEST_P(EveryTask, of_another_size_is_not_read_and_that_is_said) {
   const AsyncTasks read = program.read();
   EXPECT_TRUE(read.tasks.empty());
   EXPECT_NE(read.problem.find("bytes"), std::string::npos) << read.problem;
+}
+
+TEST_P(EveryTask, that_is_a_greenlet_has_the_frames_of_its_calls) {
+  const RemoteAddress frame = program.frame_object("outer", "inner", 12);
+  const RemoteAddress none;
+  const RemoteAddress main = program.greenlet(true, 0x7000, {none, none, none});
+  // The main greenlet has itself as its main.
+  const uint64_t place = GetParam()->traits.interpreter_frames ? 56 : 72;
+  const RemoteAddress state(program.fake.memory().get<uint64_t>(main + *GetParam()->object.size + 16));
+  program.fake.memory().put_value(state + place + 56, main.value);
+  // Behind it is what its thread knows: this one, and the one that runs.
+  const RemoteAddress thread = program.fake.memory().allocate(16);
+  program.fake.memory().put_value(thread, main.value);
+  program.fake.memory().put_value(thread + 8, main.value);
+  program.fake.memory().put_value(state + place + 64, thread.value);
+  program.greenlet(true, 0x5000, {none, none, main, none, main});  // waits in C
+  program.greenlet(true, 0x6000, {frame, none, main, none, main});
+  program.greenlet(false, 0, {none, none, none, main});
+  program.greenlet(true, 0, {none, none, main, none, main});  // ended
+  const AsyncTasks read = program.read();
+  EXPECT_EQ(read.problem, "");
+  EXPECT_EQ(read.unproved, 0U);
+  ASSERT_EQ(read.tasks.size(), 4U);
+  EXPECT_EQ(read.tasks[0].name, "main greenlet");
+  EXPECT_EQ(read.tasks[0].state, TaskState::running);
+  EXPECT_EQ(read.tasks[1].state, TaskState::parked);
+  EXPECT_TRUE(read.tasks[1].frames.empty());
+  EXPECT_EQ(read.tasks[2].state, TaskState::parked);
+  const auto frames = chain(read, read.tasks[2]);
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_TRUE(frames[0].starts_with("outer:"));
+  EXPECT_EQ(frames[1], "inner:12");
+  EXPECT_EQ(read.tasks[3].state, TaskState::unstarted);
+  ASSERT_EQ(read.loops.size(), 1U);
+  EXPECT_TRUE(read.loops[0].greenlets);
+  EXPECT_EQ(read.loops[0].address, main);
+}
+
+TEST_P(EveryTask, that_looks_like_a_greenlet_but_whose_state_is_another_s_is_none) {
+  const RemoteAddress none;
+  const RemoteAddress greenlet = program.greenlet(true, 0x7000, {none});
+  const RemoteAddress state(program.fake.memory().get<uint64_t>(greenlet + *GetParam()->object.size + 16));
+  program.fake.memory().put_value(state + 8, greenlet.value + 64);
+  const AsyncTasks read = program.read();
+  EXPECT_TRUE(read.tasks.empty());
+  EXPECT_EQ(read.unproved, 0U);
 }
 
 bool lists_tasks(const Layout& layout) {

@@ -81,6 +81,63 @@ TEST(DumpTasks, that_await_each_other_are_named_once) {
   EXPECT_EQ(text.find("circle"), text.rfind("circle"));
 }
 
+TEST(DumpTasks, that_wait_for_a_lock_name_its_holders_and_are_a_circle_with_a_single_one) {
+  DumpTasks all =
+      program({task("a", 1, "lock"), task("b", 2, "lock"), task("c", 3, "semaphore"), task("d", 4)});
+  all.locks = {{{1}}, {{0}}, {{2, 3}}};
+  all.tasks[0].lock = 1;
+  all.tasks[1].lock = 2;
+  all.tasks[2].lock = 3;
+  const std::string text = tasks_text({}, all, true, kNoLines);
+  EXPECT_NE(text.find("a: waiting for a lock, held by b\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("c: waiting for a semaphore, held by c, d\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("circle: a, b, which awaits a\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("circle"), text.rfind("circle"));
+}
+
+TEST(DumpTasks, that_sleep_for_different_times_are_one_phrase) {
+  DumpTasks all = program({task("a", 1, "sleep"), task("b", 1, "sleep"), task("c", 1, "sleep")});
+  all.tasks[0].awaited = "10";
+  all.tasks[1].awaited = "0.5";
+  all.tasks[2].awaited = "9";
+  const std::string text = tasks_text({}, all, false, kNoLines);
+  EXPECT_NE(text.find("3 tasks: waiting for sleep(0.5) to sleep(10); for example a: waiting for sleep(10)\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(DumpTasks, that_wait_for_a_job_have_the_frames_of_its_thread_above_their_own) {
+  DumpTasks all = program({task("a", 12, "thread_job"), task("b", 20, "thread_job")});
+  all.tasks[0].job = DumpJob{false, 7, {{0, 33}}};
+  all.tasks[1].job = DumpJob{true, 0, {}};
+  EXPECT_EQ(tasks_text({}, all, false, kNoLines),
+            "\nEvent loop (uvloop.Loop), 2 tasks: 0 running, 0 ready, 2 waiting\n"
+            "    a: waiting for a function that runs in a thread\n"
+            "        handle (/app/web.py:33)\n"
+            "      which runs in a thread for\n"
+            "        Lock.acquire (/lib/asyncio/locks.py:50)\n"
+            "        handle (/app/web.py:12)\n"
+            "    b: waiting for a function that runs in a thread\n"
+            "      no thread has begun it yet\n"
+            "        Lock.acquire (/lib/asyncio/locks.py:50)\n"
+            "        handle (/app/web.py:20)\n");
+}
+
+TEST(DumpTasks, that_are_greenlets_are_called_so) {
+  DumpTasks all = program({task("hub", 1), task("a", 20), task("b", 20), task("c", 30)});
+  all.loops[0] = {"gevent", 0, true};
+  all.tasks[0].state = DumpTaskState::running;
+  all.tasks[1].state = all.tasks[2].state = DumpTaskState::parked;
+  all.tasks[3].state = DumpTaskState::unstarted;
+  const std::string text = tasks_text({}, all, false, kNoLines);
+  EXPECT_NE(text.find("\nGreenlets (gevent), 4: 1 running, 2 parked, 1 not started yet\n"
+                      "    2 greenlets: parked; for example a\n"),
+            std::string::npos)
+      << text;
+  all.tasks.resize(1);  // its stack is that of its thread
+  EXPECT_EQ(tasks_text({}, all, false, kNoLines), "");
+}
+
 TEST(DumpTasks, that_are_missing_are_said_to_be) {
   DumpTasks all = program({});
   EXPECT_EQ(tasks_text({}, all, false, kNoLines), "");

@@ -72,7 +72,7 @@ constexpr const char* name_of(python::AwaitedKind kind) {
                                     "semaphore",  "condition",   "event",       "queue_item",
                                     "queue_room", "stream_data", "stream_room", "concurrent_future",
                                     "subprocess", "server",      "socket",      "nursery",
-                                    "object"};
+                                    "thread_job", "object"};
   static_assert(std::size(kNames) == static_cast<size_t>(python::AwaitedKind::object) + 1);
   return kNames[static_cast<size_t>(kind)];
 }
@@ -111,6 +111,29 @@ void put_socket(report::DumpTask& task, pid_t pid, const std::string& link, targ
   if (socket.peer != target::SocketEnd{}) task.peer = target::address_words(socket.family, socket.peer);
 }
 
+report::DumpTaskState state_of(python::TaskState state) {
+  switch (state) {
+    case python::TaskState::running:
+      return report::DumpTaskState::running;
+    case python::TaskState::ready:
+      return report::DumpTaskState::ready;
+    case python::TaskState::parked:
+      return report::DumpTaskState::parked;
+    case python::TaskState::unstarted:
+      return report::DumpTaskState::unstarted;
+    case python::TaskState::waiting:
+      break;
+  }
+  return report::DumpTaskState::waiting;
+}
+
+std::vector<report::DumpTaskFrame> frames_of(const std::vector<python::TaskFrame>& frames) {
+  std::vector<report::DumpTaskFrame> out;
+  out.reserve(frames.size());
+  for (const python::TaskFrame& frame : frames) out.push_back({frame.function, frame.line});
+  return out;
+}
+
 report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
   const Nanoseconds now = clock_now();
   const bool our_clock = has_our_clock(pid);
@@ -124,13 +147,13 @@ report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
   for (python::TaskFunction& row : read.functions)
     out.functions.push_back(
         {std::move(row.name), std::move(row.qualified_name), std::move(row.file), row.first_line});
-  for (python::AsyncLoop& row : read.loops) out.loops.push_back({std::move(row.type), row.python_id});
+  for (python::AsyncLoop& row : read.loops)
+    out.loops.push_back({std::move(row.type), row.python_id, row.greenlets});
+  for (python::AsyncLock& row : read.locks) out.locks.push_back({std::move(row.holders)});
   for (python::AsyncTask& row : read.tasks) {
     report::DumpTask task;
     task.name = std::move(row.name);
-    task.state = row.state == python::TaskState::running ? report::DumpTaskState::running
-                 : row.state == python::TaskState::ready ? report::DumpTaskState::ready
-                                                         : report::DumpTaskState::waiting;
+    task.state = state_of(row.state);
     task.loop = row.loop;
     task.cut = row.cut;
     task.kind = name_of(row.kind);
@@ -139,7 +162,9 @@ report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
     if (our_clock) task.seconds_left = seconds_left(row, now);
     if (!row.descriptor.empty()) put_socket(task, pid, row.descriptor, sockets);
     task.subprocess = row.subprocess;
-    for (const python::TaskFrame& frame : row.frames) task.frames.push_back({frame.function, frame.line});
+    task.lock = row.lock;
+    if (row.job) task.job = report::DumpJob{row.job->queued, row.job->python_id, frames_of(row.job->frames)};
+    task.frames = frames_of(row.frames);
     out.tasks.push_back(std::move(task));
   }
   return out;

@@ -1,9 +1,12 @@
 #include "phlox/python/async_tasks.h"
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
+#include "phlox/python/greenlet_module.h"
 #include "phlox/python/task_reader.h"
 #include "phlox/python/trio_module.h"
 
@@ -16,68 +19,125 @@ constexpr size_t kBatch = 512;
 constexpr size_t kTries = 5;
 constexpr size_t kMaxInterpreters = 256;
 constexpr size_t kMaxLoops = 1024;
+// Tasks that wait for a lock or hold one are read again at the end, by the bytes that prove it.
+constexpr size_t kMaxLockFacts = 100'000;
+constexpr size_t kMaxLockBytes = size_t{64} << 20;
 
 class Census {
  public:
-  Census(const Layout& layout, memory::RemoteMemory& memory, const DescriptorLink& link, AsyncTasks& out)
+  Census(const Layout& layout, memory::RemoteMemory& memory, const TaskSources& sources, AsyncTasks& out)
       : layout_(layout),
-        link_(link),
+        source_(memory),
+        sources_(sources),
         pages_(memory),
         codes_(layout, pages_, out.functions),
         out_(out) {}
 
   void read_interpreter(RemoteAddress state);
   void resolve_awaits();
+  void resolve_locks();
 
  private:
+  void read_jobs(TaskReader& reader, AsyncioModule& module, size_t first);
   void read_trio(AsyncioModule& module, RemoteAddress state);
+  void read_greenlets(AsyncioModule& module, RemoteAddress state);
+  void read_all(TaskReader& reader, AsyncioModule& module, std::span<const AsyncioModule::Found> found);
   void read_batch(TaskReader& reader, AsyncioModule& module, std::span<const AsyncioModule::Found> found);
   bool read_alone(TaskReader& reader, RemoteAddress task, TaskReading& into);
   void keep(AsyncioModule& module, TaskReading& reading, uint64_t python_id);
-  uint32_t loop_of(AsyncioModule& module, RemoteAddress loop, uint64_t python_id);
+  AsyncLoop describe_loop(AsyncioModule& module, const TaskReading& reading) const;
+  uint32_t loop_of(AsyncioModule& module, const TaskReading& reading, uint64_t python_id);
+  size_t room() const { return kMaxTasks - std::min(kMaxTasks, out_.tasks.size()); }
 
   const Layout& layout_;
-  const DescriptorLink& link_;
+  memory::RemoteMemory& source_;
+  const TaskSources& sources_;
   PageMemory pages_;
   TaskCodes codes_;
   AsyncTasks& out_;
   std::unordered_map<uint64_t, uint32_t> loops_;
-  std::unordered_set<uint64_t> trio_runners_;
+  std::unordered_set<uint64_t> trio_runners_, eventlet_hubs_;
   std::vector<std::vector<RemoteAddress>> awaits_;  // of each task in out_
   size_t awaits_kept_ = 0;
+  // Of tasks that wait for a lock or are in its `async with`.
+  struct LockFact {
+    RemoteAddress lock;
+    uint32_t task = 0;
+    bool waits = false;
+    std::vector<RemoteAddress> owners;
+    std::shared_ptr<Evidence> evidence;  // of the task
+  };
+  std::vector<LockFact> lock_facts_;
+  size_t lock_bytes_ = 0;
+  std::vector<std::pair<size_t, RemoteAddress>> jobs_;  // tasks that wait for one, with its future
 };
+
+void Census::read_all(TaskReader& reader, AsyncioModule& module,
+                      std::span<const AsyncioModule::Found> found) {
+  for (size_t at = 0; at < found.size(); at += kBatch)
+    read_batch(reader, module, found.subspan(at, std::min(kBatch, found.size() - at)));
+}
 
 void Census::read_interpreter(RemoteAddress state) {
   AsyncioModule module(layout_, pages_);
   if (module.open(state)) {
-    const size_t room = kMaxTasks - std::min(kMaxTasks, out_.tasks.size());
-    auto found = module.find_tasks(room, out_.beyond);
+    auto found = module.find_tasks(room(), out_.beyond);
     // Tasks that lie side by side are read with the same pages, and so are their coroutines mostly.
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
-    TaskReader reader(layout_, pages_, module, codes_, link_);
-    for (size_t at = 0; at < found.size(); at += kBatch)
-      read_batch(reader, module, std::span(found).subspan(at, std::min(kBatch, found.size() - at)));
+    TaskReader reader(layout_, pages_, module, codes_, sources_.link);
+    const size_t first = out_.tasks.size();
+    read_all(reader, module, found);
+    if (!jobs_.empty()) read_jobs(reader, module, first);
   }
   if (!module.problem().empty()) out_.problem = module.problem();
   read_trio(module, state);
+  read_greenlets(module, state);
+}
+
+// A thread runs one job, whatever number of tasks waits for it.
+void Census::read_jobs(TaskReader& reader, AsyncioModule& module, size_t first) {
+  pages_.forget();
+  std::unordered_map<uint64_t, AsyncJob> running;
+  for (RemoteAddress thread : module.threads()) {
+    if (auto job = reader.read_job(thread)) running[job->future.value] = std::move(job->job);
+  }
+  for (const auto& [task, future] : jobs_) {
+    const auto found = running.find(future.value);
+    if (task >= first && found != running.end()) out_.tasks[task].job = found->second;
+  }
+  jobs_.clear();
 }
 
 void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
   pages_.forget();
   TrioModule trio(layout_, pages_, module);
   if (trio.open(state)) {
-    TaskReader reader(layout_, pages_, module, codes_, link_);
+    TaskReader reader(layout_, pages_, module, codes_, sources_.link);
     reader.with_trio(trio);
     for (const RemoteAddress runner : trio.runners()) {
-      const size_t room = kMaxTasks - std::min(kMaxTasks, out_.tasks.size());
       std::vector<AsyncioModule::Found> found;
-      for (const RemoteAddress task : trio.tasks(runner, room)) found.push_back({task, 0});
+      for (const RemoteAddress task : trio.tasks(runner, room())) found.push_back({task, 0});
       trio_runners_.insert(runner.value);
-      for (size_t at = 0; at < found.size(); at += kBatch)
-        read_batch(reader, module, std::span(found).subspan(at, std::min(kBatch, found.size() - at)));
+      read_all(reader, module, found);
     }
   }
   if (!trio.problem().empty()) out_.problem = trio.problem();
+}
+
+void Census::read_greenlets(AsyncioModule& module, RemoteAddress state) {
+  pages_.forget();
+  GreenletModule greenlets(layout_, pages_, module);
+  if (sources_.heap && greenlets.open(state)) {
+    const size_t first = out_.tasks.size();
+    const auto found = greenlets.find(source_, sources_.heap(), room(), out_.beyond);
+    TaskReader reader(layout_, pages_, module, codes_, sources_.link);
+    reader.with_greenlets(greenlets);
+    read_all(reader, module, found);
+    for (size_t i = first; i < out_.tasks.size(); ++i) {
+      if (eventlet_hubs_.contains(out_.tasks[i].address.value)) out_.tasks[i].name = "hub";
+    }
+  }
+  if (!greenlets.problem().empty()) out_.problem = greenlets.problem();
 }
 
 void Census::read_batch(TaskReader& reader, AsyncioModule& module,
@@ -108,29 +168,57 @@ bool Census::read_alone(TaskReader& reader, RemoteAddress task, TaskReading& int
   return false;
 }
 
-uint32_t Census::loop_of(AsyncioModule& module, RemoteAddress loop, uint64_t python_id) {
-  const auto known = loops_.find(loop.value);
+AsyncLoop Census::describe_loop(AsyncioModule& module, const TaskReading& reading) const {
+  AsyncLoop row;
+  row.address = reading.loop;
+  row.greenlets = reading.greenlet;
+  row.type = reading.greenlet                             ? "greenlet"
+             : trio_runners_.contains(reading.loop.value) ? "trio"
+                                                          : module.type_of(reading.loop).name;
+  return row;
+}
+
+uint32_t Census::loop_of(AsyncioModule& module, const TaskReading& reading, uint64_t python_id) {
+  const auto attribute = [&](RemoteAddress object, std::string_view name) {
+    const auto value = module.objects().attribute(object, name);
+    const auto id = value && *value ? module.objects().integer(*value) : Read<int64_t>(0);
+    return id ? static_cast<uint64_t>(*id) : 0;
+  };
+  const auto known = loops_.find(reading.loop.value);
   uint32_t index = 0;
   if (known != loops_.end()) {
     index = known->second;
   } else {
     if (out_.loops.size() >= kMaxLoops) return static_cast<uint32_t>(out_.loops.size() - 1);
     index = static_cast<uint32_t>(out_.loops.size());
-    loops_[loop.value] = index;
-    AsyncLoop row{loop, trio_runners_.contains(loop.value) ? "trio" : module.type_of(loop).name, 0};
+    loops_[reading.loop.value] = index;
+    out_.loops.push_back(describe_loop(module, reading));
     // Of asyncio's own loops; those of uvloop keep it where no Python sees it.
-    const auto thread = module.objects().attribute(loop, "_thread_id");
-    const auto id = thread && *thread ? module.objects().integer(*thread) : Read<int64_t>(0);
-    if (id) row.python_id = static_cast<uint64_t>(*id);
-    out_.loops.push_back(std::move(row));
+    if (!reading.greenlet) out_.loops.back().python_id = attribute(reading.loop, "_thread_id");
   }
   AsyncLoop& row = out_.loops[index];
   if (row.python_id == 0) row.python_id = python_id;
+  if (reading.hub) {
+    row.type = "gevent";
+    row.python_id = attribute(reading.task.address, "thread_ident");
+  } else if (reading.of_eventlet) {
+    row.type = "eventlet";
+    eventlet_hubs_.insert(reading.parent.value);
+  }
   return index;
 }
 
 void Census::keep(AsyncioModule& module, TaskReading& reading, uint64_t python_id) {
-  reading.task.loop = loop_of(module, reading.loop, python_id);
+  reading.task.loop = loop_of(module, reading, python_id);
+  if ((reading.lock || !reading.holds.empty()) && lock_facts_.size() < kMaxLockFacts &&
+      lock_bytes_ < kMaxLockBytes) {
+    lock_bytes_ += reading.evidence.size();
+    const auto evidence = std::make_shared<Evidence>(std::move(reading.evidence));
+    const auto task = static_cast<uint32_t>(out_.tasks.size());
+    if (reading.lock) lock_facts_.push_back({reading.lock, task, true, std::move(reading.owners), evidence});
+    for (RemoteAddress lock : reading.holds) lock_facts_.push_back({lock, task, false, {}, evidence});
+  }
+  if (reading.job) jobs_.emplace_back(out_.tasks.size(), reading.job);
   out_.tasks.push_back(std::move(reading.task));
   if (awaits_kept_ + reading.awaits.size() > kMaxAwaits) reading.awaits.clear();
   awaits_kept_ += reading.awaits.size();
@@ -149,12 +237,40 @@ void Census::resolve_awaits() {
   }
 }
 
+// Facts of tasks that were read one after the other: those that still hold held together.
+void Census::resolve_locks() {
+  std::unordered_map<uint64_t, uint32_t> task_at, lock_at;
+  for (size_t i = 0; i < out_.tasks.size(); ++i)
+    task_at[out_.tasks[i].address.value] = static_cast<uint32_t>(i);
+  pages_.forget();
+  std::erase_if(lock_facts_, [&](const LockFact& fact) { return !fact.evidence->holds(pages_); });
+  for (const LockFact& fact : lock_facts_) {
+    if (!fact.waits) continue;
+    const auto [entry, is_new] =
+        lock_at.try_emplace(fact.lock.value, static_cast<uint32_t>(out_.locks.size()));
+    if (is_new) {
+      out_.locks.emplace_back();
+      for (RemoteAddress owner : fact.owners) {
+        if (const auto task = task_at.find(owner.value); task != task_at.end())
+          out_.locks.back().holders.push_back(task->second);
+      }
+    }
+    out_.tasks[fact.task].lock = entry->second + 1;
+  }
+  for (const LockFact& fact : lock_facts_) {
+    const auto lock = lock_at.find(fact.lock.value);
+    if (fact.waits || lock == lock_at.end()) continue;
+    auto& holders = out_.locks[lock->second].holders;
+    if (holders.empty() || holders.back() != fact.task) holders.push_back(fact.task);
+  }
+}
+
 }  // namespace
 
 AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory,
-                            const DescriptorLink& link) {
+                            const TaskSources& sources) {
   AsyncTasks out;
-  Census census(interpreter.layout, memory, link, out);
+  Census census(interpreter.layout, memory, sources, out);
   ObjectReader objects(interpreter.layout, memory);
   auto state = objects.pointer(interpreter.interpreters_head);
   for (size_t i = 0; state && *state && i < kMaxInterpreters; ++i) {
@@ -162,6 +278,7 @@ AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory
     state = objects.pointer(*state + *interpreter.layout.interpreter.next);
   }
   census.resolve_awaits();
+  census.resolve_locks();
   return out;
 }
 

@@ -1,6 +1,7 @@
-// asyncio's tasks of a target: what each awaits, down to the future. Read while the target runs: a chain of
-// awaits whose bytes changed between two readings is read again; if it keeps changing, it is left out and
-// counted. Nothing is written, nothing is called. Every loop over the target's memory is capped.
+// Tasks of a target (of asyncio, of trio, greenlets): what each awaits, down to the future. Read while the
+// target runs: a chain of awaits whose bytes changed between two readings is read again; if it keeps
+// changing, it is left out and counted. Nothing is written, nothing is called. Every loop over the target's
+// memory is capped.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,9 @@ enum class TaskState : uint8_t {
   running,  // its coroutine executes
   ready,    // it could run, and waits for its turn
   waiting,  // for a future that is not done
+  // Of a greenlet:
+  parked,     // switched away: it waits, or waits for its turn
+  unstarted,  // nothing has switched to it yet
 };
 
 // The wait target of a task, if it is proved.
@@ -53,10 +57,18 @@ enum class AwaitedKind : uint8_t {
   stream_room,
   concurrent_future,  // a job of an executor
   subprocess,
-  server,   // Server.serve_forever()
-  socket,   // loop.sock_recv() and its relatives
-  nursery,  // the tasks of a nursery of trio
-  object,   // another awaitable object; `awaited` is its class
+  server,      // Server.serve_forever()
+  socket,      // loop.sock_recv() and its relatives
+  nursery,     // the tasks of a nursery of trio
+  thread_job,  // a function that trio or anyio calls in a thread of its own
+  object,      // another awaitable object; `awaited` is its class
+};
+
+// The function in a thread that a task waits for.
+struct AsyncJob {
+  bool queued = false;            // no thread has begun it
+  uint64_t python_id = 0;         // of the thread that runs it; 0: not known
+  std::vector<TaskFrame> frames;  // outermost first; empty: they changed each time they were read
 };
 
 struct AsyncTask {
@@ -72,6 +84,15 @@ struct AsyncTask {
   std::optional<double> until;   // for a sleep: its end on the loop's clock, time.monotonic(), in seconds
   std::string descriptor;        // for a socket or stream: the link of its descriptor
   int32_t subprocess = 0;        // its number, as the program counts; 0: not known
+  std::optional<AsyncJob> job;
+  uint32_t lock = 0;  // of AsyncTasks::locks, from 1; 0: it waits for none
+};
+
+// A lock, semaphore or limiter that tasks wait for.
+struct AsyncLock {
+  // Tasks, as indexes into AsyncTasks::tasks, that are inside its `async with` (or are its owner, with trio),
+  // and were when the tasks that wait for it did. Others may hold it too: acquire() leaves no trace.
+  std::vector<uint32_t> holders;
 };
 
 // Reads the /proc link of a descriptor of the program; empty: it cannot be read.
@@ -79,14 +100,31 @@ using DescriptorLink = std::function<std::string(int32_t descriptor)>;
 
 struct AsyncLoop {
   RemoteAddress address;
-  std::string type;        // "_UnixSelectorEventLoop"
+  std::string type;        // "_UnixSelectorEventLoop"; of greenlets "gevent", "eventlet" or "greenlet"
   uint64_t python_id = 0;  // of the thread that runs it; 0: not known
+  bool greenlets = false;  // `address` is the greenlet in which the thread began
+};
+
+// Where the program's objects may lie: memory that is its own.
+struct HeapRange {
+  RemoteAddress start, end;
+};
+struct Heap {
+  std::vector<HeapRange> ranges;
+  std::string problem;  // why it may not be all; empty: it is
+};
+
+// What only the process can tell; any of them may be missing.
+struct TaskSources {
+  DescriptorLink link;
+  std::function<Heap()> heap;  // asked for if there are greenlets
 };
 
 struct AsyncTasks {
   std::vector<TaskFunction> functions;
   std::vector<AsyncLoop> loops;
   std::vector<AsyncTask> tasks;
+  std::vector<AsyncLock> locks;
   size_t unproved = 0;  // tasks that changed each time they were read
   size_t ended = 0;     // tasks that ended after the others were found
   size_t beyond = 0;    // tasks beyond kMaxTasks
@@ -102,6 +140,6 @@ inline constexpr size_t kMaxAwaits = 1'000'000;
 
 // For every interpreter in the process.
 AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory,
-                            const DescriptorLink& link);
+                            const TaskSources& sources);
 
 }  // namespace phlox::python

@@ -62,6 +62,7 @@ void TaskReader::explain_lock(TaskReading& out) {
     if (!module_.derives(type, one.name)) continue;
     out.task.kind = one.kind;
     out.task.awaited = module_.type(type).name;
+    if (one.kind == AwaitedKind::lock || one.kind == AwaitedKind::semaphore) out.lock = leaf_.first;
     return;
   }
   out.task.kind = AwaitedKind::future;
@@ -122,9 +123,11 @@ bool TaskReader::explain_by_frame(TaskReading& out) {
   return false;
 }
 
-// A variable of the function whose `await` it is.
-RemoteAddress TaskReader::leaf_variable(uint32_t index) {
-  const RemoteAddress at = leaf_.frame + *layout_.frame.localsplus + 8 * uint64_t{index};
+// A variable of a frame, counted from the function whose `await` it is.
+RemoteAddress TaskReader::frame_variable(size_t from_leaf, uint32_t index) {
+  if (from_leaf >= frames_.size()) return {};
+  const RemoteAddress frame = frames_[frames_.size() - 1 - from_leaf];
+  const RemoteAddress at = frame + *layout_.frame.localsplus + 8 * uint64_t{index};
   const std::byte* bytes = is_plausible(at) ? memory_.find(at, 8) : nullptr;
   return bytes == nullptr ? RemoteAddress() : variable(bytes);
 }
@@ -138,7 +141,7 @@ RemoteAddress TaskReader::attribute(RemoteAddress object, std::string_view name)
 // Its handle's `_when`, the only float in it: the other slots hold no numbers (asyncio.events.TimerHandle).
 void TaskReader::add_end_of_sleep(AsyncTask& task) {
   constexpr uint32_t kHandle = 4;  // sleep(delay, result, loop, future, h)
-  const RemoteAddress handle = leaf_variable(kHandle);
+  const RemoteAddress handle = frame_variable(0, kHandle);
   if (!is_plausible(handle) || module_.type_of(handle).name != "TimerHandle") return;
   const RemoteAddress type = memory_.word(handle + *layout_.object.ob_type);
   const uint64_t size = std::min(memory_.word(type + *layout_.type.tp_basicsize).value, kMaxHandle);
@@ -160,6 +163,15 @@ void TaskReader::add_descriptor(int64_t descriptor, AsyncTask& task) {
     task.descriptor = link_(static_cast<int32_t>(descriptor));
 }
 
+void TaskReader::add_socket(RemoteAddress socket, AsyncTask& task) {
+  if (!is_plausible(socket) ||
+      !module_.derives(memory_.word(socket + *layout_.object.ob_type), "_socket.socket"))
+    return;
+  // Modules/socketmodule.h: sock_fd is its first field.
+  const std::byte* field = memory_.find(socket + *layout_.object.size, 4);
+  if (field != nullptr) add_descriptor(load<int32_t>(field), task);
+}
+
 void TaskReader::add_socket_of(RemoteAddress transport, AsyncTask& task) {
   // Of TLS: sslproto._SSLProtocolTransport, its protocol, the transport beneath.
   if (const RemoteAddress protocol = attribute(transport, "_ssl_protocol"))
@@ -176,16 +188,8 @@ void TaskReader::add_details(AsyncTask& task) {
     case AwaitedKind::stream_data:
     case AwaitedKind::stream_room:
       return add_socket_of(attribute(leaf_.first, "_transport"), task);
-    case AwaitedKind::socket: {
-      const RemoteAddress socket = leaf_variable(1);  // sock_recv(self, sock, …)
-      if (!is_plausible(socket) ||
-          !module_.derives(memory_.word(socket + *layout_.object.ob_type), "_socket.socket"))
-        return;
-      // Modules/socketmodule.h: sock_fd is its first field.
-      const std::byte* field = memory_.find(socket + *layout_.object.size, 4);
-      if (field != nullptr) add_descriptor(load<int32_t>(field), task);
-      return;
-    }
+    case AwaitedKind::socket:
+      return add_socket(frame_variable(0, 1), task);  // sock_recv(self, sock, …)
     case AwaitedKind::subprocess: {
       const RemoteAddress pid = attribute(leaf_.first, "_pid");
       const auto number = pid ? module_.objects().integer(pid) : Read<int64_t>(0);
@@ -202,16 +206,9 @@ void TaskReader::add_details(AsyncTask& task) {
 bool TaskReader::is_concurrent(RemoteAddress future) {
   const RemoteAddress callback = memory_.word(future + *layout_.task.callback0);
   if (!callback || module_.type_of(callback).name != "function") return false;
-  // func_code: the first field up to 3.9, the fifth since (Include/cpython/funcobject.h); a code object's
-  // type proves it.
-  for (uint64_t field : {uint64_t{0}, uint64_t{32}}) {
-    const RemoteAddress code = memory_.word(callback + *layout_.object.size + field);
-    if (!is_plausible(code) || memory_.word(code + *layout_.object.ob_type) != module_.code_type()) continue;
-    const TaskCodes::Known* known = codes_.find(code);
-    return known != nullptr && known->code.name == "_call_check_cancel" &&
-           known->code.file == module_.folder() + "futures.py";
-  }
-  return false;
+  const RemoteAddress code = code_of_function(callback);
+  const TaskCodes::Known* known = code ? codes_.find(code) : nullptr;
+  return known != nullptr && is_function(known->function, "futures.py", "_call_check_cancel");
 }
 
 void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
@@ -232,6 +229,11 @@ void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
   out.task.kind = AwaitedKind::future;
   if (type.kind == TypeKind::c_future && is_concurrent(waiter)) {
     out.task.kind = AwaitedKind::concurrent_future;
+    add_job(concurrent_future(memory_.word(waiter + *layout_.task.callback0)), out);
+  } else if (leaf_code_ != nullptr && leaf_code_->code.name == "run_sync_in_worker_thread" &&
+             leaf_code_->code.file.ends_with("/anyio/_backends/_asyncio.py")) {
+    out.task.kind = AwaitedKind::thread_job;
+    add_job(waiter, out);
   } else if (leaf_object_ && leaf_object_ != waiter) {
     out.task.kind = AwaitedKind::object;
     out.task.awaited = module_.type_of(leaf_object_).name;

@@ -31,6 +31,10 @@ const TaskCodes::Known* TaskCodes::find(RemoteAddress address) {
   bytes_ +=
       2 * (code->name.size() + code->qualified_name.size() + code->file.size()) + code->line_table.size();
   kept = Known{*std::move(code), function};
+  if (layout_.code.nlocalsplus.present()) {
+    const std::byte* count = memory_.find(address + *layout_.code.nlocalsplus, 4);
+    if (count != nullptr) kept->variables = load<uint32_t>(count);
+  }
   return &*kept;
 }
 
@@ -133,6 +137,7 @@ bool TaskReader::read_embedded(RemoteAddress object, Generator& out, Evidence& e
   }
   const uint64_t depth = (top - (object + locals)) / 8;
   if (depth > kMaxStack) return false;
+  out.top = top;
   if (depth < layout_.traits.delegate_depth || !delegates(out, state)) return true;
   const std::byte* delegate = look(top - 8 * uint64_t{layout_.traits.delegate_depth}, 8, evidence);
   if (delegate != nullptr) out.delegate = variable(delegate);
@@ -193,6 +198,8 @@ bool TaskReader::read_frame_object(RemoteAddress object, Generator& out, Evidenc
   const RemoteAddress bottom(load<uint64_t>(bytes + *layout_.frame_object.f_valuestack - from));
   if (out.executing || out.finished || !top || top == bottom || !delegates(out, 0)) return true;
   if ((top - bottom) / 8 > kMaxStack) return false;
+  out.bottom = bottom;
+  out.top = top;
   const std::byte* delegate = look(top - 8, 8, evidence);
   if (delegate != nullptr) out.delegate = RemoteAddress(load<uint64_t>(delegate));
   return delegate != nullptr;
@@ -207,15 +214,32 @@ bool TaskReader::read_generator(RemoteAddress object, Generator& out, Evidence& 
          (is_plausible(out.code) && memory_.word(out.code + *layout_.object.ob_type) == module_.code_type());
 }
 
+// 0: not known.
+int32_t TaskReader::line_at(const TaskCodes::Known& known, RemoteAddress frame, RemoteAddress code,
+                            uint64_t instruction) {
+  const RemoteAddress bytecode =
+      bytecode_of_frame(layout_, frame, code, known.code.first_instruction, memory_);
+  if (!bytecode) return 0;
+  const int32_t at = instruction_offset(layout_.traits, bytecode, instruction);
+  if (at < 0) return known.code.line(at);
+  if (at != known.last_offset) {
+    known.last_line = known.code.line(at);
+    known.last_offset = at;
+  }
+  return known.last_line;
+}
+
 bool TaskReader::add_frame(const Generator& generator, TaskReading& out) {
   const TaskCodes::Known* known = codes_.find(generator.code);
   if (known == nullptr) return false;
-  const RemoteAddress bytecode =
-      bytecode_of_frame(layout_, generator.frame, generator.code, known->code.first_instruction, memory_);
-  const int32_t at = instruction_offset(layout_.traits, bytecode, generator.instruction);
-  out.task.frames.push_back({known->function, bytecode ? known->code.line(at) : 0});
+  out.task.frames.push_back(
+      {known->function, line_at(*known, generator.frame, generator.code, generator.instruction)});
   leaf_code_ = known;
   leaf_ = generator;
+  if (!leaf_.bottom && layout_.generator.gi_iframe.present() && leaf_.top)
+    leaf_.bottom = leaf_.frame + *layout_.frame.localsplus + 8 * uint64_t{known->variables};
+  frames_.push_back(generator.frame);
+  note_exits(leaf_, out);
   return true;
 }
 
@@ -225,6 +249,8 @@ bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
   leaf_code_ = nullptr;
   leaf_future_ = leaf_object_ = {};
   runs_ = false;
+  frames_.clear();
+  exits_.clear();
   size_t forwarders = 0;
   RemoteAddress object = coroutine;
   while (object) {
@@ -274,6 +300,7 @@ bool TaskReader::is_done(RemoteAddress future, TypeKind kind, Evidence& evidence
 
 bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   out = {};
+  if (greenlets_ != nullptr) return read_greenlet(task, out);
   const std::byte* type = look(task + *layout_.object.ob_type, 8, out.evidence);
   if (type == nullptr) return false;
   if (trio_ != nullptr && RemoteAddress(load<uint64_t>(type)) == trio_->fields().type)
@@ -290,6 +317,7 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   out.task.address = task;
   if (!read_name(fields.name, out)) return false;
   if (!read_chain(fields.coroutine, out)) return false;
+  find_held_locks(out);
   if (fields.waiter && leaf_future_ && leaf_future_ != fields.waiter) return false;
   if (runs_) {
     out.task.state = TaskState::running;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "phlox/python/asyncio_module.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/evidence.h"
+#include "phlox/python/frame_walk.h"
 #include "phlox/python/page_memory.h"
 
 namespace phlox::python {
@@ -26,6 +28,9 @@ class TaskCodes {
   struct Known {
     Code code;
     uint32_t function = 0;
+    uint32_t variables = 0;  // entries of a frame before its stack (3.11+)
+    // The line that was asked for last: tasks of a kind wait at the same place.
+    mutable int32_t last_offset = -1, last_line = 0;
   };
   // nullptr: cannot be read, or there are too many.
   const Known* find(RemoteAddress code);
@@ -39,7 +44,9 @@ class TaskCodes {
   size_t bytes_ = 0;
 };
 
+class GreenletModule;
 class TrioModule;
+struct GreenletState;
 
 struct TaskReading {
   AsyncTask task;
@@ -48,6 +55,21 @@ struct TaskReading {
   RemoteAddress loop;
   std::vector<RemoteAddress> awaits;
   Evidence evidence;
+  RemoteAddress job;                  // future of the function in a thread that it waits for
+  RemoteAddress lock;                 // that it waits for
+  std::vector<RemoteAddress> holds;   // locks in whose `async with` it is
+  std::vector<RemoteAddress> owners;  // tasks that have the lock it waits for, by the lock itself
+  // Of a greenlet. `loop` is then the greenlet in which its thread began.
+  bool greenlet = false;
+  bool hub = false;          // of gevent
+  bool of_eventlet = false;  // its parent is the hub
+  RemoteAddress parent;
+};
+
+// What a thread of an executor or of anyio does now.
+struct RunningJob {
+  RemoteAddress future;  // that the task waits for: a concurrent.futures.Future, or asyncio's for anyio
+  AsyncJob job;
 };
 
 inline constexpr uint64_t kMaxStack = uint64_t{1} << 16;  // entries of one frame
@@ -60,8 +82,12 @@ class TaskReader {
 
   // From now on, also reads tasks of trio.
   void with_trio(const TrioModule& trio) { trio_ = &trio; }
+  // From now on, reads greenlets.
+  void with_greenlets(GreenletModule& greenlets) { greenlets_ = &greenlets; }
   // False: invalid contents, at this moment.
   bool read(RemoteAddress task, TaskReading& out);
+  // By its thread state. None: it runs no such function, or one that changed each time.
+  std::optional<RunningJob> read_job(RemoteAddress thread);
 
  private:
   // A coroutine or generator, at rest or running.
@@ -72,6 +98,14 @@ class TaskReader {
     bool finished = false;
     RemoteAddress delegate;  // the object that it awaits; none: it does not await
     RemoteAddress first;     // its first variable
+    RemoteAddress bottom;    // of its stack; none: not known, or it has none
+    RemoteAddress top;
+  };
+  // An `__aexit__` of asyncio's locks on the stack of a frame, put there by `async with`.
+  struct Exit {
+    size_t frame = 0;  // index into the task's frames
+    RemoteAddress object;
+    bool innermost = false;  // of this frame
   };
   struct Fields {
     RemoteAddress coroutine, waiter, name, loop;
@@ -89,22 +123,43 @@ class TaskReader {
   bool delegates(const Generator& generator, int8_t state);
   bool read_chain(RemoteAddress coroutine, TaskReading& out);
   bool add_frame(const Generator& generator, TaskReading& out);
+  void note_exits(const Generator& generator, TaskReading& out);
+  RemoteAddress object_of_exit(RemoteAddress entry, RemoteAddress next);
+  void find_held_locks(TaskReading& out);
+  bool is_function(uint32_t function, std::string_view file, std::string_view name) const;
+  RemoteAddress code_of_function(RemoteAddress function);
+  int32_t line_at(const TaskCodes::Known& known, RemoteAddress frame, RemoteAddress code,
+                  uint64_t instruction);
   bool is_done(RemoteAddress future, TypeKind kind, Evidence& evidence);
   void explain(RemoteAddress waiter, TaskReading& out);
   bool explain_by_frame(TaskReading& out);
   void explain_lock(TaskReading& out);
   void add_children(RemoteAddress collection, TaskReading& out);
   bool is_concurrent(RemoteAddress future);
-  RemoteAddress leaf_variable(uint32_t index);
+  RemoteAddress frame_variable(size_t from_leaf, uint32_t index);
   RemoteAddress attribute(RemoteAddress object, std::string_view name);
   void add_end_of_sleep(AsyncTask& task);
   void add_socket_of(RemoteAddress transport, AsyncTask& task);
   void add_descriptor(int64_t descriptor, AsyncTask& task);
+  void add_socket(RemoteAddress socket, AsyncTask& task);
   void add_details(AsyncTask& task);
   bool read_trio(RemoteAddress task, TaskReading& out);
-  void explain_trio(RemoteAddress nurseries, TaskReading& out);
+  void explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskReading& out);
+  void explain_trio_nursery(RemoteAddress nurseries, TaskReading& out);
+  void explain_trio_lock(RemoteAddress task, TaskReading& out);
+  bool is_of_trio_task(RemoteAddress object);
   bool is_of_trio(const TaskReading& reading, size_t from_leaf, std::string_view file,
                   std::string_view name) const;
+  bool read_greenlet(RemoteAddress greenlet, TaskReading& out);
+  std::string greenlet_name(RemoteAddress greenlet, const GreenletState& state, bool hub);
+  bool read_frames(RemoteAddress top, TaskReading& out);
+  bool read_raw_frames(RemoteAddress top, std::span<RawFrame> frames, WalkResult& walk, Evidence& evidence);
+  RemoteAddress top_of(RemoteAddress thread, uint64_t& python_id);
+  bool read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddress& top, Evidence& evidence);
+  RemoteAddress future_of_job(const RawFrame& frame, const TaskFunction& function);
+  RemoteAddress variable_named(const RawFrame& frame, std::string_view name);
+  RemoteAddress concurrent_future(RemoteAddress callback);
+  void add_job(RemoteAddress future, TaskReading& out);
   std::string number_text(RemoteAddress object);
 
   const Layout& layout_;
@@ -113,7 +168,10 @@ class TaskReader {
   TaskCodes& codes_;
   const DescriptorLink& link_;
   const TrioModule* trio_ = nullptr;
+  GreenletModule* greenlets_ = nullptr;
   // Of the current chain.
+  std::vector<RemoteAddress> frames_;  // of each frame of the task
+  std::vector<Exit> exits_;
   Generator leaf_;
   const TaskCodes::Known* leaf_code_ = nullptr;
   RemoteAddress leaf_future_, leaf_object_;

@@ -56,7 +56,8 @@ bool TrioModule::open(RemoteAddress interpreter) {
   if (tasks) tasks_ = *tasks;
   const bool known = context_ && tasks && module_.code_type() && of_task("coro", fields_.coroutine) &&
                      of_task("name", fields_.name) && of_task("_next_send_fn", fields_.next) &&
-                     of_task("_child_nurseries", fields_.nurseries) && of_task("_runner", fields_.runner);
+                     of_task("_child_nurseries", fields_.nurseries) && of_task("_runner", fields_.runner) &&
+                     of_task("custom_sleep_data", fields_.sleep_data);
   if (!known) problem_ = "trio's tasks have a form that Phlox does not know";
   return known;
 }

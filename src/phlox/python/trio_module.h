@@ -20,7 +20,7 @@ class TrioModule {
   // The offsets of a Task's slots.
   struct Fields {
     RemoteAddress type;
-    uint32_t coroutine = 0, name = 0, next = 0, nurseries = 0, runner = 0;
+    uint32_t coroutine = 0, name = 0, next = 0, nurseries = 0, runner = 0, sleep_data = 0;
   };
 
   // `module`: open() was called; it knows the types of coroutines.

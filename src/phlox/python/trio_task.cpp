@@ -16,22 +16,95 @@ bool TaskReader::is_of_trio(const TaskReading& reading, size_t from_leaf, std::s
   return function.name == name && function.file == trio_->folder() + std::string(file);
 }
 
-// Beneath all of them are wait_task_rescheduled() and _async_yield().
-void TaskReader::explain_trio(RemoteAddress nurseries, TaskReading& out) {
-  constexpr size_t kBeneath = 2;
+namespace {
+
+// By the function of trio's that waits, counted from the innermost frame: beneath it are
+// wait_task_rescheduled() and _async_yield(), and ParkingLot.park() beneath those of `parks`.
+struct TrioWait {
+  std::string_view file, name;
+  AwaitedKind kind;
+  bool parks = false;
+};
+constexpr TrioWait kWaits[] = {
+    {"_core/_run.py", "_nested_child_finished", AwaitedKind::nursery},
+    {"_sync.py", "wait", AwaitedKind::event},
+    {"_channel.py", "send", AwaitedKind::queue_room},
+    {"_channel.py", "receive", AwaitedKind::queue_item},
+    {"_threads.py", "to_thread_run_sync", AwaitedKind::thread_job},
+    {"_core/_io_epoll.py", "_epoll_wait", AwaitedKind::socket},
+    {"_sync.py", "acquire", AwaitedKind::lock, true},
+    {"_sync.py", "acquire_on_behalf_of", AwaitedKind::semaphore, true},
+    {"_sync.py", "wait", AwaitedKind::condition, true},
+};
+constexpr size_t kBeneath = 2;
+
+}  // namespace
+
+void TaskReader::explain_trio_nursery(RemoteAddress nurseries, TaskReading& out) {
+  if (module_.type_of(nurseries).name != "list") return;
+  const uint64_t size = memory_.word(nurseries + *layout_.list.ob_size).value;
+  if (size == 0 || size > kMaxStack) return;
+  const RemoteAddress nursery =
+      memory_.word(memory_.word(nurseries + *layout_.list.ob_item) + 8 * (size - 1));
+  const RemoteAddress children = attribute(nursery, "_children");
+  if (!children || module_.type_of(children).name != "set") return;
+  if (const auto members = module_.set_members_once(children, kMaxAwaitedTasks)) out.awaits = *members;
+}
+
+bool TaskReader::is_of_trio_task(RemoteAddress object) {
+  return is_plausible(object) && memory_.word(object + *layout_.object.ob_type) == trio_->fields().type;
+}
+
+// `self` of a method in trio/_sync.py that parks. A lock has its owner, a limiter who borrowed.
+void TaskReader::explain_trio_lock(RemoteAddress task, TaskReading& out) {
+  RemoteAddress lock = frame_variable(kBeneath + 1, 0);
+  if (!is_plausible(lock)) return;
+  if (out.task.kind == AwaitedKind::condition) {
+    // Once it is notified, it is in the parking lot of the condition's lock.
+    const RemoteAddress lot = memory_.word(task + trio_->fields().sleep_data);
+    const RemoteAddress of_condition = attribute(lock, "_lot");
+    if (!lot || !of_condition || lot == of_condition) return;
+    lock = attribute(lock, "_lock");
+    if (!is_plausible(lock)) return;
+    out.task.kind = AwaitedKind::lock;
+  }
+  const RemoteAddress type = memory_.word(lock + *layout_.object.ob_type);
+  out.task.awaited = module_.type(type).name;
+  if (module_.derives(type, "Semaphore")) out.task.kind = AwaitedKind::semaphore;
+  out.lock = lock;
+  if (const RemoteAddress owner = attribute(lock, "_owner"); is_of_trio_task(owner)) out.owners = {owner};
+  const RemoteAddress borrowers = attribute(lock, "_borrowers");
+  if (!is_plausible(borrowers) || module_.type_of(borrowers).name != "set") return;
+  if (const auto members = module_.set_members_once(borrowers, kMaxAwaitedTasks)) {
+    for (RemoteAddress member : *members) {
+      if (is_of_trio_task(member)) out.owners.push_back(member);
+    }
+  }
+}
+
+void TaskReader::explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskReading& out) {
   if (is_of_trio(out, kBeneath, "_timeouts.py", "sleep_forever") &&
       is_of_trio(out, kBeneath + 1, "_timeouts.py", "sleep_until")) {
     out.task.kind = AwaitedKind::sleep;
-  } else if (is_of_trio(out, kBeneath, "_core/_run.py", "_nested_child_finished")) {
-    out.task.kind = AwaitedKind::nursery;
-    if (module_.type_of(nurseries).name != "list") return;
-    const uint64_t size = memory_.word(nurseries + *layout_.list.ob_size).value;
-    if (size == 0 || size > kMaxStack) return;
-    const RemoteAddress nursery =
-        memory_.word(memory_.word(nurseries + *layout_.list.ob_item) + 8 * (size - 1));
-    const RemoteAddress children = attribute(nursery, "_children");
-    if (!children || module_.type_of(children).name != "set") return;
-    if (const auto members = module_.set_members_once(children, kMaxAwaitedTasks)) out.awaits = *members;
+    return;
+  }
+  const bool parks = is_of_trio(out, kBeneath, "_core/_parking_lot.py", "park");
+  for (const TrioWait& wait : kWaits) {
+    if (wait.parks != parks || !is_of_trio(out, kBeneath + (parks ? 1 : 0), wait.file, wait.name)) continue;
+    out.task.kind = wait.kind;
+    if (parks) explain_trio_lock(task, out);
+    if (wait.kind == AwaitedKind::nursery) explain_trio_nursery(nurseries, out);
+    if (wait.kind == AwaitedKind::socket) {
+      // wait_readable(self, fd): a number or a socket.
+      const RemoteAddress what = frame_variable(kBeneath + 1, 1);
+      const auto number = is_plausible(what) ? module_.objects().integer(what) : Read<int64_t>(-1);
+      if (number) {
+        add_descriptor(*number, out.task);
+      } else {
+        add_socket(what, out.task);
+      }
+    }
+    return;
   }
 }
 
@@ -50,7 +123,7 @@ bool TaskReader::read_trio(RemoteAddress task, TaskReading& out) {
   out.task.state = runs_                                      ? TaskState::running
                    : module_.type_of(next).name != "NoneType" ? TaskState::ready
                                                               : TaskState::waiting;
-  if (out.task.state == TaskState::waiting) explain_trio(nurseries, out);
+  if (out.task.state == TaskState::waiting) explain_trio(task, nurseries, out);
   return true;
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "phlox/profile/frame_labels.h"
@@ -42,6 +44,7 @@ constexpr AwaitWords kAwaitWords[] = {
     {"server", "the end of a server"},
     {"socket", "a socket"},
     {"nursery", "the tasks of a nursery"},
+    {"thread_job", "a function that runs in a thread"},
     {"object", "an object"},
 };
 
@@ -51,6 +54,10 @@ std::string_view state_key(DumpTaskState state) {
       return "running";
     case DumpTaskState::ready:
       return "ready";
+    case DumpTaskState::parked:
+      return "parked";
+    case DumpTaskState::unstarted:
+      return "unstarted";
     case DumpTaskState::waiting:
       break;
   }
@@ -61,6 +68,8 @@ std::string_view state_key(DumpTaskState state) {
 std::string phrase(const DumpTask& task) {
   if (task.state == DumpTaskState::running) return "running";
   if (task.state == DumpTaskState::ready) return "ready to run";
+  if (task.state == DumpTaskState::parked) return "parked";
+  if (task.state == DumpTaskState::unstarted) return "not started yet";
   std::string text;
   for (const AwaitWords& row : kAwaitWords) {
     if (row.kind == task.kind) text = row.words;
@@ -82,6 +91,12 @@ std::string names_of(const DumpTasks& all, const std::vector<uint32_t>& which) {
   return text;
 }
 
+// Of the lock that it waits for.
+const std::vector<uint32_t>& holders_of(const DumpTasks& all, const DumpTask& task) {
+  static const std::vector<uint32_t> kNone;
+  return task.lock == 0 ? kNone : all.locks[task.lock - 1].holders;
+}
+
 // By which tasks differ that do the same.
 std::string detail(const DumpTask& task) {
   if (task.seconds_left) return fmt::format(", {:.1f} s left", *task.seconds_left);
@@ -95,6 +110,8 @@ std::string detail(const DumpTask& task) {
 std::string whole_phrase(const DumpTasks& all, const DumpTask& task, const std::vector<uint32_t>& awaiters) {
   std::string text = phrase(task) + detail(task);
   if (!task.awaits.empty()) text += ": " + names_of(all, task.awaits);
+  if (const auto& holders = holders_of(all, task); !holders.empty())
+    text += ", held by " + names_of(all, holders);
   if (!awaiters.empty()) text += "; awaited by " + names_of(all, awaiters);
   return text;
 }
@@ -107,31 +124,65 @@ Awaiters awaiters_of(const DumpTasks& all) {
   return awaiters;
 }
 
-std::string frames_text(const DumpTasks& all, const DumpTask& task, const DumpLine& line) {
-  std::string out;
-  for (size_t i = task.frames.size(); i-- > 0;) {
-    const DumpTaskFrame& frame = task.frames[i];
-    const DumpTaskFunction& function = all.functions[frame.function];
-    out +=
-        fmt::format("        {} ({}:{})\n", plain(function.qualified_name), plain(function.file), frame.line);
-    if (const auto text = line(function.file, frame.line); !text.empty())
-      out += fmt::format("            {}\n", plain(text));
+std::string frame_text(const DumpTasks& all, const DumpTaskFrame& frame, const DumpLine& line) {
+  const DumpTaskFunction& function = all.functions[frame.function];
+  std::string out =
+      fmt::format("        {} ({}:{})\n", plain(function.qualified_name), plain(function.file), frame.line);
+  if (const auto text = line(function.file, frame.line); !text.empty())
+    out += fmt::format("            {}\n", plain(text));
+  return out;
+}
+
+// nullptr: not known.
+const profile::Thread* thread_of(const profile::Profile& look, int32_t pid, uint64_t python_id) {
+  for (const profile::Thread& thread : look.threads()) {
+    if (python_id != 0 && thread.python_id == python_id && look.process(thread.process).pid == pid)
+      return &thread;
   }
+  return nullptr;
+}
+
+std::string job_text(const profile::Profile& look, const DumpTasks& all, const DumpJob& job,
+                     const DumpLine& line) {
+  if (job.queued) return "      no thread has begun it yet\n";
+  std::string out;
+  for (size_t i = job.frames.size(); i-- > 0;) out += frame_text(all, job.frames[i], line);
+  const profile::Thread* thread = thread_of(look, all.pid, job.python_id);
+  const std::string where = thread != nullptr ? plain(profile::thread_label(*thread)) : "a thread";
+  return out + fmt::format("      {}runs in {} for\n", out.empty() ? "" : "which ", where);
+}
+
+std::string frames_text(const profile::Profile& look, const DumpTasks& all, const DumpTask& task,
+                        const DumpLine& line) {
+  std::string out;
+  if (task.job) out += job_text(look, all, *task.job, line);
+  for (size_t i = task.frames.size(); i-- > 0;) out += frame_text(all, task.frames[i], line);
+  if (task.frames.empty() && task.state == DumpTaskState::parked) out += "        (no Python frame)\n";
   if (task.cut) out += "        (more frames)\n";
   return out;
 }
 
 std::string loop_words(const profile::Profile& look, const DumpTasks& all, const DumpLoop& loop) {
-  for (const profile::Thread& thread : look.threads()) {
-    if (loop.python_id == 0 || thread.python_id != loop.python_id) continue;
-    if (look.process(thread.process).pid != all.pid) continue;
-    return fmt::format("Event loop of {} ({})", plain(profile::thread_label(thread)), plain(loop.type));
-  }
-  return fmt::format("Event loop ({})", plain(loop.type));
+  const std::string_view what = loop.greenlets ? "Greenlets" : "Event loop";
+  if (const profile::Thread* thread = thread_of(look, all.pid, loop.python_id))
+    return fmt::format("{} of {} ({})", what, plain(profile::thread_label(*thread)), plain(loop.type));
+  return fmt::format("{} ({})", what, plain(loop.type));
+}
+
+std::string greenlet_states_words(const std::vector<const DumpTask*>& greenlets) {
+  size_t counts[5] = {};
+  for (const DumpTask* greenlet : greenlets) ++counts[static_cast<size_t>(greenlet->state)];
+  const auto of = [&](DumpTaskState state) { return counts[static_cast<size_t>(state)]; };
+  std::string text =
+      fmt::format("{}: {} running, {} parked", count_words(greenlets.size()),
+                  count_words(of(DumpTaskState::running)), count_words(of(DumpTaskState::parked)));
+  if (const size_t unstarted = of(DumpTaskState::unstarted); unstarted > 0)
+    text += fmt::format(", {} not started yet", count_words(unstarted));
+  return text;
 }
 
 std::string states_words(const std::vector<const DumpTask*>& tasks) {
-  size_t counts[3] = {};
+  size_t counts[5] = {};
   for (const DumpTask* task : tasks) ++counts[static_cast<size_t>(task->state)];
   return fmt::format("{} task{}: {} running, {} ready, {} waiting", count_words(tasks.size()),
                      tasks.size() == 1 ? "" : "s", count_words(counts[0]), count_words(counts[1]),
@@ -140,13 +191,28 @@ std::string states_words(const std::vector<const DumpTask*>& tasks) {
 
 using TaskGroup = std::vector<const DumpTask*>;
 
+// Every greenlet begins in eventlet's or gevent's own functions.
+const DumpTaskFrame& outermost_of_program(const DumpTasks& all, const DumpTask& task) {
+  if (!all.loops[task.loop].greenlets) return task.frames.front();
+  for (const DumpTaskFrame& frame : task.frames) {
+    const std::string& file = all.functions[frame.function].file;
+    if (file.find("/eventlet/") == std::string::npos && file.find("/gevent/") == std::string::npos)
+      return frame;
+  }
+  return task.frames.front();
+}
+
 // Most tasks first; equal ones as they come.
-std::vector<TaskGroup> groups_of(const std::vector<const DumpTask*>& tasks) {
+std::vector<TaskGroup> groups_of(const DumpTasks& all, const std::vector<const DumpTask*>& tasks) {
   std::map<std::pair<uint32_t, int32_t>, size_t> index;
   std::vector<TaskGroup> groups;
   for (const DumpTask* task : tasks) {
-    std::pair<uint32_t, int32_t> key{~uint32_t{0}, 0};
-    if (!task->frames.empty()) key = {task->frames.front().function, task->frames.front().line};
+    // Without a frame they have only their state.
+    std::pair<uint32_t, int32_t> key{~uint32_t{0}, static_cast<int32_t>(task->state)};
+    if (!task->frames.empty()) {
+      const DumpTaskFrame& frame = outermost_of_program(all, *task);
+      key = {frame.function, frame.line};
+    }
     const auto [entry, is_new] = index.try_emplace(key, groups.size());
     if (is_new) groups.emplace_back();
     groups[entry->second].push_back(task);
@@ -156,10 +222,46 @@ std::vector<TaskGroup> groups_of(const std::vector<const DumpTask*>& tasks) {
   return groups;
 }
 
+// "sleep(0.5) to sleep(30)" of those that sleep, "sleep(5)" where all are equal.
+class Sleeps {
+ public:
+  void add(const std::string& argument) {
+    double seconds = 0;
+    if (std::from_chars(argument.data(), argument.data() + argument.size(), seconds).ec != std::errc())
+      return;
+    if (shortest_.empty() || seconds < least_) {
+      least_ = seconds;
+      shortest_ = argument;
+    }
+    if (longest_.empty() || seconds > most_) {
+      most_ = seconds;
+      longest_ = argument;
+    }
+  }
+  std::string words() const {
+    if (least_ == most_) return fmt::format("sleep({})", plain(shortest_));
+    return fmt::format("sleep({}) to sleep({})", plain(shortest_), plain(longest_));
+  }
+
+ private:
+  std::string shortest_, longest_;
+  double least_ = 0, most_ = 0;
+};
+
 std::string group_words(const TaskGroup& group) {
+  const std::string kSleeps = "waiting for sleep()";
   std::map<std::string, size_t> counts;
-  for (const DumpTask* task : group) ++counts[phrase(*task)];
+  Sleeps sleeps;
+  for (const DumpTask* task : group) {
+    const bool sleeps_for =
+        task->state == DumpTaskState::waiting && task->kind == "sleep" && !task->awaited.empty();
+    if (sleeps_for) sleeps.add(task->awaited);
+    ++counts[sleeps_for ? kSleeps : phrase(*task)];
+  }
   std::vector<std::pair<std::string, size_t>> rows(counts.begin(), counts.end());
+  for (auto& [words, count] : rows) {
+    if (words == kSleeps) words = "waiting for " + sleeps.words();
+  }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   if (rows.size() == 1) return rows.front().first;
@@ -169,10 +271,12 @@ std::string group_words(const TaskGroup& group) {
   return rows.size() > kMostPhrases ? text + ", …" : text;
 }
 
-std::string groups_text(const DumpTasks& all, const std::vector<const DumpTask*>& tasks,
-                        const Awaiters& awaiters, const DumpLine& line) {
+std::string groups_text(const profile::Profile& look, const DumpTasks& all,
+                        const std::vector<const DumpTask*>& tasks, const Awaiters& awaiters,
+                        const DumpLine& line) {
   std::string out;
-  const auto groups = groups_of(tasks);
+  const std::string_view noun = all.loops[tasks.front()->loop].greenlets ? "greenlets" : "tasks";
+  const auto groups = groups_of(all, tasks);
   size_t left_out = 0;
   for (size_t i = 0; i < groups.size(); ++i) {
     const TaskGroup& group = groups[i];
@@ -186,22 +290,24 @@ std::string groups_text(const DumpTasks& all, const std::vector<const DumpTask*>
     if (group.size() == 1) {
       out += fmt::format("    {}: {}\n", plain(first.name), of_example);
     } else {
-      out += fmt::format("    {} tasks: {}; for example {}{}\n", count_words(group.size()), words,
+      out += fmt::format("    {} {}: {}; for example {}{}\n", count_words(group.size()), noun, words,
                          plain(first.name), words == of_example ? std::string() : ": " + of_example);
     }
-    out += frames_text(all, first, line);
+    out += frames_text(look, all, first, line);
   }
-  if (left_out > 0) out += fmt::format("    {} more tasks: --async all prints them\n", count_words(left_out));
+  if (left_out > 0)
+    out += fmt::format("    {} more {}: --async all prints them\n", count_words(left_out), noun);
   return out;
 }
 
-std::string each_text(const DumpTasks& all, const std::vector<const DumpTask*>& tasks,
-                      const Awaiters& awaiters, const DumpLine& line) {
+std::string each_text(const profile::Profile& look, const DumpTasks& all,
+                      const std::vector<const DumpTask*>& tasks, const Awaiters& awaiters,
+                      const DumpLine& line) {
   std::string out;
   for (const DumpTask* task : tasks) {
     const auto& of_task = awaiters[static_cast<size_t>(task - all.tasks.data())];
     out += fmt::format("    {}: {}\n", plain(task->name), whole_phrase(all, *task, of_task));
-    out += frames_text(all, *task, line);
+    out += frames_text(look, all, *task, line);
   }
   return out;
 }
@@ -223,6 +329,15 @@ class Cycles {
     uint32_t task;
     size_t next = 0;
   };
+  // What it awaits; behind that the holder of its lock. A semaphore has no single one.
+  std::optional<uint32_t> next_of(Step& step) const {
+    const DumpTask& task = all_.tasks[step.task];
+    const size_t at = step.next++;
+    if (at < task.awaits.size()) return task.awaits[at];
+    const auto& holders = holders_of(all_, task);
+    if (at == task.awaits.size() && task.kind == "lock" && holders.size() == 1) return holders.front();
+    return {};
+  }
   void enter(uint32_t task) {
     seen_[task] = on_path_[task] = true;
     path_.push_back({task});
@@ -231,13 +346,13 @@ class Cycles {
     enter(root);
     while (!path_.empty()) {
       Step& step = path_.back();
-      const auto& awaits = all_.tasks[step.task].awaits;
-      if (step.next == awaits.size()) {
+      const auto awaited_next = next_of(step);
+      if (!awaited_next) {
         on_path_[step.task] = false;
         path_.pop_back();
         continue;
       }
-      const uint32_t awaited = awaits[step.next++];
+      const uint32_t awaited = *awaited_next;
       if (on_path_[awaited]) {
         keep(awaited);
       } else if (!seen_[awaited]) {
@@ -299,8 +414,13 @@ std::string tasks_text(const profile::Profile& look, const DumpTasks& all, bool 
       if (task.loop == i) tasks.push_back(&task);
     }
     if (tasks.empty()) continue;
-    out += fmt::format("\n{}, {}\n", loop_words(look, all, all.loops[i]), states_words(tasks));
-    out += each ? each_text(all, tasks, awaiters, line) : groups_text(all, tasks, awaiters, line);
+    const bool greenlets = all.loops[i].greenlets;
+    // A program that has greenlets but does not use them has one in each thread, whose stack is the thread's.
+    const auto runs = [](const DumpTask* task) { return task->state == DumpTaskState::running; };
+    if (greenlets && std::all_of(tasks.begin(), tasks.end(), runs)) continue;
+    out += fmt::format("\n{}, {}\n", loop_words(look, all, all.loops[i]),
+                       greenlets ? greenlet_states_words(tasks) : states_words(tasks));
+    out += each ? each_text(look, all, tasks, awaiters, line) : groups_text(look, all, tasks, awaiters, line);
   }
   out += cycles_text(all);
   for (const std::string& why : missing_tasks(all)) out += "\n" + why + "\n";
@@ -310,21 +430,24 @@ std::string tasks_text(const profile::Profile& look, const DumpTasks& all, bool 
 void write_tasks(JsonText& json, const std::vector<DumpTasks>& processes) {
   struct Row {
     const DumpTasks* process;
-    size_t index, first_task, first_loop;
+    size_t index, first_task, first_loop, first_lock;
     const std::vector<uint32_t>* awaiters;
   };
-  std::vector<Row> loops, tasks;
+  std::vector<Row> loops, tasks, locks;
   std::vector<Awaiters> awaiters;
   awaiters.reserve(processes.size());
-  size_t first_task = 0, first_loop = 0;
+  size_t first_task = 0, first_loop = 0, first_lock = 0;
   for (const DumpTasks& process : processes) {
     awaiters.push_back(awaiters_of(process));
     for (size_t i = 0; i < process.loops.size(); ++i)
-      loops.push_back({&process, i, first_task, first_loop, nullptr});
+      loops.push_back({&process, i, first_task, first_loop, first_lock, nullptr});
     for (size_t i = 0; i < process.tasks.size(); ++i)
-      tasks.push_back({&process, i, first_task, first_loop, &awaiters.back()[i]});
+      tasks.push_back({&process, i, first_task, first_loop, first_lock, &awaiters.back()[i]});
+    for (size_t i = 0; i < process.locks.size(); ++i)
+      locks.push_back({&process, i, first_task, first_loop, first_lock, nullptr});
     first_task += process.tasks.size();
     first_loop += process.loops.size();
+    first_lock += process.locks.size();
   }
   json.objects("event_loops", loops, [&](const Row& row) {
     const DumpLoop& loop = row.process->loops[row.index];
@@ -349,15 +472,30 @@ void write_tasks(JsonText& json, const std::vector<DumpTasks>& processes) {
     json.text("socket", task.socket);
     json.text("peer", task.peer);
     json.integer("subprocess", task.subprocess);
+    if (task.lock != 0) json.count("lock", row.first_lock + task.lock - 1);
     json.truth("cut", task.cut);
-    json.objects("frames", task.frames, [&](const DumpTaskFrame& frame) {
+    const auto write_frame = [&](const DumpTaskFrame& frame) {
       const DumpTaskFunction& function = row.process->functions[frame.function];
       json.text("function", function.name);
       json.text("qualified_name", function.qualified_name);
       json.text("file", function.file);
       json.integer("first_line", function.first_line);
       json.integer("line", frame.line);
-    });
+    };
+    if (task.job) {
+      json.object("job", [&] {
+        json.truth("queued", task.job->queued);
+        json.count("python_id", task.job->python_id);
+        json.objects("frames", task.job->frames, write_frame);
+      });
+    }
+    json.objects("frames", task.frames, write_frame);
+  });
+  json.objects("locks", locks, [&](const Row& row) {
+    json.count("id", row.first_lock + row.index);
+    json.integer("pid", row.process->pid);
+    json.objects("holders", row.process->locks[row.index].holders,
+                 [&](uint32_t task) { json.count("id", row.first_task + task); });
   });
   std::vector<std::pair<int32_t, std::string>> missing;
   for (const DumpTasks& process : processes) {

@@ -7,6 +7,8 @@ import sys
 import trio
 
 TRUTH = {}
+KINDS = {"middle": "event", "child-0": "event", "child-1": "event", "child-2": "event", "waits": "lock", "reads": "socket",
+         "gets": "queue_item", "anyio-event": "event"}
 ANYIO = sys.argv[2:] == ["anyio"]
 
 
@@ -101,7 +103,7 @@ def tell(root):
         waits = any(name == "_nested_child_finished" for name, *_ in frames)
         sleeps = [name for name, *_ in frames if name in ("sleep", "sleep_until")] != []
         TRUTH[task.name] = {"chain": frames, "children": children if waits else [],
-                            "kind": "nursery" if waits else "sleep" if sleeps else ""}
+                            "kind": "nursery" if waits else "sleep" if sleeps else KINDS.get(task.name, "")}
     with open(sys.argv[1], "w") as file:
         json.dump(TRUTH, file)
     print("ready %d" % os.getpid(), flush=True)

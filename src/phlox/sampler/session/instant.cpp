@@ -13,6 +13,7 @@
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/scheduling.h"
 #include "phlox/target/cpu_list.h"
+#include "phlox/target/resident_memory.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
@@ -22,6 +23,22 @@ std::string link_of(pid_t pid, int32_t descriptor) {
   char text[512];
   const ssize_t size = ::readlink(fmt::format("/proc/{}/fd/{}", pid, descriptor).c_str(), text, sizeof text);
   return size > 0 ? std::string(text, static_cast<size_t>(size)) : std::string();
+}
+
+// Searched for greenlets: half a second's work.
+constexpr uint64_t kMostHeap = uint64_t{2} << 30;
+
+python::Heap heap_of(pid_t pid) {
+  const auto memory = target::read_resident_memory(pid, kMostHeap);
+  if (!memory) return {{}, "greenlets could not be searched for: " + memory.error().message};
+  python::Heap heap;
+  for (const target::PageRun& run : memory->runs) heap.ranges.push_back({run.start, run.end});
+  if (memory->swapped)
+    heap.problem = "a part of the program's memory is swapped out; greenlets in it are not found";
+  if (memory->cut)
+    heap.problem = fmt::format("greenlets were searched for in the first {} GiB of the program's memory only",
+                               kMostHeap >> 30);
+  return heap;
 }
 
 // The native stacks of 500 threads and more; of memory that is not written to nothing is taken.
@@ -136,9 +153,9 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
     look_at_everybody(sampler, workers, consumer, ring, options.limit);
     if (options.tasks)
-      instant.tasks =
-          python::read_async_tasks(program.interpreter, program.memory,
-                                   [pid](int32_t descriptor) { return link_of(pid, descriptor); });
+      instant.tasks = python::read_async_tasks(
+          program.interpreter, program.memory,
+          {[pid](int32_t descriptor) { return link_of(pid, descriptor); }, [pid] { return heap_of(pid); }});
     instant.missing = missing_of(sampler, options.limit);
     row.way_of_reading = "same CPU (ordinary class)";
     if (sampler.counts().stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";

@@ -1,0 +1,136 @@
+// The function in another thread that a task waits for: a job of a concurrent.futures.ThreadPoolExecutor
+// (run_in_executor(), asyncio.to_thread()), or of anyio's threads. The thread has the future among its
+// variables, which is the one that the task waits for.
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/load.h"
+#include "phlox/python/task_reader.h"
+
+namespace phlox::python {
+namespace {
+
+constexpr std::string_view kPoolFile = "/concurrent/futures/thread.py";
+constexpr std::string_view kAnyioFile = "/anyio/_backends/_asyncio.py";
+constexpr uint64_t kMaxVariables = 200;  // of variables of one function
+constexpr size_t kJobTries = 5;
+
+}  // namespace
+
+RemoteAddress TaskReader::variable_named(const RawFrame& frame, std::string_view name) {
+  const Offset names =
+      layout_.code.localsplusnames.present() ? layout_.code.localsplusnames : layout_.code.varnames;
+  if (!names.present()) return {};
+  const RemoteAddress tuple = memory_.word(frame.code + *names);
+  if (!is_plausible(tuple) || module_.type_of(tuple).name != "tuple") return {};
+  const uint64_t size = std::min(memory_.word(tuple + *layout_.tuple.ob_size).value, kMaxVariables);
+  for (uint64_t i = 0; i < size; ++i) {
+    const auto text = module_.objects().string(memory_.word(tuple + *layout_.tuple.ob_item + 8 * i), 200);
+    if (!text || *text != name) continue;
+    const std::byte* bytes = memory_.find(frame.frame + *layout_.frame.localsplus + 8 * i, 8);
+    return bytes == nullptr ? RemoteAddress() : variable(bytes);
+  }
+  return {};
+}
+
+// None: this frame runs no job.
+RemoteAddress TaskReader::future_of_job(const RawFrame& frame, const TaskFunction& function) {
+  if (function.name != "run") return {};
+  if (function.file.ends_with(kAnyioFile)) return variable_named(frame, "future");
+  if (!function.file.ends_with(kPoolFile)) return {};
+  const RemoteAddress item = variable_named(frame, "self");
+  return is_plausible(item) ? attribute(item, "future") : RemoteAddress();
+}
+
+// The innermost frame of a thread, and its thread id; none: it runs no Python, or it cannot be read.
+RemoteAddress TaskReader::top_of(RemoteAddress thread, uint64_t& python_id) {
+  std::vector<std::byte> state(*layout_.thread.size);
+  if (!memory_.read(thread, std::span(state))) return {};
+  python_id = load<uint64_t>(state.data() + *layout_.thread.thread_id);
+  bool unreadable = false;
+  return top_frame(layout_, state.data(), memory_, unreadable);
+}
+
+bool TaskReader::read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddress& top,
+                               Evidence& evidence) {
+  uint64_t python_id = 0;
+  top = top_of(thread, python_id);
+  std::array<RawFrame, kMaxAwaitFrames> frames;
+  WalkResult walk;
+  if (!top || !read_raw_frames(top, std::span(frames), walk, evidence)) return false;
+  std::vector<TaskFrame> inner;
+  for (const RawFrame& frame : std::span(frames).first(walk.count)) {
+    if (!frame.code) continue;  // an entry frame
+    if (!is_plausible(frame.code) ||
+        memory_.word(frame.code + *layout_.object.ob_type) != module_.code_type())
+      return false;
+    const TaskCodes::Known* known = codes_.find(frame.code);
+    if (known == nullptr) return false;
+    out.future = future_of_job(frame, codes_.function(known->function));
+    if (out.future) {
+      // 3.14+: the pool's own frame between it and the function.
+      while (!inner.empty() && codes_.function(inner.back().function).file.ends_with(kPoolFile))
+        inner.pop_back();
+      out.job.python_id = python_id;
+      out.job.frames.assign(inner.rbegin(), inner.rend());
+      return true;
+    }
+    if (!known->code.shim)
+      inner.push_back({known->function, line_at(*known, frame.frame, frame.code, frame.instruction)});
+  }
+  return false;
+}
+
+std::optional<RunningJob> TaskReader::read_job(RemoteAddress thread) {
+  RemoteAddress before;
+  for (size_t i = 0; i < kJobTries; ++i) {
+    memory_.forget();
+    RunningJob job;
+    RemoteAddress top;
+    Evidence evidence;
+    if (!read_job_once(thread, job, top, evidence)) continue;
+    memory_.forget();
+    uint64_t python_id = 0;
+    if (top_of(thread, python_id) == top && evidence.holds(memory_)) return job;
+    // Its frames change, but it was this job twice.
+    job.job.frames.clear();
+    if (i + 1 == kJobTries && job.future == before) return job;
+    before = job.future;
+  }
+  return {};
+}
+
+// futures._chain_future() has it among the variables of the function that it calls back.
+RemoteAddress TaskReader::concurrent_future(RemoteAddress callback) {
+  // func_closure: behind func_code (Include/cpython/funcobject.h).
+  const uint64_t head = *layout_.object.size;
+  const RemoteAddress code = code_of_function(callback);
+  if (!code) return {};
+  const RemoteAddress closure =
+      memory_.word(callback + head + (memory_.word(callback + head) == code ? 32 : 56));
+  if (!is_plausible(closure) || module_.type_of(closure).name != "tuple") return {};
+  const uint64_t size = std::min(memory_.word(closure + *layout_.tuple.ob_size).value, kMaxVariables);
+  for (uint64_t i = 0; i < size; ++i) {
+    const RemoteAddress cell = memory_.word(closure + *layout_.tuple.ob_item + 8 * i);
+    if (!is_plausible(cell) || module_.type_of(cell).name != "cell") continue;
+    const RemoteAddress object = memory_.word(cell + head);
+    if (!is_plausible(object)) continue;
+    const RemoteAddress type = memory_.word(object + *layout_.object.ob_type);
+    if (module_.type(type).kind == TypeKind::other && module_.derives(type, "Future")) return object;
+  }
+  return {};
+}
+
+void TaskReader::add_job(RemoteAddress future, TaskReading& out) {
+  if (!is_plausible(future)) return;
+  out.job = future;
+  const RemoteAddress state = attribute(future, "_state");
+  const auto text = state ? module_.objects().string(state, 32) : Read<std::string>(std::string());
+  if (out.task.kind == AwaitedKind::concurrent_future && text && *text == "PENDING")
+    out.task.job = AsyncJob{true, 0, {}};
+}
+
+}  // namespace phlox::python
