@@ -161,6 +161,20 @@ wheel: ## make a Python wheel in build/dist: the program, and the package phlox
 	@tools/install-test-deps.sh
 	$(PHLOX_VENV)/bin/python -m pip wheel --no-deps --disable-pip-version-check -w build/dist .
 
+# Times in what is packed are those of the last commit, so that two builds of it give the same bytes.
+.PHONY: release
+release: ## what people install, in dist/: a static program, a wheel for every Linux, a .deb, the source, licences, sums
+	@tools/install-packages.sh tools/packages-build.txt tools/packages-static.txt tools/packages-deb.txt
+	@tools/install-test-deps.sh
+	$(call configure_and_build,release,--target phlox phlox_static)
+	rm -rf build/dist && mkdir -p build/dist
+	cd build/release && rm -f phlox_*.deb && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) cpack > /dev/null
+	git archive --format=tar --prefix=source/ HEAD | tar -xf - -C build/dist
+	cd build/dist/source && SOURCE_DATE_EPOCH=$$(git -C $(CURDIR) log -1 --format=%ct) $(PHLOX_VENV)/bin/python -c \
+	  'from scikit_build_core.build import build_sdist; build_sdist("..")'
+	$(PHLOX_VENV)/bin/python tools/release.py build/release/phlox-static dist --deb build/release/phlox_*.deb --sdist build/dist/phlox-*.tar.gz
+	rm -rf build/dist
+
 .PHONY: clean
 clean: ## remove build/ and the demo's files (downloaded interpreters stay in the cache)
 	rm -rf build demo.phlox demo.svg
