@@ -85,7 +85,7 @@ TEST(Checkup, the_ordinary_class_leans) {
   f.scheduling = SchedulingClass::ordinary;
   f.real_time = EPERM;
   EXPECT_EQ(prospect_of(f).outlook, Outlook::fair);
-  EXPECT_TRUE(holds(prospect_of(f).why, "lean"));
+  EXPECT_TRUE(holds(prospect_of(f).why, "biased"));
   f.scheduling = SchedulingClass::short_slice;
   EXPECT_EQ(prospect_of(f).outlook, Outlook::good);
 }
@@ -158,8 +158,7 @@ TEST(Checkup, a_quota_of_ours_holds_us_back) {
   f.groups.periods = 100;
   f.groups.throttled = 12;
   EXPECT_EQ(row_of(f, "control groups").grade, Grade::partly);
-  EXPECT_TRUE(
-      holds(row_of(f, "control groups").found, "0.5 CPUs at the most, throttled in 12 of 100 periods"));
+  EXPECT_TRUE(holds(row_of(f, "control groups").found, "at most 0.5 CPUs, throttled in 12 of 100 periods"));
 }
 
 TEST(Checkup, of_the_host_alone_nothing_of_a_process_is_said) {

@@ -126,7 +126,7 @@ def test_one_of_several_alike_says_so(family, workdir):
     wait_until(lambda: {one, other} <= set(listed()), "children")
     done = phlox("record", "-p", one, "-d", "0.3", "-o", "a.phlox")
     assert done.returncode == 0, done.stderr
-    assert f"process {one} is one of 2 alike" in done.stderr and f"not recorded: {other} (" in done.stderr
+    assert f"process {one} is one of 2 similar children" in done.stderr and f"not recorded: {other} (" in done.stderr
     assert f"all of them: phlox record -p {family[0]}" in done.stderr
 
 

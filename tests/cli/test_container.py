@@ -235,7 +235,7 @@ def test_a_quota_shows_as_waiting_for_a_cpu(start, tmp_path, way, program):
             assert runnable > 0.5 * wall, threads
         assert "waited for a CPU" in done.stderr and "quota" in done.stderr
         said = container.outside("doctor", "-p", container.pid)
-        assert re.search(r"the process: 0\.2 CPUs at the most, throttled in \d+ of \d+ periods", said.stdout), said.stdout
+        assert re.search(r"the process: at most 0\.2 CPUs, throttled in \d+ of \d+ periods", said.stdout), said.stdout
         container.process.kill()
         container.process.wait()
 

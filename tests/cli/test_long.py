@@ -51,10 +51,10 @@ def test_only_what_is_young_stays_and_the_report_says_so(start, busy, workdir):
     end(recorder)
     seconds = sql("a.phlox", "SELECT (max(start_us + wall_ns / 1000) - min(start_us)) / 1e6 FROM sample")
     assert 4 < seconds < 8
-    assert re.search(r"the first \d+\.\d s were let go", readers("a.phlox"))
+    assert re.search(r"the first \d+\.\d s were dropped", readers("a.phlox"))
     told = json.loads(phlox("report", "--json", "a.phlox").stdout)
     assert told["lacking"]["let_go_ns"] > 1e9
-    assert "were let go" in phlox("export", "-f", "svg", "a.phlox").stdout
+    assert "were dropped" in phlox("export", "-f", "svg", "a.phlox").stdout
 
 
 def test_sigusr1_and_snapshot_write_what_is_there_and_it_goes_on(start, busy, workdir):
@@ -100,8 +100,8 @@ def test_a_killed_recorder_is_gone_on_with(start, busy, workdir):
     (["--max-size", "3M"], "at least --max-size 10M"),
     (["--max-size", "much"], "not a size"),
     (["--keep", "x"], "not a duration"),
-    (["--append"], "goes on with a recording"),
-    (["--append", "-o", "a.svg"], "goes on with a recording"),
+    (["--append"], "--append needs -o"),
+    (["--append", "-o", "a.svg"], "--append needs -o"),
 ])
 def test_what_cannot_be_kept_says_why(workdir, words, said):
     done = phlox("record", *words, "-p", os.getpid())
@@ -121,4 +121,4 @@ def test_what_cannot_be_copied_says_why(workdir, words, status, said):
 
 def test_a_process_that_records_nothing_is_no_recorder(busy, workdir):
     done = phlox("snapshot", "-p", busy.pid)
-    assert done.returncode == 118 and "records into no file" in done.stderr
+    assert done.returncode == 118 and "writes no recording" in done.stderr

@@ -446,10 +446,10 @@ def test_text_on_a_terminal_that_cannot_move_its_cursor(app, top, workdir):
 
 
 @pytest.mark.parametrize("words, status, said", [
-    ([], 2, "show what?"),
-    (["-p", "1", "a.phlox"], 2, "show what?"),
-    (["--all", "a.phlox"], 2, "show what?"),
-    (["--in", "1", "--all"], 2, "--in says how a PID is counted"),
+    ([], 2, "give one of these: "),
+    (["-p", "1", "a.phlox"], 2, "give one of these: "),
+    (["--all", "a.phlox"], 2, "give one of these: "),
+    (["--in", "1", "--all"], 2, "--in needs -p"),
     (["-n", "1", "--in", "0123456789ab", "-p", "1"], 111, "no process is in a container 0123456789ab"),
     (["--name", "("], 2, "no regular expression"),
     (["-n", "1", "--filter", "(", "-p", "1"], 2, "not a regular expression"),

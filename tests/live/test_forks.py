@@ -76,7 +76,7 @@ def test_a_recording_without_a_sample_is_an_error_with_its_reason(python, tmp_pa
         done = subprocess.run([PHLOX, "record", "--way", "no-kernel", "-p", str(child.pid), "-d", "0.5", "-o", tmp_path / "a.phlox"],
                               capture_output=True, text=True, timeout=60)
     assert done.returncode == NOTHING_SEEN, done.stderr
-    assert re.search(r"nothing of process \d+ was seen.*1 thread state of Python", done.stderr)
+    assert re.search(r"no sample was taken of process \d+.*1 thread state of Python", done.stderr)
 
 
 # A worker's standard output is uWSGI's log.

@@ -87,7 +87,7 @@ TEST(quality, more_than_was_allowed_is_a_warning_though_it_is_hardly_felt) {
   EXPECT_EQ(cost_warning(quality), "");
   quality.target_time = quality.elapsed / 25;
   const std::string warning = cost_warning(quality);
-  EXPECT_NE(warning.find("took 4 % of a CPU from it, and not 2 %"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("took 4 % of a CPU from it, above the limit of 2 %"), std::string::npos) << warning;
   quality.max_overhead = 0;
   EXPECT_EQ(cost_warning(quality), "") << "nothing was asked for";
 }

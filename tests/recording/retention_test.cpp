@@ -428,7 +428,7 @@ TEST_F(Append, not_to_what_was_recorded_before_the_host_was_started) {
   }
   const auto out = Writer::append(path_);
   ASSERT_FALSE(out);
-  EXPECT_NE(out.error().message.find("started anew"), std::string::npos) << out.error().message;
+  EXPECT_NE(out.error().message.find("rebooted since"), std::string::npos) << out.error().message;
 }
 
 }  // namespace

@@ -117,8 +117,8 @@ std::string Beside::alike_words() const {
   std::vector<const PythonProcess*> others;
   for (const auto& [who, process] : alike_) others.push_back(&process);
   return fmt::format(
-      "process {} is one of {} alike, children of one parent; the others, not recorded: {}. This "
-      "recording is of it alone; all of them: phlox record -p {}",
+      "process {} is one of {} similar children of one parent. The others are not recorded: {}. To record "
+      "all of them: phlox record -p {}",
       root_, alike_.size() + 1, listed(others), parent_);
 }
 

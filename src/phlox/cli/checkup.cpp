@@ -75,16 +75,16 @@ Check memory_row(const Findings& f) {
     return {"memory", Grade::fails, "cannot be read: " + error_words(f.memory.maps), {}};
   }
   if (f.memory.call == 0) {
-    row.found = "process_vm_readv reads" + whose;
+    row.found = "process_vm_readv can read" + whose;
   } else {
     row.grade = Grade::partly;
-    row.found = fmt::format("process_vm_readv is refused ({}); /proc/PID/mem reads{}, more slowly",
+    row.found = fmt::format("process_vm_readv is refused ({}); /proc/PID/mem can read{}, more slowly",
                             error_words(f.memory.call), whose);
   }
   if (f.pid == 0) {
     row.found += f.host.has(target::Capability::sys_ptrace)
-                     ? "; those of other users may be read too (CAP_SYS_PTRACE)"
-                     : "; those of other users may not be read";
+                     ? "; processes of other users can be read too (CAP_SYS_PTRACE)"
+                     : "; processes of other users cannot be read";
     if (!f.host.has(target::Capability::sys_ptrace)) row.hints.push_back("sudo phlox " + f.retry);
   }
   return row;
@@ -92,16 +92,17 @@ Check memory_row(const Findings& f) {
 
 Check python_row(const Findings& f) {
   if (f.refused && f.memory.readable()) return refused_row("Python", *f.refused);
-  if (f.refused) return {"Python", Grade::fails, "not known: its memory may not be read", {}};
+  if (f.refused) return {"Python", Grade::fails, "unknown, because phlox may not read its memory", {}};
   return {"Python", Grade::works, f.python, {}};
 }
 
 Check cpus_row(const Findings& f) {
   Check row{"CPUs", Grade::works, "", {}};
-  row.found = fmt::format("phlox may follow it to all of its CPUs: {}", target::describe_cpus(f.cpus.wanted));
+  row.found = fmt::format("phlox may use every CPU that the process may use: {}",
+                          target::describe_cpus(f.cpus.wanted));
   if (f.pid == 0) row.found = "phlox may use " + target::describe_cpus(f.cpus.wanted);
   if (f.cpus.wanted.empty()) {
-    return {"CPUs", Grade::partly, "where its threads may run is not to be seen", {}};
+    return {"CPUs", Grade::partly, "the CPUs that its threads may use are not visible", {}};
   }
   if (!f.cpus.refused.empty()) {
     row.grade = Grade::partly;
@@ -128,7 +129,10 @@ Check cpus_row(const Findings& f) {
 
 Check real_time_row(const Findings& f) {
   if (f.scheduling == SchedulingClass::real_time)
-    return {"real time", Grade::works, "the sampler wakes ahead of whoever runs (SCHED_FIFO)", {}};
+    return {"real time",
+            Grade::works,
+            "the sampler has real-time priority (SCHED_FIFO), so it samples on time",
+            {}};
   const auto why = target::explain_no_real_time(f.host, f.real_time, f.retry);
   return {"real time", Grade::partly,
           fmt::format("{}: the sampler runs in the {}", why.reason, sampler::describe(f.scheduling)),
@@ -142,21 +146,22 @@ Check schedstat_row(const Findings& f) {
           Grade::partly,
           "the kernel does not count how often a thread is scheduled in (/proc/PID/task/TID/schedstat): no "
           "stack can be proved to be of one moment",
-          {"a kernel with CONFIG_SCHED_INFO, and /proc as it is mounted by default"}};
+          {"use a kernel with CONFIG_SCHED_INFO, and mount /proc with its default options"}};
 }
 
 Check blocked_row(const Findings& f) {
-  if (f.system_call) return {"waiting", Grade::works, "in which system call a thread waits can be read", {}};
+  if (f.system_call)
+    return {"waiting", Grade::works, "phlox can read which system call a thread waits in", {}};
   return {"waiting",
           Grade::partly,
-          "in which system call a thread waits may not be read (/proc/PID/task/TID/syscall)",
+          "phlox may not read which system call a thread waits in (/proc/PID/task/TID/syscall)",
           {}};
 }
 
 Check events_row(const Findings& f) {
   if (f.events)
     return {
-        "perf events", Grade::works, fmt::format("of up to {} running threads at once", f.most_events), {}};
+        "perf events", Grade::works, fmt::format("for up to {} running threads at once", f.most_events), {}};
   const auto why = target::explain_no_event(f.host, f.event_refusal, f.retry);
   return {"perf events", Grade::partly, why.reason, some(why.hint)};
 }
@@ -193,35 +198,39 @@ Check kernel_row(const Findings& f) {
 
 Check stops_row(const Findings& f) {
   if (f.state && f.state->traced()) {
-    return {"stops",
-            Grade::partly,
-            fmt::format("process {} ({}) traces it, and only one can: phlox stops nobody of it",
-                        f.state->status.tracer, f.state->tracer_name),
-            {}};
+    return {
+        "stops",
+        Grade::partly,
+        fmt::format("process {} ({}) traces it, and only one process can: phlox stops none of its threads",
+                    f.state->status.tracer, f.state->tracer_name),
+        {}};
   }
-  if (f.stop == 0) return {"stops", Grade::works, "ptrace works, for where nothing else does", {}};
-  return {
-      "stops", Grade::partly,
-      fmt::format("ptrace is refused, of a child of phlox too ({}): what has to be stopped is read unproved",
-                  error_words(f.stop)),
-      some(f.host.in_container ? "docker run --cap-add SYS_PTRACE, or --security-opt seccomp=unconfined"
-                               : "")};
+  if (f.stop == 0)
+    return {"stops", Grade::works, "ptrace works; phlox uses it only where nothing else works", {}};
+  return {"stops", Grade::partly,
+          fmt::format("ptrace is refused, even for a child of phlox ({}): a thread that would have to be "
+                      "stopped is read unproved",
+                      error_words(f.stop)),
+          some(f.host.in_container ? "docker run --cap-add SYS_PTRACE, or --security-opt seccomp=unconfined"
+                                   : "")};
 }
 
 Check files_row(const Findings& f) {
   if (f.files.not_opened.empty())
-    return {
-        "files", Grade::works, fmt::format("all {} that it runs code of can be opened", f.files.opened), {}};
+    return {"files",
+            Grade::works,
+            fmt::format("phlox can open all {} files whose code the process runs", f.files.opened),
+            {}};
   Check row{"files",
             Grade::partly,
-            fmt::format("{} of {} that it runs code of cannot be opened:", f.files.not_opened.size(),
-                        f.files.opened + f.files.not_opened.size()),
+            fmt::format("phlox cannot open {} of {} files whose code the process runs:",
+                        f.files.not_opened.size(), f.files.opened + f.files.not_opened.size()),
             {}};
   for (size_t i = 0; i < std::min(f.files.not_opened.size(), kMostModulesNamed); ++i)
     row.found += " " + f.files.not_opened[i];
   if (f.files.not_opened.size() > kMostModulesNamed) row.found += " ...";
   if (!f.host.counts(target::Capability::checkpoint_restore) && !f.host.counts(target::Capability::sys_admin))
-    row.hints.push_back("deleted ones too can be opened by root of the host: sudo phlox " + f.retry);
+    row.hints.push_back("root on the host can open deleted files too: sudo phlox " + f.retry);
   return row;
 }
 
@@ -236,10 +245,10 @@ Check names_row(const Findings& f, bool symbols) {
   if (lacking == 0) return row;
   row.grade = Grade::partly;
   if (symbols) {
-    row.found += "; of the others --native knows the functions that are exported";
+    row.found += "; in the others --native names exported functions only";
     return row;
   }
-  row.found += "; of the others --native knows no lines";
+  row.found += "; in the others --native shows no lines";
   for (const auto& missing : f.missing) {
     if (row.hints.size() == kMostModulesNamed) {
       row.hints.push_back(fmt::format("and {} more (--json lists them)", lacking - kMostModulesNamed));
@@ -260,14 +269,15 @@ Check capabilities_row(const Findings& f) {
   std::string found = has.empty() ? "none that phlox could use" : "has " + has;
   if (!lacks.empty() && !has.empty()) found += "; lacks " + lacks;
   if (!f.host.initial_user_namespace && !has.empty())
-    found += "; of a user namespace, where only those over its own processes count";
+    found += "; they belong to a user namespace, so they count only for processes in it";
   return {"capabilities", Grade::fact, found, {}};
 }
 
 Check yama_row(const Findings& f) {
-  if (!f.host.yama_scope) return {"Yama", Grade::fact, "this kernel has none, or hides it", {}};
-  constexpr std::string_view kMeaning[] = {"no restriction", "only of processes that the reader started",
-                                           "only with CAP_SYS_PTRACE", "nobody until the next boot"};
+  if (!f.host.yama_scope) return {"Yama", Grade::fact, "this kernel has no Yama, or hides it", {}};
+  constexpr std::string_view kMeaning[] = {"no restriction", "a process may read only what it started",
+                                           "reading needs CAP_SYS_PTRACE",
+                                           "no process may read another until the next boot"};
   const int scope = std::clamp(*f.host.yama_scope, 0, 3);
   return {"Yama",
           Grade::fact,
@@ -285,26 +295,23 @@ Check paranoia_row(const Findings& f) {
 }
 
 Check seccomp_row(const Findings& f) {
-  if (f.host.seccomp == 0) return {"seccomp", Grade::fact, "no filter around phlox", {}};
-  return {"seccomp",
-          Grade::fact,
-          "a filter is around phlox: what it refuses of what phlox calls stands above",
-          {}};
+  if (f.host.seccomp == 0) return {"seccomp", Grade::fact, "no filter applies to phlox", {}};
+  return {"seccomp", Grade::fact, "a filter applies to phlox: the lines above show what it refuses", {}};
 }
 
 Check modules_row(const Findings& f) {
-  std::string found = f.host.security_modules.empty() ? "which are in force is not to be seen"
-                                                      : "in force: " + f.host.security_modules;
-  if (!f.host.label.empty()) found += fmt::format("; phlox is {}", f.host.label);
+  std::string found = f.host.security_modules.empty() ? "phlox cannot see which modules are active"
+                                                      : "active: " + f.host.security_modules;
+  if (!f.host.label.empty()) found += fmt::format("; phlox has the label {}", f.host.label);
   if (!f.its_label.empty() && f.its_label != f.host.label)
-    found += fmt::format("; process {} is {}", f.pid, f.its_label);
+    found += fmt::format("; process {} has the label {}", f.pid, f.its_label);
   return {"security modules", Grade::fact, found, {}};
 }
 
 Check namespaces_row(const Findings& f) {
   std::string found = f.host.initial_user_namespace ? "phlox is in the initial user namespace"
                                                     : "phlox is in a user namespace of its own";
-  if (f.host.in_container) found += ", seemingly in a container";
+  if (f.host.in_container) found += ", probably in a container";
   if (f.state) {
     std::string others;
     for (const auto& [name, other] : {std::pair{"PID", f.state->other_pid_namespace},
@@ -313,18 +320,18 @@ Check namespaces_row(const Findings& f) {
       if (other != true) continue;
       others += others.empty() ? name : fmt::format(", {}", name);
     }
-    found += others.empty() ? "; no other ones of the process are to be seen"
-                            : fmt::format("; the process has its own: {}", others);
+    found += others.empty() ? "; the process has the same namespaces, as far as phlox can see"
+                            : fmt::format("; the process has namespaces of its own: {}", others);
     const auto& pids = f.state->status.namespace_pids;
     if (f.state->other_pid_namespace == true && !pids.empty())
-      found += fmt::format(" (there it is process {})", pids.back());
+      found += fmt::format(" (its number there is {})", pids.back());
   }
   return {"namespaces", Grade::fact, found, {}};
 }
 
-// "0.5 CPUs at the most, throttled in 12 of 100 periods"
+// "at most 0.5 CPUs, throttled in 12 of 100 periods"
 std::string quota_words(const target::ControlGroups& groups) {
-  std::string words = groups.quota ? fmt::format("{:.3g} CPUs at the most, throttled in {} of {} periods",
+  std::string words = groups.quota ? fmt::format("at most {:.3g} CPUs, throttled in {} of {} periods",
                                                  *groups.quota, groups.throttled, groups.periods)
                                    : std::string("no quota");
   if (!groups.cpus.empty()) words += fmt::format(", CPUs {}", target::describe_cpus(groups.cpus));
@@ -341,18 +348,20 @@ Check groups_row(const Findings& f) {
   if (f.groups.quota) {
     row.grade = Grade::partly;
     row.hints.push_back(
-        "phlox is held back when the quota is used up, and then samples late: run it in a "
-        "control group without one");
+        "phlox is throttled when the quota is used up, and then samples late: run it in a "
+        "control group without a quota");
   }
   return row;
 }
 
 Check bpf_row(const Findings& f) {
   if (!f.no_kernel_capture)
-    return {"BPF", Grade::works, "samples inside the kernel: exact, with every switch and birth", {}};
+    return {
+        "BPF", Grade::works, "samples inside the kernel: exact, with every switch and every new thread", {}};
   return {"BPF", Grade::fact,
           fmt::format("{}, {}; {}", f.bpf == 0 ? "allowed" : "refused (" + error_words(f.bpf) + ")",
-                      f.host.has_btf ? "the kernel's types are there" : "without the kernel's types (BTF)",
+                      f.host.has_btf ? "the kernel has type information (BTF)"
+                                     : "the kernel has no type information (BTF)",
                       f.no_kernel_capture->message),
           some(f.no_kernel_capture->hint)};
 }
@@ -366,25 +375,27 @@ void judge(const Findings& f, Prospect& prospect) {
   const size_t out = f.cpus.refused.size() + f.cpus.kept_free.size();
   if (!f.no_kernel_capture) {
     prospect.outlook = Outlook::good;
-    prospect.why = "every stack is read in the interrupt itself, and nobody is stopped";
+    prospect.why = "every stack is read in the interrupt itself, and no thread is stopped";
   } else if (!f.schedstat || (out > 0 && !may_stop(f))) {
     prospect.outlook = Outlook::poor;
-    prospect.why = !f.schedstat ? "nothing proves that a stack is of one moment"
-                                : "nothing proves that a stack is of one moment where phlox may not go";
+    prospect.why = !f.schedstat
+                       ? "nothing proves that a stack is of one moment"
+                       : "nothing proves that a stack is of one moment on CPUs that phlox may not use";
   } else if (f.scheduling == SchedulingClass::ordinary) {
     prospect.outlook = Outlook::fair;
-    prospect.why = "every stack is proved to be of one moment, but the moments lean towards those of waiting";
+    prospect.why =
+        "every stack is proved to be of one moment, but samples are biased towards moments at which it waits";
   } else if (out > 0) {
     prospect.outlook = Outlook::fair;
     prospect.why = "every stack is proved to be of one moment, but threads are stopped for it";
   } else {
     prospect.outlook = Outlook::good;
-    prospect.why = "every stack is proved to be of one moment, and nobody is stopped";
+    prospect.why = "every stack is proved to be of one moment, and no thread is stopped";
   }
   if (f.trial && static_cast<double>(f.trial->rejected()) >
                      kManyRejected * static_cast<double>(std::max<uint64_t>(f.trial->samples, 1))) {
     prospect.outlook = std::max(prospect.outlook, Outlook::fair);
-    prospect.why += ", but for those that were rejected";
+    prospect.why += "; many samples were rejected";
   }
 }
 
@@ -464,7 +475,7 @@ Prospect prospect_of(const Findings& f) {
                               word_of(prospect.outlook), prospect.why);
   if (f.trial) prospect.line += fmt::format(" ({})", trial_words(*f.trial));
   if (!f.trial && !f.trial_failed.empty())
-    prospect.line += fmt::format(" (a try saw nothing: {})", f.trial_failed);
+    prospect.line += fmt::format(" (a trial took no sample: {})", f.trial_failed);
   return prospect;
 }
 

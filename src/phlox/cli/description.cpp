@@ -341,10 +341,9 @@ std::string man_page(const Description& description) {
   if (const CommandText* command = description.find("export")) out += troff_options(command->view_options);
   out += ".SH OPTIONS OF EVERY COMMAND\n" + troff_options(description.phlox.options);
   out +=
-      ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n2\nthe words of the command line are off\n.TP\n3\nphlox diff "
-      "\\-\\-fail\\-if: a condition holds\n.TP\n4\nphlox diff \\-\\-fail\\-if: a condition on a function "
-      "that is in neither "
-      "recording\n"
+      ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n2\nthe command line is wrong\n.TP\n3\nphlox diff "
+      "\\-\\-fail\\-if: a condition holds\n.TP\n4\nphlox diff \\-\\-fail\\-if: a condition names a function "
+      "that is in no recording\n"
       ".TP\n111 to 119\nno such process, not a Python, a Python not covered, no permission, process gone, "
       "state of the process, output, input, "
       "system\n.TP\n127\nthe program to start cannot be started\n.TP\n128 + N\nended by signal N\n.PP\n"

@@ -166,7 +166,7 @@ Result<std::unique_ptr<OutputFile>> open_picture(const DiffArguments& a, const F
                 "a page with both recordings: -o diff.html; a differential flame graph: -o diff.svg");
   }
   if (files.before.size() + files.after.size() > 2)
-    return fail(ErrorKind::usage, "a page or a picture is of two recordings",
+    return fail(ErrorKind::usage, "-o compares two recordings, not several",
                 "without -o several runs are compared as text, --markdown or --json");
   write = format->name == "svg" ? exporters::write_diff_svg : exporters::write_diff_page;
   return OutputFile::open(a.output, {recording_owner(), files.all(), a.force});

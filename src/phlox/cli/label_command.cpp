@@ -24,7 +24,9 @@ Result<void> run_label(const LabelArguments& a, Talk& talk) {
   const Descriptor file(::open(a.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return fail(ErrorKind::input, fmt::format("cannot open {}: {}", a.file, std::strerror(errno)));
   const auto text = target::read_regular(file, kLargestFile);
-  if (!text) return fail(ErrorKind::input, fmt::format("cannot read {}: no file of up to 256 MiB", a.file));
+  if (!text)
+    return fail(ErrorKind::input,
+                fmt::format("cannot read {}: it is not a regular file of at most 256 MiB", a.file));
   auto labels = profile::parse_time_labels(*text);
   if (!labels)
     return fail(labels.error().kind, fmt::format("{}: {}", a.file, labels.error().message),

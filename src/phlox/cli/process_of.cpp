@@ -13,7 +13,7 @@ Result<pid_t> process_of(const CommandLine& line, const std::string& pid, const 
 
 Result<void> check_container(bool has_pid, const std::string& container) {
   if (has_pid || container.empty()) return {};
-  return fail(ErrorKind::usage, "--in says how a PID is counted: with -p",
+  return fail(ErrorKind::usage, "--in needs -p: it says in which container the PID counts",
               "the first process of a container is: --in CONTAINER -p 1");
 }
 

@@ -157,7 +157,7 @@ class Recording {
                            request_.selection ? ""
                                               : fmt::format(", started by process {} ({})", pid_,
                                                             shortened(options_.command, kLongestCommandSaid)),
-                           lines_of_descendants_ == kMostLines ? "; of the next ones nothing more is said"
+                           lines_of_descendants_ == kMostLines ? "; phlox does not report any more of these"
                            : options_.follow || request_.selection || descendants_ > 1
                                ? ""
                                : "; when it ends, the next Python of it"));
@@ -217,7 +217,7 @@ class Recording {
                !written) {
       talk_.error(written.error());
     } else {
-      talk_.note(fmt::format("wrote {}, and goes on recording", with_size(name)));
+      talk_.note(fmt::format("wrote {}; still recording", with_size(name)));
     }
   }
 
@@ -313,7 +313,7 @@ class Recording {
                 "which Pythons are running: phlox list"};
     } else if (empty) {
       error = Error{ErrorKind::system,
-                    fmt::format("nothing of process {} was seen, the recording is empty: {}", pid_,
+                    fmt::format("no sample was taken of process {}, so the recording is empty: {}", pid_,
                                 outcome.why_no_python),
                     options_.native
                         ? "a longer recording may see it: -d 60"

@@ -20,10 +20,9 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
   if (!selection) return fail(selection);
   request.selection = *std::move(selection);
   if (line.has_program == (!a.pids.empty() || request.selection)) {
-    return fail(
-        ErrorKind::usage,
-        line.has_program ? "processes that run and a program to start: give one of them" : "record what?",
-        "phlox record -p PID, or: phlox record --name REGEX, or: phlox record -- python3 app.py");
+    return fail(ErrorKind::usage,
+                line.has_program ? "give running processes or a program to start, not both" : "record what?",
+                "phlox record -p PID, or: phlox record --name REGEX, or: phlox record -- python3 app.py");
   }
   for (const std::string& text : a.pids) {
     auto pid = process_of(line, text, a.container);
@@ -85,7 +84,8 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
   request.options.native = *native;
   if (*way == sampler::Way::kernel) {
     if (*native && *native != sampler::NativeSource::automatic) {
-      return fail(ErrorKind::usage, "--way kernel takes native frames as it takes the others",
+      return fail(ErrorKind::usage,
+                  "--native-source does not apply to --way kernel, which reads native frames itself",
                   "without --native-source, or without --way kernel");
     }
     // Before a program is started.
@@ -104,18 +104,18 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
   auto choices = choices_of(a.view);
   if (!choices) return fail(choices);
   if (choices->by.label) {
-    return fail(ErrorKind::usage, "--by label: a recording gets its labels when it is over",
+    return fail(ErrorKind::usage, "--by label: a recording has no labels until it has ended",
                 "phlox label RECORDING FILE, then phlox export --by label");
   }
   if (profile::is_of_event(choices->weight)) {
-    return fail(ErrorKind::usage, "--weight event: what is recorded here has no events",
+    return fail(ErrorKind::usage, "--weight event: phlox record records no events",
                 "events are what perf record and pprof count: phlox report perf.data --event NAME");
   }
   destination.choices = *choices;
   destination.inherited = inherited_of(a.view);
   destination.show_given = !a.view.show.empty();
   if (a.append && (destination.output.kind == OutputKind::exported || destination.output.path.empty()))
-    return fail(ErrorKind::usage, "--append goes on with a recording: which?",
+    return fail(ErrorKind::usage, "--append needs -o: the recording to continue",
                 "phlox record --append -o app.phlox -p PID");
   if (a.source && (destination.output.kind != OutputKind::exported || destination.output.format != "html"))
     return fail(ErrorKind::usage, "--source is for a page", "phlox record --source -o app.html …");

@@ -66,8 +66,8 @@ Result<const importers::Format*> format_of(importers::Input& input, const std::s
                                            const std::string& from) {
   if (!from.empty()) return importers::find_format(from);  // one of the choices: the parser checked
   if (const importers::Format* format = importers::recognise(input)) return format;
-  return fail(ErrorKind::input, fmt::format("{} is no recording that phlox knows", path),
-              recording_beside(path).value_or("say with --from what it is: " + importers::format_names()));
+  return fail(ErrorKind::input, fmt::format("phlox does not recognise the format of {}", path),
+              recording_beside(path).value_or("name its format with --from: " + importers::format_names()));
 }
 
 tl::unexpected<Error> not_read(const std::string& path, int error) {
@@ -85,7 +85,7 @@ Result<void> import_from(importers::Input& file, const std::string& path, const 
   auto outcome = (*format)->import(input, options_of(arguments), rows);
   if (file.error() != 0) return not_read(path, file.error());
   if (unpacked && unpacked->damaged())
-    talk.warn(path + ": its compression ends early or is damaged: what follows is not there");
+    talk.warn(path + ": the compressed data end early or are damaged; the rest is missing");
   if (!outcome)
     return fail(outcome.error().kind, path + ": " + outcome.error().message, outcome.error().hint);
   for (const std::string& warning : outcome->warnings) talk.warn(path + ": " + warning);

@@ -87,7 +87,7 @@ Result<std::unique_ptr<Selection>> Selection::of(const SelectionArguments& a) {
     if (!made->name_->ok()) {
       return fail(ErrorKind::usage,
                   fmt::format("--name: '{}' is no regular expression: {}", a.name, made->name_->error()),
-                  "characters such as ( and [ are taken as themselves after a backslash");
+                  "put a backslash before characters such as ( and [ to match them literally");
     }
     add(fmt::format("whose command line matches '{}'", a.name));
   }

@@ -26,7 +26,7 @@ Result<std::string> recording_of(pid_t pid) {
     const bool gone = ::access(folder.c_str(), F_OK) != 0;
     return fail(gone ? ErrorKind::no_such_process : ErrorKind::permission,
                 gone ? fmt::format("no process with id {}", pid)
-                     : fmt::format("may not see what process {} has open: {}", pid, error.message()),
+                     : fmt::format("cannot read which files process {} has open: {}", pid, error.message()),
                 "which recorders run: pgrep -a phlox");
   }
   for (const auto& file : files) {
@@ -39,7 +39,7 @@ Result<std::string> recording_of(pid_t pid) {
                ? path.string()
                : here;
   }
-  return fail(ErrorKind::input, fmt::format("process {} records into no file", pid),
+  return fail(ErrorKind::input, fmt::format("process {} writes no recording", pid),
               "the process id of a `phlox record` that runs: pgrep -a phlox");
 }
 

@@ -55,7 +55,7 @@ Result<Request> request_of(const CommandLine& line) {
   source.selection = *std::move(selection);
   if (int(line.has_program) + int(!a.pids.empty() || source.selection) + int(!a.file.empty()) != 1) {
     return fail(
-        ErrorKind::usage, "show what? One of processes, a program to start and a recording",
+        ErrorKind::usage, "give one of these: running processes, a program to start, or a recording",
         "phlox top -p PID, phlox top --name gunicorn, phlox top -- python3 app.py, or: phlox top app.phlox");
   }
   source.file = a.file;

@@ -96,7 +96,7 @@ Result<void> write(std::span<const PageSide> sides, const PageTables& tables, co
       << "<link rel=\"icon\" href=\"data:,\">\n"
       << "<title>" << xml_escaped(data.title) << "</title>\n<style>" << web::page_style()
       << "</style>\n</head>\n<body>\n"
-      << "<noscript>This page draws the recording with a script, which is switched off here.</noscript>\n"
+      << "<noscript>This page needs JavaScript, which is switched off here.</noscript>\n"
       << "<script type=\"application/json\" id=\"phlox-head\">" << data.head << "</script>\n"
       << "<script type=\"text/plain\" id=\"phlox-columns\">" << data.columns << "</script>\n"
       << "<script id=\"phlox-script\">" << web::page_script() << "</script>\n</body>\n</html>\n";

@@ -49,7 +49,7 @@ Nanoseconds gap_within(const std::vector<Gap>& gaps, Nanoseconds from, Nanosecon
 
 std::string lacking_words(const Lacking& lacking) {
   std::string words;
-  if (lacking.let_go > 0) words = fmt::format("the first {} were let go", length(lacking.let_go));
+  if (lacking.let_go > 0) words = fmt::format("the first {} were dropped", length(lacking.let_go));
   if (lacking.between > 0)
     words +=
         fmt::format("{}{} between were not recorded", words.empty() ? "" : "; ", length(lacking.between));

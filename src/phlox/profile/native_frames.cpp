@@ -206,8 +206,9 @@ struct JitCompiler {
 };
 constexpr JitCompiler kJitCompilers[] = {
     {"/numba/", "numba",
-     "numba tells nobody outside the names of what it compiles: look for the @njit functions that the Python "
-     "line beneath calls, or run them as Python, with names and lines: NUMBA_DISABLE_JIT=1"},
+     "numba does not publish the names of what it compiles: look for the @njit functions that the Python "
+     "line "
+     "beneath calls, or set NUMBA_DISABLE_JIT=1 to run them as Python, with names and lines"},
     {"/llvmlite/", "llvmlite", ""},
     {"/jaxlib/", "jax", ""},
     {"/triton/", "triton", ""},

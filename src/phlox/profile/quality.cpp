@@ -182,8 +182,8 @@ std::string quality_line(const QualitySummary& quality) {
 std::string quality_warning(const QualitySummary& quality) {
   if (!quality.needs_warning()) return {};
   return percent(quality.rejected_share()) +
-         " of the samples could not be read and were rejected: shares may lean away from the code that was "
-         "hard to read";
+         " of the samples could not be read and were rejected: the shares of code that is hard to read may "
+         "be too small";
 }
 
 std::string cost_warning(const QualitySummary& quality) {
@@ -201,8 +201,8 @@ std::string cost_warning(const QualitySummary& quality) {
   if (!is_above || !quality.in_kernel() || quality.processes > 1 || quality.elapsed < kSecond) return {};
   // Above the budget, which no lower rate helps against.
   return fmt::format(
-      "its threads leave their CPUs so often that telling when took {} of a CPU from it, and not {} "
-      "(--max-overhead): --way no-kernel takes less of it, and tells less of its waits",
+      "its threads leave their CPUs so often that recording when they did took {} of a CPU from it, above "
+      "the limit of {} (--max-overhead); --way no-kernel takes less, and knows less about waits",
       percent(share), percent(quality.max_overhead));
 }
 

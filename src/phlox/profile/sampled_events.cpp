@@ -69,8 +69,7 @@ Result<void> show_event(Profile& profile, std::string_view name) {
   const auto events = sampled_events(profile);
   if (events.empty()) {
     if (name.empty()) return {};
-    return fail(ErrorKind::usage,
-                fmt::format("there is no event '{}': the recording is one of time alone", name),
+    return fail(ErrorKind::usage, fmt::format("there is no event '{}': this recording holds time only", name),
                 "leave --event out; --weight chooses wall, cpu or samples");
   }
   const uint16_t number = name.empty() ? 1 : number_of(events, name);

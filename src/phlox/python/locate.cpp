@@ -100,7 +100,7 @@ void warn_of_another(const ProcessView& view, const Module& chosen, const std::v
     const Outcome other = examine(view, *module, true, nullptr);
     if (!other.found || other.found->interpreters_head == found.interpreters_head) continue;
     if (!found.warning.empty()) found.warning += "; ";
-    found.warning += fmt::format("a second Python, {}, is up in this process, in {}: it is not read",
+    found.warning += fmt::format("this process also runs a second Python, {}, in {}; phlox does not read it",
                                  other.found->version, base_name(module->path));
     return;
   }
@@ -155,7 +155,7 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
   if (not_up) {
     return fail(
         ErrorKind::target_state,
-        fmt::format("the Python of process {} is not up: no interpreter has been made, or all are gone",
+        fmt::format("the Python of process {} is not running: it has no interpreter yet, or all have ended",
                     view.pid),
         "try again in a moment");
   }

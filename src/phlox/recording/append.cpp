@@ -78,7 +78,7 @@ Result<void> Writer::continue_after_what_is_there() {
   const Nanoseconds now = clock_now();
   const Nanoseconds offset = clock_now(CLOCK_REALTIME) - now;
   if (*start > now || std::abs((*unix_start - *start) - offset) > kClockSet)
-    return cannot_append(path_, "this host was started anew since, and its clock with it");
+    return cannot_append(path_, "this host was rebooted since, so its clock started again");
 
   const auto most = [&](const char* column, const char* table) {
     return number(fmt::format("SELECT coalesce(max({}), 0) FROM {}", column, table)).value_or(0);

@@ -133,7 +133,7 @@ tl::unexpected<Error> holds_nothing(const std::string& path) {
       ErrorKind::input,
       fmt::format("{} holds nothing: it has just begun, or its recorder was killed in its first moments",
                   path),
-      fmt::format("if it is a copy of a recording that was cut off: copy {}-wal too", path));
+      fmt::format("if it is a copy of an unfinished recording, copy {}-wal too", path));
 }
 
 Result<OpenedRecording> open_recording(const std::string& path) {

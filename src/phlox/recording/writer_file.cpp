@@ -48,7 +48,7 @@ Result<void> Writer::check(const std::string& path, const std::optional<Owner>& 
   const auto place = Place::find(path, owner);
   if (!place) return cannot_write(path, errno);
   if (const auto there = status_of(*place, place->name()); there && !S_ISREG(there->st_mode))
-    return fail(ErrorKind::output, fmt::format("cannot write {}: it is there and not a regular file", path));
+    return fail(ErrorKind::output, fmt::format("cannot write {}: it exists and is not a regular file", path));
   if (auto free = not_in_use(*place, path, has_recorder(*place)); !free) return free;
   if (!NewFile::make(path, owner)) return cannot_write(path, errno);
   return {};

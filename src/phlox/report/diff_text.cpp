@@ -93,14 +93,14 @@ Table table_of(const Diff& diff, const std::vector<DiffRow>& rows, Part part, st
 }
 
 std::vector<Table> tables(const Diff& diff) {
-  const std::string_view what = diff.decides ? "took another time" : "(no verdict)";
-  const bool time = profile::is_time(diff.weight);
-  const std::string_view differs = !diff.decides ? what : time ? what : "differ";
+  const std::string_view weight = profile::is_time(diff.weight) ? "time" : "weight";
+  const std::string_view by = diff.decides ? "whose" : "by";
+  const std::string_view end = diff.decides ? "differs" : "(no verdict)";
   return {
-      table_of(diff, diff.functions, &DiffRow::self, fmt::format("Functions that {} themselves", differs)),
+      table_of(diff, diff.functions, &DiffRow::self, fmt::format("Functions {} own {} {}", by, weight, end)),
       table_of(diff, diff.functions, &DiffRow::total,
-               fmt::format("Functions that {} with everything they call", differs)),
-      table_of(diff, diff.lines, &DiffRow::self, fmt::format("Lines that {}", differs))};
+               fmt::format("Functions {} {} with everything they call {}", by, weight, end)),
+      table_of(diff, diff.lines, &DiffRow::self, fmt::format("Lines {} {} {}", by, weight, end))};
 }
 
 // "12.1 s became 4.1 s (-8.0 s, -66 %)".
@@ -180,12 +180,12 @@ std::vector<std::string> recordings_lines(const Diff& diff) {
     line = fmt::format("Inconclusive: no function is seen to differ between these two recordings.");
   }
   if (diff.unclear > 0)
-    line += fmt::format(" In {} a difference below {} cannot be seen with so few samples.",
+    line += fmt::format(" For {}, there are too few samples to see a difference below {}.",
                         functions_words(diff.unclear), amount_words(diff.seen, diff));
   else if (diff.differ > 0)
     line += fmt::format(" None of the others differs by more than {}.", amount_words(diff.farthest, diff));
   return {line,
-          "Would other runs differ too? One recording of each cannot say; several can: " + runs_command()};
+          "One recording of each cannot show whether other runs differ too. Several can: " + runs_command()};
 }
 
 // Second question.
@@ -193,13 +193,13 @@ std::vector<std::string> runs_lines(const Diff& diff) {
   std::vector<std::string> lines;
   if (!diff.decides) {
     lines.push_back(fmt::format(
-        "No verdict: would other runs differ too? Chance alone sorts {} + {} equal runs into these two sides "
-        "too often. {} of each are enough.",
+        "No verdict on whether other runs differ too: with {} and {} runs, chance alone makes such a "
+        "difference too often. Record at least {} of each.",
         diff.before.runs, diff.after.runs, runs_needed()));
   } else {
     lines.push_back(fmt::format(
-        "Would other runs differ too? {} of {} changed, {} are inconclusive; of the others none changed by "
-        "as much as {:g} % or {}.",
+        "A test over all runs: {} of {} changed, {} are inconclusive, and none of the others changed by as "
+        "much as {:g} % or {}.",
         count_words(diff.differ), functions_words(diff.functions.size()), count_words(diff.unclear),
         diff.margin.own * 100, amount_words(diff.margin.least, diff)));
   }
@@ -226,8 +226,8 @@ std::vector<std::string> heading(const Diff& diff) {
   if (diff.weight == profile::Weight::wall &&
       waits > 0.05 * double(std::min(diff.before.elapsed, diff.after.elapsed)))
     lines.push_back(
-        fmt::format("Threads that could run waited for a CPU: {} before, {} after. Wall time has that in it; "
-                    "--weight cpu compares without.",
+        fmt::format("Threads that could run waited for a CPU: {} before, {} after. Wall time includes that; "
+                    "--weight cpu leaves it out.",
                     time_words(diff.before.cpu_wait), time_words(diff.after.cpu_wait)));
   for (std::string& line : diff.question == Question::runs ? runs_lines(diff) : recordings_lines(diff))
     lines.push_back(std::move(line));
@@ -235,24 +235,26 @@ std::vector<std::string> heading(const Diff& diff) {
 }
 
 std::string note(const Diff& diff) {
-  std::string words = diff.per == Per::run ? fmt::format("Compared: {} of each recording (shares beside it).",
-                                                         diff.weight_title)
-                                           : fmt::format(
-                                                 "Compared: {} in a second of recording (shares beside it), "
-                                                 "since {}. --per run compares sums.",
-                                                 diff.weight_title,
-                                                 diff.before.whole_run && diff.after.whole_run
-                                                     ? "you asked for it"
-                                                     : "not both are of whole runs that phlox started");
+  std::string words =
+      diff.per == Per::run
+          ? fmt::format("Compared: {} of each recording (shares beside it).", diff.weight_title)
+          : fmt::format(
+                "Compared: {} in a second of recording (shares beside it), "
+                "because {}. --per run compares sums.",
+                diff.weight_title,
+                diff.before.whole_run && diff.after.whole_run
+                    ? "you asked for --per second"
+                    : "not both recordings cover a whole run (phlox record -- PROGRAM)");
   if (diff.question == Question::recordings) {
     words += fmt::format(
-        " Listed is what differs by more than sampling makes in one of a hundred comparisons, by more than "
-        "{:g} % of itself and more than {}.",
+        " The tables list what differs by more than sampling alone causes in one of a hundred comparisons, "
+        "by "
+        "more than {:g} % of its own time, and by more than {}.",
         diff.margin.own * 100, amount_words(diff.margin.least, diff));
   } else if (diff.decides) {
     words += fmt::format(
-        " Averages of the runs. chance: how often dealing the same runs to two sides at random gives as "
-        "much, all functions taken together; changed: {:g} % at most.",
+        " Averages of the runs. chance: how often the same runs, dealt to the two sides at random, differ as "
+        "much in any function; changed: {:g} % at most.",
         kFalseAlarms * 100);
   } else {
     words += " Averages of the runs.";

@@ -120,10 +120,9 @@ Refusal explain_refusal(const PermissionFacts& f, const std::string& retry) {
   }
   const int scope = f.yama_scope.value_or(0);
   if (scope >= 3) {
-    return {
-        PermissionCheck::yama_off,
-        "kernel.yama.ptrace_scope is 3: nobody may read another process until the next boot",
-        "have the machine booted with kernel.yama.ptrace_scope below 3, or start the program by phlox there"};
+    return {PermissionCheck::yama_off,
+            "kernel.yama.ptrace_scope is 3: no process may read another until the next boot",
+            "boot the machine with kernel.yama.ptrace_scope below 3"};
   }
   if (scope == 2 && !capable_there) {
     return {PermissionCheck::yama_capability,

@@ -305,7 +305,7 @@ std::vector<std::string> remarks_on(const ProcessState& state) {
   std::vector<std::string> remarks;
   if (state.stopped()) {
     remarks.push_back(
-        fmt::format("process {} is stopped (state T) and read as it stands; to let it run on: kill -CONT {}",
+        fmt::format("process {} is stopped (state T); phlox reads it as it is. To continue it: kill -CONT {}",
                     state.pid, state.pid));
   }
   if (state.traced()) {

@@ -175,8 +175,8 @@ function create(page: Page): Showing {
     const what = (count: number) => `${countWords(count)} ${by === "line" ? "line" : "function"}${count === 1 ? "" : "s"}`;
     words.replaceChildren(kind === "recordings" ? element("b", {}, lengths(found as Difference)) : lengths(found as Difference), element("b", {}, capital(first)), `: ${sideWords(before)}. `, element("b", {}, capital(second)), `: ${sideWords(after)}. `);
     if (!before.total || !after.total) words.append(element("b", {}, `Nothing is shown of ${before.total ? second : first}.`));
-    else words.append(element("b", {}, what(certain)), ` differ${certain === 1 ? "s" : ""}`, unclear > 0 ? `; in ${what(unclear)} a difference below ${amount(seen, per)} cannot be seen with so few samples.` : `; none of the others differs by more than ${amount(atMost, per)}.`,
-      kind === "recordings" ? " Whether other runs would differ too, two recordings cannot say." : "");
+    else words.append(element("b", {}, what(certain)), ` differ${certain === 1 ? "s" : ""}`, unclear > 0 ? `; for ${what(unclear)}, there are too few samples to see a difference below ${amount(seen, per)}.` : `; none of the others differs by more than ${amount(atMost, per)}.`,
+      kind === "recordings" ? " Two recordings cannot show whether other runs differ too." : "");
   }
 
   // Weighs enough to be judged, and cannot be.

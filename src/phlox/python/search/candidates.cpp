@@ -61,11 +61,12 @@ std::optional<Interpreter> accept_stated(ModuleSearch& search, RemoteAddress run
     std::string warning;
     if (row == nullptr) {
       row = newest_layout(build);
-      warning = fmt::format("Python {} is newer than this phlox: read through what it states of itself",
-                            version.text);
+      warning = fmt::format(
+          "Python {} is newer than this phlox, which relies on the layout that this Python publishes",
+          version.text);
     } else if (version.pre_release) {
-      warning =
-          fmt::format("Python {} is a pre-release: read through what it states of itself", version.text);
+      warning = fmt::format("Python {} is a pre-release: phlox relies on the layout that it publishes",
+                            version.text);
     }
     Layout layout = *row;
     if (const auto applied = apply_debug_offsets(bytes, layout); !applied) {
