@@ -249,6 +249,40 @@ TEST(ModuleNames, debug_file_of_the_system_and_the_name_that_people_know) {
   EXPECT_EQ(ModuleNames::open(libc, libc, nowhere).name(at).source, NameSource::symbol);
 }
 
+// read() of the C library, a part of which GCC took out and put back: it is one function, not one in itself.
+TEST(ModuleNames, a_part_of_a_function_is_no_function_of_its_own) {
+  Dl_info info{};
+  ASSERT_NE(::dladdr(::dlsym(RTLD_DEFAULT, "read"), &info), 0);
+  const std::string libc = std::filesystem::canonical(info.dli_fname).string();
+  if (libc.find("libc.so") == std::string::npos) GTEST_SKIP() << "read() is not the C library's: " << libc;
+  const uint64_t start =
+      reinterpret_cast<uint64_t>(info.dli_saddr) - reinterpret_cast<uint64_t>(info.dli_fbase);
+  ModuleNames names = ModuleNames::open(libc, libc, {});
+  for (uint64_t at = start; at < start + 0x80; ++at) {
+    const Naming& naming = names.name(ImageAddress(at));
+    ASSERT_EQ(naming.source, NameSource::debug_info);
+    if (naming.levels.back().function != "read") break;
+    EXPECT_EQ(naming.levels.size(), 1u) << naming.levels[0].function << " at " << at - start;
+  }
+}
+
+TEST(ModuleNames, a_function_that_calls_itself_is_inlined_in_itself) {
+  Folder folder;
+  const std::string f = folder.path;
+  std::ofstream(f + "/fib.c") << "int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }\n";
+  ASSERT_TRUE(
+      run("cd " + f + " && gcc -g -O3 -shared -fPIC -fvisibility=hidden -Wl,-Bsymbolic fib.c -o fib.so"));
+  ASSERT_TRUE(run("cd " + f + " && nm fib.so | awk '$3==\"fib\" {print $1}' > start"));
+  std::string line;
+  std::getline(std::ifstream(f + "/start") >> std::ws, line);
+  const uint64_t start = std::stoull(line, nullptr, 16);
+  ModuleNames names = ModuleNames::open(f + "/fib.so", f + "/fib.so", {});
+  size_t deepest = 0;
+  for (uint64_t at = start; at < start + 512; ++at)
+    deepest = std::max(deepest, names.name(ImageAddress(at)).levels.size());
+  EXPECT_GT(deepest, 2u);
+}
+
 // Debian's debug packages: dwz moves what two files share into a third.
 TEST(ModuleNames, shared_debug_information_in_a_file_of_its_own) {
   Folder folder;
@@ -361,14 +395,22 @@ TEST(ModuleNames, same_functions_and_lines_as_addr2line) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   std::array<char, 65536> line{};
   std::vector<std::vector<int>> theirs;
+  std::string function, around;
   for (bool place = false; std::fgets(line.data(), line.size(), pipe.get()) != nullptr;) {
     const std::string text(line.data());
     if (text.substr(0, 2) == "0x") {
       theirs.emplace_back();
+      function.clear();
       place = false;
       continue;
     }
-    if (place) theirs.back().push_back(std::atoi(text.c_str() + text.rfind(':') + 1));
+    // A part of a function that is inlined into the rest of it is no level of ours; nothing here calls
+    // itself.
+    if (place && function != around) theirs.back().push_back(std::atoi(text.c_str() + text.rfind(':') + 1));
+    if (place)
+      function = around;
+    else
+      around = text;
     place = !place;
   }
   ASSERT_EQ(theirs.size(), chosen.size());

@@ -110,6 +110,26 @@ std::optional<Dwarf_Word> number(Dwarf_Die* die, unsigned kind) {
   return value;
 }
 
+// The function that an inlined one, or the code of one, is an instance of.
+Dwarf_Off origin_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die origin;
+  if (::dwarf_attr(die, DW_AT_abstract_origin, &attribute) == nullptr ||
+      ::dwarf_formref_die(&attribute, &origin) == nullptr)
+    return ::dwarf_dieoffset(die);
+  return ::dwarf_dieoffset(&origin);
+}
+
+// GCC splits a function (-fpartial-inlining), and may put the part back: then the function is inlined into
+// itself, called from where it is declared. That is one function; one that calls itself is called elsewhere.
+bool is_part_of(Dwarf_Die* inlined, Dwarf_Die* around) {
+  if (origin_of(inlined) != origin_of(around)) return false;
+  int line = 0, column = 0;
+  return ::dwarf_decl_line(inlined, &line) == 0 && ::dwarf_decl_column(inlined, &column) == 0 && column > 0 &&
+         number(inlined, DW_AT_call_line) == Dwarf_Word(line) &&
+         number(inlined, DW_AT_call_column) == Dwarf_Word(column);
+}
+
 // How much memory libdw takes for a section that it unpacks.
 uint64_t unpacked_size(const elf::ElfFile& file, const elf::Section& section) {
   elf::Section head = section;
@@ -244,7 +264,8 @@ struct DwarfLines::Libdw {
       const bool scope = tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block;
       Dwarf_Die next;
       if (scope && ::dwarf_haspc(&die, address) == 1) {
-        if (tag == DW_TAG_inlined_subroutine) out.push_back(die);
+        if (tag == DW_TAG_inlined_subroutine && !is_part_of(&die, out.empty() ? &function : &out.back()))
+          out.push_back(die);
         more = ::dwarf_child(&die, &next) == 0;
       } else {
         more = ::dwarf_siblingof(&die, &next) == 0;
