@@ -47,6 +47,7 @@ def counts(results):
     found = {len({row["python"] for row in families if row["tool"] == tool}) for tool in (stored.KERNEL, stored.OUTSIDE)}
     found |= {sum("tv" in row for row in families), len(claims), len(results), sum(float(one["load"].split()[0]) > summary.QUIET for one in results.values())}
     found |= {claims.count(kind) for kind in ("right", "silent", "wrong")}
+    found.add(sum(not one.get("commit") for one in results.values()))
     found |= {len(results["conclusions"]["data"]["conclusions"]), len(results["services"]["data"]["services"]), len(results["kernel"]["data"]["in_turn"])}
     found.add(sum(row["profiler"] == stored.OUTSIDE for name, one in results.items() if name.startswith("requests") for row in one["data"]["rows"]))
     return {str(count) for count in found}

@@ -192,7 +192,7 @@ def test_short_waits_that_stand_for_others(python, budget, seconds, apart, recor
         ours[*names] += wall  # its clock does not tell being blocked from being without a CPU
         if cpu == "blocked":
             blocked[*names, call] += wall
-    both = [key for key in blocked if len(key) == 2]
+    both = [key for key in blocked if len(key) == 2 and key[1] is not None]  # None: for a page of memory, on a busy host
     assert sorted(name for name, _ in both) == ["lock", "nap"], blocked
     assert sum(blocked[key] for key in both) > 0.95 * sum(blocked.values()), blocked
     share = ours["nap", ] / (ours["nap", ] + ours["lock", ])
