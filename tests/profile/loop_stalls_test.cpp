@@ -326,6 +326,32 @@ TEST_F(LoopStallsOf, a_loop_in_c_polls_itself) {
 }
 
 // On a busy host samples come late: the loop was found idle, and 60 ms later asleep in a callback.
+// Short waits are put where there is room, and these have the stack of a poll: each is enough to end a turn.
+TEST_F(LoopStallsOf, what_goes_on_beyond_short_waits_is_in_the_error) {
+  const std::string burns = kCallback + "burns:34";
+  const auto piece = [&] { idle(1'200'000, 0); };
+  idle(100 * kMs);
+  ran(kCallback + "other:5", 7 * kMs, 1);
+  piece();
+  ran(burns, 20 * kMs, 4);
+  piece();
+  ran(burns, 20 * kMs, 4);
+  piece();
+  for (int i = 0; i < 60; ++i) ran(burns, 5 * kMs, 1);
+  piece();
+  ran(burns, 10 * kMs, 2);
+  piece();
+  ran(kCallback + "other:5", 7 * kMs, 1);
+  idle(1000 * kMs);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  const Stall stall = stalls().rows[0];
+  const Nanoseconds begins = 100 * kMs + 7 * kMs + 1'200'000, ends = begins + 350 * kMs + 3 * 1'200'000;
+  EXPECT_GT(stall.start, begins);
+  EXPECT_LE(stall.start - stall.error, begins);
+  EXPECT_GE(stall.start + stall.wall + stall.error, ends);
+  EXPECT_LT(stall.error, 100 * kMs);
+}
+
 TEST_F(LoopStallsOf, the_gap_between_samples_is_the_error_of_a_stall) {
   sampled(100);
   idle(500 * kMs, 50);

@@ -137,6 +137,7 @@ class Judge {
   void put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
   uint32_t longest_row(const std::vector<Row>& rows, const Turn& turn) const;
   Nanoseconds error_of(const std::vector<Row>& rows, const Turn& turn) const;
+  std::pair<Nanoseconds, Nanoseconds> same_stack(const std::vector<Row>& rows, const Turn& turn) const;
   Nanoseconds gap_at(const std::vector<Row>& rows, const Turn& turn) const;
   void put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn);
 
@@ -330,16 +331,41 @@ void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& t
   }
 }
 
+// How far what its first and its last sample show goes on beyond it, on the far side of short waits. Those
+// are in the recording where there was room for them, with the stack of one of them: they prove no poll in
+// between.
+std::pair<Nanoseconds, Nanoseconds> Judge::same_stack(const std::vector<Row>& rows, const Turn& turn) const {
+  const auto is_seen = [&](size_t row) { return sample(rows[row]).samples > 0; };
+  const auto is_turn = [&](size_t row) { return is_seen(row) && rows[row].step == Step::turn; };
+  size_t first = turn.first, last = turn.last;
+  while (first < turn.last && !is_turn(first)) ++first;
+  while (last > turn.first && !is_turn(last - 1)) --last;
+  if (first == turn.last) return {};
+  Nanoseconds before = 0, after = 0;
+  for (size_t row = turn.first; row > 0 && rows[row - 1].step != Step::outside; --row) {
+    if (!is_seen(row - 1)) continue;
+    if (!is_turn(row - 1) || sample(rows[row - 1]).stack != sample(rows[first]).stack) break;
+    before = turn.start - sample(rows[row - 1]).start;
+  }
+  for (size_t row = turn.last; row < rows.size() && rows[row].step != Step::outside; ++row) {
+    if (!is_seen(row)) continue;
+    if (!is_turn(row) || sample(rows[row]).stack != sample(rows[last - 1]).stack) break;
+    after = end(rows[row]) - turn.end;
+  }
+  return {before, after};
+}
+
 // By how much its end, or its beginning, may be another: a poll that was found by a sample alone began since
 // the sample before, and short waits for events are told when they are long together.
 Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) const {
+  const auto [earlier, later] = same_stack(rows, turn);
   Nanoseconds error = 0;
   if (turn.first < turn.last && rows[turn.first].step == Step::polls) error = sample(rows[turn.first]).wall;
   if (turn.first > 0 && sample(rows[turn.first - 1]).samples == 0) {
     size_t before = turn.first - 1;
     while (before > 0 && rows[before - 1].step != Step::waits && rows[before - 1].step != Step::outside)
       --before;
-    error += turn.start - sample(rows[before]).start;
+    error += std::max(turn.start - sample(rows[before]).start, earlier);
   }
   if (turn.brief > 0) {
     size_t first = turn.first;
@@ -353,11 +379,11 @@ Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) cons
   }
   if (turn.last >= rows.size()) return error;
   const Sample& next = sample(rows[turn.last]);
-  if (rows[turn.last].step == Step::polls) return error + next.wall;
+  if (rows[turn.last].step == Step::polls) return error + std::max(next.wall, later);
   if (next.samples > 0 && next.wall >= kShortSum) return error;
   size_t last = turn.last;
   while (last > turn.first && sample(rows[last - 1]).samples == 0) --last;
-  return error + turn.end - (last > turn.first ? end(rows[last - 1]) : turn.start);
+  return error + std::max(turn.end - (last > turn.first ? end(rows[last - 1]) : turn.start), later);
 }
 
 // Between the samples at its begin, or at its end: on a busy host they come late.
