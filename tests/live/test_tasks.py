@@ -249,3 +249,31 @@ def test_a_parked_greenlet_has_the_frames_that_the_program_sees(builder, tmp_pat
     assert sorted(task["state"] for task in found["tasks"]) == ["parked"] * 4 + ["running", "unstarted"]
     assert [loop["type"] for loop in found["event_loops"]] == ["greenlet"]
     assert "Greenlets (greenlet), 6: 1 running, 4 parked, 1 not started yet" in text
+
+
+def site_packages(python):
+    return json.loads(subprocess.run([python.path, "-c", "import json, sys; print(json.dumps(sys.path))"],
+                                     capture_output=True, text=True, check=True).stdout)
+
+
+FEW_IMPORTS = """
+import os, sys, time, greenlet
+def parked(): greenlet.getcurrent().parent.switch()
+one = greenlet.greenlet(parked)
+one.switch()
+print("ready %d" % os.getpid(), flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("builder", GREENLETS, ids=lambda one: one.name)
+def test_a_greenlet_is_found_where_little_is_imported(builder, monkeypatch):
+    path = with_greenlet(builder)
+    if path is None:
+        pytest.skip("this interpreter has no greenlet")
+    if path:
+        monkeypatch.setenv("PYTHONPATH", path)
+    with Target(builder, "-S", "-c", "import sys; sys.path.extend(%r)\n%s" % (site_packages(builder), FEW_IMPORTS)) as target:
+        found = json.loads(dump("--json", "-p", target.pid).stdout)
+    assert found["missing_tasks"] == []
+    assert [[frame["function"] for frame in task["frames"]] for task in found["tasks"] if task["state"] == "parked"] == [["parked"]]

@@ -40,17 +40,13 @@ bool GreenletModule::open(RemoteAddress interpreter) {
   auto& objects = module_.objects();
   const auto modules = objects.modules(interpreter);
   if (!modules) return false;
-  const auto named = [&](const char* module, std::string_view name) {
-    const auto names = objects.names_of(*modules, module);
-    const auto value = names ? objects.find(*names, name) : Read<RemoteAddress>(RemoteAddress());
-    return value ? *value : RemoteAddress();
-  };
-  const RemoteAddress type = named("greenlet", "greenlet");
+  const auto names = objects.names_of(*modules, "greenlet");
+  const auto found = names ? objects.find(*names, "greenlet") : Read<RemoteAddress>(RemoteAddress());
+  const RemoteAddress type = found ? *found : RemoteAddress();
   if (!type) return false;
-  frame_type_ = named("types", "FrameType");
   // Behind its head: weak references, a dict, the C++ object.
   const uint64_t size = memory_.word(type + *layout_.type.tp_basicsize).value;
-  if (!frame_type_ || !module_.code_type() || size != *layout_.object.size + uint64_t{24}) {
+  if (size != *layout_.object.size + uint64_t{24}) {
     problem_ = "greenlets have a form that Phlox does not know: it knows those of greenlet 2.0 and later";
     return false;
   }
@@ -88,7 +84,7 @@ std::optional<GreenletState> GreenletModule::read(RemoteAddress greenlet) {
   for (size_t i = stack + 5; i + 2 < kWords; ++i) {
     const RemoteAddress value(words[i]);
     if (!is_plausible(value) || (value.value & 7) != 0) continue;
-    if (!out.frame && memory_.word(value + *layout_.object.ob_type) == frame_type_) {
+    if (!out.frame && module_.type_of(value).name == "frame") {
       out.frame = value;
       last = i;
       continue;

@@ -33,7 +33,7 @@ struct GreenletState {
 // greenlet of one interpreter.
 class GreenletModule {
  public:
-  // `module`: open() was called; it knows the type of code objects.
+  // `module`: open() was called.
   GreenletModule(const Layout& layout, PageMemory& memory, AsyncioModule& module)
       : layout_(layout), memory_(memory), module_(module) {}
 
@@ -62,7 +62,6 @@ class GreenletModule {
   const Layout& layout_;
   PageMemory& memory_;
   AsyncioModule& module_;
-  RemoteAddress frame_type_;
   std::vector<uint64_t> types_;
   std::vector<bool> hints_ = std::vector<bool>(kHints);  // by hint(): whether a type may have that address
   std::string problem_;
