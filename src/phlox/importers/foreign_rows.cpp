@@ -17,6 +17,10 @@ namespace {
 constexpr size_t kMostRows = 1'000'000;
 // So many samples between two commits, each of which costs a write to disk.
 constexpr uint32_t kRowsPerCommit = 50'000;
+// 18 years from time 0: two such times are no further apart than a recording holds.
+constexpr Nanoseconds kFarthest = Nanoseconds{1} << 59;
+// A recording holds no later end of a process or thread, and is no longer.
+constexpr Nanoseconds kLatestEnd = Nanoseconds{1} << 60;
 
 // Beyond the limit all are the first one.
 template <class Key, class Make>
@@ -44,7 +48,7 @@ int32_t take_line(std::string_view& source) {
 // From the first sample of a process or thread to its last; nothing where the format tells of no time.
 template <class Row>
 void widen(Row& row, const profile::Sample& sample) {
-  const Nanoseconds end = sample.start + sample.wall;
+  const Nanoseconds end = std::min(sample.start + sample.wall, kLatestEnd);
   if (end <= 0) return;
   row.start = row.end == 0 ? sample.start : std::min(row.start, sample.start);
   row.end = std::max(row.end, end);
@@ -131,6 +135,8 @@ void ForeignRows::put(profile::Sample sample) {
   };
   take(sample.wall);
   take(sample.cpu);
+  far_ += sample.start < -kFarthest || sample.start > kFarthest;
+  sample.start = std::clamp(sample.start, -kFarthest, kFarthest);
   if (sample.thread && sample.thread.value <= thread_rows_.size()) {
     profile::Thread& thread = thread_rows_[sample.thread.value - 1];
     widen(thread, sample);
@@ -158,7 +164,7 @@ ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
   put_spans();
   sink_.put_meta("recorded_by", recorded_by_.empty() ? "another tool" : recorded_by_);
   sink_.put_tally({{}, std::string(tally::kSamples), static_cast<int64_t>(samples_)});
-  if (elapsed > 0) sink_.put_tally({{}, std::string(tally::kElapsed), elapsed});
+  if (elapsed > 0) sink_.put_tally({{}, std::string(tally::kElapsed), std::min(elapsed, kLatestEnd)});
   ImportOutcome out;
   out.samples = samples_;
   out.summary = std::move(summary);
@@ -172,12 +178,21 @@ ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
                     kMostRows));
   if (time_cut_)
     out.warnings.push_back("the times add up to more than 73 years; what is beyond was left out");
+  if (far_ > 0)
+    out.warnings.push_back(
+        fmt::format("{} more than 18 years before or after time 0 and shown there: lengths are right",
+                    far_ == 1 ? "1 sample is" : fmt::format("{} samples are", far_)));
   if (interner_.left_out() > 0)
     out.warnings.push_back(
         fmt::format("there are more different functions or stacks than a recording holds: {} frames are left "
                     "out of their stacks or shown as a function beyond those; their samples are kept",
                     interner_.left_out()));
   return out;
+}
+
+std::string told_of_no_names(uint64_t frames) {
+  return frames == 1 ? fmt::format("1 frame has no name and is shown as {}", kNoName)
+                     : fmt::format("{} frames have no name and are shown as {}", frames, kNoName);
 }
 
 bool is_python_source(std::string_view file) {

@@ -61,7 +61,13 @@ class ForeignRows {
   uint64_t beyond_ = 0;  // requests beyond the limits: a process, a thread, a module
   Nanoseconds time_left_ = std::numeric_limits<Nanoseconds>::max() / 4;
   bool time_cut_ = false;
+  uint64_t far_ = 0;  // samples that begin too long before or after time 0
 };
+
+// What a frame without a name, file and address is called.
+inline constexpr std::string_view kNoName = "[no name]";
+// The message about such frames, of which there is at least one.
+std::string told_of_no_names(uint64_t frames);
 
 // A frame by its name, which may contain more: "name (file.py:12)", "name (file.py)", "py::name:file.py". A
 // note of stackcollapse-perf.pl may follow: "_[k]" the kernel, "_[i]" inlined, "_[j]" made at run time,
