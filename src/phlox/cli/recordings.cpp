@@ -16,6 +16,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/importers/gzip_input.h"
 #include "phlox/importers/registry.h"
+#include "phlox/importers/utf16_input.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/reader.h"
@@ -77,7 +78,9 @@ tl::unexpected<Error> not_read(const std::string& path, int error) {
 Result<void> import_from(importers::Input& file, const std::string& path, const InputArguments& arguments,
                          profile::Sink& sink, Talk& talk) {
   const std::unique_ptr<importers::GzipInput> unpacked = importers::GzipInput::of(file);
-  importers::Input& input = unpacked ? *unpacked : file;
+  importers::Input& bytes = unpacked ? *unpacked : file;
+  const std::unique_ptr<importers::Utf16Input> utf8 = importers::Utf16Input::of(bytes);
+  importers::Input& input = utf8 ? *utf8 : bytes;
   const auto format = format_of(input, path, arguments.from);
   if (file.error() != 0) return not_read(path, file.error());
   if (!format) return fail(format);

@@ -156,6 +156,12 @@ size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
   return have + got;
 }
 
+void keep_all(Input& input) {
+  constexpr uint64_t kBeyondTheEnd = uint64_t{1} << 62;  // an offset that no file reaches
+  std::byte beyond{};
+  static_cast<void>(input.read_at(kBeyondTheEnd, {&beyond, 1}));
+}
+
 tl::unexpected<Error> no_room_to_read_again() {
   return fail(ErrorKind::input,
               fmt::format("it is read twice, and {} has no room to keep it", temporary_folder("/var/tmp")),

@@ -96,6 +96,9 @@ class FileInput : public Input {
 // Windows editors put this before UTF-8; not a part of the text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+// Before it is read twice: a pipe is read to its end, into a file without a name.
+void keep_all(Input& input);
+
 // The message if input.lost().
 tl::unexpected<Error> no_room_to_read_again();
 

@@ -1,7 +1,8 @@
-// The lines of an input, one after the other, in little memory.
+// The lines of an input, one after the other, in little memory. A line ends with "\n", "\r\n" or "\r".
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,13 +24,19 @@ class TextLines {
 
  private:
   bool fill();
+  size_t end_from(size_t from);
+  void pass_rest_of_line();
 
   Input& input_;
   std::string buffer_;
   size_t at_ = 0;
+  std::optional<size_t> newline_;  // the next "\n" of the buffer, if it was searched
   uint64_t offset_ = 0;
   uint64_t number_ = 0, cut_ = 0;
-  bool ended_ = false;
+  bool ended_ = false, after_return_ = false;
 };
+
+// Takes the first line off a text that is in memory: the start of a file, to recognise its format.
+std::string_view take_text_line(std::string_view& text);
 
 }  // namespace phlox::importers
