@@ -118,6 +118,21 @@ TEST(CollapsedImport, fractions_keep_their_sum) {
   EXPECT_EQ(in.outcome.warnings.size(), 1u);
 }
 
+// Each weight is cut to what is shown, and what is cut is carried on.
+TEST(CollapsedImport, fractions_that_are_too_fine_keep_the_sum) {
+  std::string text = "a;b 0.3333333333333333\na;c 0.3333333333333333\na 0.3333333333333334\n";
+  EXPECT_EQ(weighed(import_text(import_collapsed, text)),
+            std::pair(std::string("millionths of weight"), int64_t{1'000'000}));
+  text.clear();
+  for (int i = 0; i < 1000; ++i) text += "a;b 0.0000001\n";
+  const Imported small = import_text(import_collapsed, text);
+  EXPECT_EQ(weighed(small).second, 100);
+  EXPECT_EQ(small.outcome.warnings.size(), 2u);
+  // Fewer digits where the sum would be too large with all of them.
+  const Imported large = import_text(import_collapsed, "a;b 200000000000000000.25\na;c 1.5\na;d 0.25\n");
+  EXPECT_EQ(weighed(large), std::pair(std::string("tenths of weight"), int64_t{2'000'000'000'000'000'020}));
+}
+
 TEST(CollapsedImport, weights_of_days_in_nanoseconds_keep_their_sum) {
   const Imported in = import_text(import_collapsed, "a;b 864000000000000\na 4294967296\nc 1\n");
   EXPECT_EQ(weighed(in), std::pair(std::string("weight"), int64_t{864'004'294'967'297}));
@@ -136,7 +151,10 @@ TEST(CollapsedImport, of_two_numbers_the_second_is_shown) {
   EXPECT_EQ(in.stack(0), (std::vector<std::string>{"b", "a"}));
   EXPECT_EQ(in.outcome.warnings.size(), 1u);
   // A name may end in a number too.
-  EXPECT_EQ(import_text(import_collapsed, "a;b 3 5\na 2\n").stack(0)[0], "b 3");
+  EXPECT_EQ(import_text(import_collapsed, "a;b 3 5\na 2\na 3\n").stack(0)[0], "b 3");
+  EXPECT_TRUE(import_text(import_collapsed, "a;b 3 5\na 2\na 3\n").outcome.warnings.empty());
+  // flamegraph.pl decides line by line: if most lines have two, that is said.
+  EXPECT_EQ(import_text(import_collapsed, "a;b 3 5\na;c 1 4\na 2\n").outcome.warnings.size(), 1u);
 }
 
 TEST(CollapsedImport, notes_behind_a_name_are_no_part_of_it) {
@@ -228,6 +246,18 @@ TEST(CollapsedImport, a_log_before_the_first_stack_or_between_stacks_is_no_obsta
   EXPECT_TRUE(is_collapsed("a;b 3\r\na;c 4\r\n"));
   EXPECT_FALSE(is_collapsed("Starting server\nListening on port 8000\nworkers: 4\n"));
   EXPECT_FALSE(is_collapsed("some words;\nof a text\n"));
+  std::string log;
+  for (int i = 0; i < 200; ++i) log += "installing a package ...\n";
+  EXPECT_TRUE(is_collapsed(log + "a;b 3\n"));
+  EXPECT_FALSE(is_collapsed(log));
+}
+
+TEST(CollapsedImport, lines_and_blanks_are_those_of_other_readers_too) {
+  const Imported in = import_text(import_collapsed, "a;b 3\ra;c\v4\ra;d\f\t5\r");
+  ASSERT_EQ(in.profile.samples().size(), 3u);
+  EXPECT_EQ(in.outcome.samples, 12u);
+  EXPECT_EQ(in.stack(1), (std::vector<std::string>{"c", "a"}));
+  EXPECT_TRUE(recognise_collapsed(std::as_bytes(std::span(std::string_view("# x\ra;b 3\ra;c 4\r")))));
 }
 
 }  // namespace

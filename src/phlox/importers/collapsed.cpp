@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -18,18 +17,30 @@
 namespace phlox::importers {
 namespace {
 
-// An offset that no file reaches.
-constexpr uint64_t kBeyondTheEnd = uint64_t{1} << 62;
-// Weights are kept to a millionth.
-constexpr unsigned kMostDigits = 6;
-// What a text may say before its first stack: "Sampling process 100 times a second. Press Control-C to exit."
-constexpr size_t kMostPreamble = 16;
+__extension__ using Wide = unsigned __int128;
 
-// A weight as it is written: 12.5 is 125 and one digit.
+// Weights are shown to a millionth.
+constexpr unsigned kMostDigits = 6;
+// Of a fraction, so many digits count: a double has no more.
+constexpr unsigned kMostWritten = 18;
+// What a text may say before its first stack: "Sampling process 100 times a second. Press Control-C to exit."
+constexpr size_t kMostPreamble = 1000;
+// perl's \s, without the ends of a line.
+constexpr std::string_view kBlanks = " \t\v\f";
+
+constexpr uint64_t power_of_ten(unsigned exponent) {
+  uint64_t power = 1;
+  while (exponent-- > 0) power *= 10;
+  return power;
+}
+
+// A weight as it is written: 12.5 is 12 and 5 * 10^17.
 struct WrittenNumber {
-  uint64_t value = 0;
-  unsigned digits = 0;
-  bool rounded = false;
+  uint64_t whole = 0;
+  uint64_t fraction = 0;  // of 10^18
+  unsigned digits = 0;    // of the fraction, without zeros at its end
+
+  Wide parts() const { return Wide{whole} * power_of_ten(kMostWritten) + fraction; }
 };
 
 struct CollapsedLine {
@@ -38,33 +49,30 @@ struct CollapsedLine {
 };
 
 std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && std::string_view(" \t\r").find(text.back()) != std::string_view::npos)
-    text.remove_suffix(1);
+  while (!text.empty() && kBlanks.find(text.back()) != std::string_view::npos) text.remove_suffix(1);
   return text;
 }
 
 std::optional<WrittenNumber> parse_number(std::string_view text) {
   const size_t dot = std::min(text.find('.'), text.size());
   WrittenNumber number;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + dot, number.value);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + dot, number.whole);
   if (error != std::errc() || end != text.data() + dot || dot == 0) return std::nullopt;
   std::string_view fraction = text.substr(std::min(dot + 1, text.size()));
   if (fraction.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  fraction = fraction.substr(0, kMostWritten);
   while (fraction.ends_with('0')) fraction.remove_suffix(1);
-  number.rounded = fraction.size() > kMostDigits;
-  for (const char digit : fraction.substr(0, kMostDigits)) {
-    if (__builtin_mul_overflow(number.value, uint64_t{10}, &number.value) ||
-        __builtin_add_overflow(number.value, static_cast<uint64_t>(digit - '0'), &number.value))
-      return std::nullopt;
-    ++number.digits;
-  }
+  number.digits = static_cast<unsigned>(fraction.size());
+  for (const char digit : fraction)
+    number.fraction = number.fraction * 10 + static_cast<uint64_t>(digit - '0');
+  number.fraction *= power_of_ten(kMostWritten - number.digits);
   return number;
 }
 
 // The number behind the last blank; the rest is the stack, and may be nothing.
 std::optional<CollapsedLine> parse_line(std::string_view text) {
   text = without_blanks(text);
-  const size_t blank = text.find_last_of(" \t");
+  const size_t blank = text.find_last_of(kBlanks);
   if (blank == std::string_view::npos) return std::nullopt;
   const auto weight = parse_number(text.substr(blank + 1));
   if (!weight) return std::nullopt;
@@ -73,8 +81,9 @@ std::optional<CollapsedLine> parse_line(std::string_view text) {
 
 // Whether another number is the end of a stack.
 bool ends_in_number(std::string_view stack) {
-  const size_t blank = stack.find_last_of(" \t");
-  return blank != std::string_view::npos && parse_number(stack.substr(blank + 1)).has_value();
+  const size_t before = stack.find_last_not_of("0123456789.");
+  return before != std::string_view::npos && kBlanks.find(stack[before]) != std::string_view::npos &&
+         parse_number(stack.substr(before + 1)).has_value();
 }
 
 bool is_comment(std::string_view text) {
@@ -110,13 +119,19 @@ std::string unescape(std::string_view text) {
 // What all lines have in common, which their numbers are to be read by.
 struct Weights {
   uint64_t lines = 0, with_two = 0, largest = 0;
-  unsigned digits = 0;
-  bool rounded = false;
+  unsigned digits = 0;  // of the finest
+  Wide sum = 0;         // of whole numbers
 
   // difffolded.pl: what a stack weighed before and after.
   bool are_two() const { return lines > 0 && with_two == lines; }
   // A row of the model counts no more samples.
   bool are_samples() const { return digits == 0 && largest <= std::numeric_limits<uint32_t>::max(); }
+  // With fewer where the sum would be too large.
+  unsigned shown_digits() const {
+    unsigned shown = std::min(digits, kMostDigits);
+    while (shown > 0 && (sum + lines) * power_of_ten(shown) > EventNumbers::kMost) --shown;
+    return shown;
+  }
 };
 
 Weights survey(Input& input) {
@@ -126,11 +141,11 @@ Weights survey(Input& input) {
   while (lines.next(text)) {
     const auto line = is_comment(text) ? std::nullopt : parse_line(text);
     if (!line) continue;
-    if (weights.with_two == weights.lines) weights.with_two += ends_in_number(line->stack);
+    weights.with_two += ends_in_number(line->stack);
     ++weights.lines;
-    weights.largest = std::max(weights.largest, line->weight.value);
+    weights.largest = std::max(weights.largest, line->weight.whole);
     weights.digits = std::max(weights.digits, line->weight.digits);
-    weights.rounded = weights.rounded || line->weight.rounded;
+    weights.sum += line->weight.whole;
   }
   return weights;
 }
@@ -138,7 +153,7 @@ Weights survey(Input& input) {
 class CollapsedImport {
  public:
   CollapsedImport(profile::Sink& sink, const Weights& weights)
-      : rows_(sink, ""), numbers_(sink), weights_(weights) {
+      : rows_(sink, ""), numbers_(sink), weights_(weights), digits_(weights.shown_digits()) {
     constexpr std::string_view kParts[kMostDigits + 1] = {"weight",
                                                           "tenths of weight",
                                                           "hundredths of weight",
@@ -146,8 +161,7 @@ class CollapsedImport {
                                                           "ten-thousandths of weight",
                                                           "hundred-thousandths of weight",
                                                           "millionths of weight"};
-    if (!weights_.are_samples())
-      event_ = numbers_.of({std::string(kParts[weights_.digits]), profile::Unit::count});
+    if (!weights_.are_samples()) event_ = numbers_.of({std::string(kParts[digits_]), profile::Unit::count});
   }
 
   ImportOutcome run(Input& input) {
@@ -155,33 +169,39 @@ class CollapsedImport {
     std::string_view text;
     while (lines.next(text)) {
       if (is_comment(text)) continue;
-      const auto line = parse_line(text);
-      if (!line || !put(*line)) ++refused_;
+      if (const auto line = parse_line(text)) {
+        put(*line);
+      } else {
+        ++refused_;
+      }
     }
     return finish(lines.cut());
   }
 
  private:
-  bool put(const CollapsedLine& line) {
-    uint64_t weight = line.weight.value;
-    for (unsigned i = line.weight.digits; i < weights_.digits; ++i) {
-      if (__builtin_mul_overflow(weight, uint64_t{10}, &weight)) return false;
-    }
+  void put(const CollapsedLine& line) {
     std::string_view frames = line.stack;
-    if (weights_.are_two()) frames = without_blanks(frames.substr(0, frames.find_last_of(" \t")));
+    if (weights_.are_two()) frames = without_blanks(frames.substr(0, frames.find_last_of(kBlanks)));
     const StackRoot root = take_stack_root(frames);
     profile::Sample sample;
     sample.thread = thread_of(root);
     sample.stack = stack_of(frames, root.thread && root.thread->tachyon);
     ++stacks_;
     if (weights_.are_samples()) {
-      rows_.sample(sample, weight);
-      return true;
+      rows_.sample(sample, line.weight.whole);
+      return;
     }
     sample.event = event_;
-    sample.value = numbers_.take(weight);
+    sample.value = numbers_.take(in_shown_digits(line.weight));
     rows_.sample(sample, 1);
-    return true;
+  }
+
+  // What is cut from one weight is added to the next: the sum is cut once.
+  uint64_t in_shown_digits(const WrittenNumber& weight) {
+    const uint64_t part = power_of_ten(kMostWritten - digits_);
+    const Wide exact = weight.parts() + rest_;
+    rest_ = static_cast<uint64_t>(exact % part);
+    return static_cast<uint64_t>(std::min<Wide>(exact / part, std::numeric_limits<uint64_t>::max()));
   }
 
   profile::ThreadId thread_of(const StackRoot& root) {
@@ -232,7 +252,7 @@ class CollapsedImport {
   profile::FrameId frame_of(std::string_view text, bool tachyon) {
     Known& known = known_[std::hash<std::string_view>()(text) % known_.size()];
     if (known.id && known.tachyon == tachyon && known.text == text) return known.id;
-    const std::string name = text.empty() ? "[no name]" : unescape(text);
+    const std::string name = text.empty() ? std::string(kNoName) : unescape(text);
     const auto id = rows_.interner().frame(tachyon ? tachyon_frame_of_text(name) : frame_of_text(name));
     if (text.size() <= kLongestKnown) known = {std::string(text), id, tachyon};
     return id;
@@ -255,15 +275,21 @@ class CollapsedImport {
                              : fmt::format("{} lines are not stacks with a weight and were left out", lost));
     if (weights_.are_two())
       warnings.push_back("each line has two numbers, before and after: the second one is shown");
-    if (weights_.digits > 0)
+    if (!weights_.are_two() && weights_.with_two * 2 >= weights_.lines && weights_.with_two > 0)
+      warnings.push_back(
+          fmt::format("{} of {} lines end in two numbers: only the last one is a weight, the other one is a "
+                      "part of a name",
+                      weights_.with_two, weights_.lines));
+    if (digits_ > 0)
       warnings.push_back(fmt::format("weights have fractions: they are shown times {}, as whole numbers",
-                                     std::pow(10, weights_.digits)));
-    if (weights_.rounded) warnings.push_back("digits beyond the millionth were dropped");
+                                     power_of_ten(digits_)));
+    if (weights_.digits > digits_)
+      warnings.push_back(fmt::format("{}: each weight is cut so that the sum stays the same",
+                                     digits_ == 0
+                                         ? "fractions of weights are not shown"
+                                         : fmt::format("of fractions, {} digits are shown", digits_)));
     if (numbers_.left_out()) warnings.push_back(EventNumbers::kLeftOut);
-    if (nameless_ > 0)
-      warnings.push_back(nameless_ == 1
-                             ? "1 frame has no name and is shown as [no name]"
-                             : fmt::format("{} frames have no name and are shown as [no name]", nameless_));
+    if (nameless_ > 0) warnings.push_back(told_of_no_names(nameless_));
     return out;
   }
 
@@ -283,6 +309,8 @@ class CollapsedImport {
   ForeignRows rows_;
   EventNumbers numbers_;
   Weights weights_;
+  unsigned digits_;     // of fractions that are shown
+  uint64_t rest_ = 0;   // of the last weight, of 10^18
   std::string before_;  // the frames of the line before
   std::vector<Level> levels_;
   bool tachyon_before_ = false;
@@ -302,10 +330,8 @@ bool recognise_collapsed(std::span<const std::byte> head) {
   size_t good = 0, preamble = 0, bad = 0;
   bool stacks = false;
   while (!text.empty()) {
-    const size_t end = text.find('\n');
-    if (end == std::string_view::npos && !whole && good > 0) break;
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    const std::string_view line = take_text_line(text);
+    if (text.empty() && !whole && good > 0) break;
     if (is_comment(line)) continue;
     if (const auto parsed = parse_line(line)) {
       stacks = stacks || parsed->stack.find(';') != std::string_view::npos;
@@ -323,9 +349,7 @@ bool recognise_collapsed(std::span<const std::byte> head) {
 }
 
 Result<ImportOutcome> import_collapsed(Input& input, const ImportOptions&, profile::Sink& sink) {
-  // A pipe is read to its end first, into a file without a name, so that it can be read twice.
-  std::byte beyond{};
-  static_cast<void>(input.read_at(kBeyondTheEnd, {&beyond, 1}));
+  keep_all(input);
   const Weights weights = survey(input);
   if (input.lost()) return no_room_to_read_again();
   auto outcome = CollapsedImport(sink, weights).run(input);

@@ -16,19 +16,24 @@
 
 namespace phlox::importers {
 
+// Whether a unit that counts is that of one kind of cores: Intel's, Arm's, Apple's.
+inline bool is_of_one_kind_of_cores(std::string_view unit) {
+  return unit.starts_with("cpu_") || unit.starts_with("armv") ||
+         (unit.starts_with("apple_") && unit.ends_with("_pmu"));
+}
+
 // The cores of a hybrid processor count the same event separately, and perf names them by their kind:
 // "cpu_core/cycles/" and "cpu_atom/cycles/u" are the program's "cycles" and "cycles:u".
 inline std::string on_all_cores(std::string_view name) {
-  for (const std::string_view kind : {"cpu_core/", "cpu_atom/", "cpu_lowpower/"}) {
-    if (!name.starts_with(kind)) continue;
-    const std::string_view event = name.substr(kind.size());
-    const size_t end = event.find('/');
-    if (end == 0 || end == std::string_view::npos) break;
-    std::string_view modifiers = event.substr(end + 1);
-    while (modifiers.starts_with(':')) modifiers.remove_prefix(1);
-    return std::string(event.substr(0, end)) + (modifiers.empty() ? "" : ":" + std::string(modifiers));
-  }
-  return std::string(name);
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos || !is_of_one_kind_of_cores(name.substr(0, slash)))
+    return std::string(name);
+  const std::string_view event = name.substr(slash + 1);
+  const size_t end = event.find('/');
+  if (end == 0 || end == std::string_view::npos) return std::string(name);
+  std::string_view modifiers = event.substr(end + 1);
+  while (modifiers.starts_with(':')) modifiers.remove_prefix(1);
+  return std::string(event.substr(0, end)) + (modifiers.empty() ? "" : ":" + std::string(modifiers));
 }
 
 // The message if events were joined: "cpu_atom/cycles/, cpu_core/cycles/". Empty: none were.
@@ -88,7 +93,9 @@ class EventNumbers {
     return number;
   }
 
-  // `value`, or less if all values together exceed the limit for readers of recordings.
+  // All values together: readers of recordings believe no more.
+  static constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 4;
+  // `value`, or less if all values together exceed kMost.
   int64_t take(uint64_t value) {
     const uint64_t taken = std::min(value, left_);
     left_ -= taken;
@@ -104,7 +111,7 @@ class EventNumbers {
   profile::Sink& sink_;
   bool left_out_ = false;
   std::map<std::string, uint16_t, std::less<>> numbers_;
-  uint64_t left_ = std::numeric_limits<int64_t>::max() / 4;
+  uint64_t left_ = kMost;
 };
 
 }  // namespace phlox::importers
