@@ -146,6 +146,75 @@ TEST(PerfScript, source_lines_belong_to_the_frame_above) {
   EXPECT_EQ(in.profile.frames()[0].file, "./a b/app.c");
 }
 
+// perf script --show-mmap-events --show-switch-events.
+TEST(PerfScript, records_that_are_no_samples_are_none) {
+  const Imported in =
+      import_text(import_perf_script,
+                  "app 1/1 [000] 3.0: PERF_RECORD_MMAP2 1/1: [0x7f00(0x1000) @ 0 08:01 1 2]: r-xp /bin/app\n"
+                  "app 1/1 [000] 4.0: 10 cycles: \n\t 12 f+0x1 (/bin/app)\n\n"
+                  "app 1/1 [000] 5.0: PERF_RECORD_SWITCH OUT\n");
+  EXPECT_EQ(in.outcome.samples, 1u);
+  EXPECT_EQ(profile::sampled_events(in.profile),
+            (std::vector<profile::SampledEvent>{{"cycles", profile::Unit::count}}));
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
+// -F comm,pid,tid,ip,sym,dso and with period and event: stackcollapse-perf.pl needs no time.
+TEST(PerfScript, samples_may_have_no_time) {
+  constexpr std::string_view kText =
+      "[ perf record: Woken up 1 times to write data ]\n"
+      "Web Content  4711/4712 \n\t 7f00 PyObject_Call+0x24 (/usr/bin/python3)\n\t 55 main (/bin/app)\n\n"
+      "python3 4711/4713 [002] 250000 cycles:u: \n\t 55 main (/bin/app)\n\n"
+      "python3 4714  55 other+0x1 (/bin/app)\n";
+  const Imported in = import_text(import_perf_script, kText);
+  ASSERT_EQ(in.profile.samples().size(), 3u);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"PyObject_Call", "main"}));
+  EXPECT_EQ(in.profile.threads()[0].name, "Web Content");
+  EXPECT_EQ(in.profile.threads()[0].tid, 4712);
+  EXPECT_EQ(in.profile.samples()[1].value, 250'000);
+  EXPECT_EQ(in.stack(2), std::vector<std::string>{"other"});
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+  EXPECT_TRUE(recognise_perf_script(std::as_bytes(std::span(kText))));
+  EXPECT_FALSE(recognise_perf_script(std::as_bytes(std::span(std::string_view("main 12\n\nwork 13\n")))));
+}
+
+TEST(PerfScript, what_else_f_asks_for_is_no_part_of_names) {
+  const Imported in = import_text(
+      import_perf_script,
+      "app  1/2 [001] U  3.0:  1001 cpu-clock:     7fffdeadbeef     55 add+0x3 (/bin/app)\n"
+      "app  1/2 [001]  3.1:  1001 cpu-clock:  7fffdeadbeef ffffffff81000010 irq+0x3 ([kernel.kallsyms])\n"
+      "app  1/2 [001]  3.1:  1001 cpu-clock: ffffffff81000010 feedface ([kernel.kallsyms])\n"
+      "app  1/2 [001]  3.2:  1001 cpu/mem-loads/P:   7fffdeadbeef 5080021 N/A|SNP N/A   33     55 operator "
+      "new(unsigned long)+0x3 (/opt/a (b)/app)\n");
+  ASSERT_EQ(in.profile.samples().size(), 4u);
+  EXPECT_EQ(in.stack(0), std::vector<std::string>{"add"});
+  EXPECT_EQ(in.stack(1), std::vector<std::string>{"irq"});
+  EXPECT_EQ(in.stack(2), std::vector<std::string>{"feedface"});
+  EXPECT_EQ(in.stack(3), std::vector<std::string>{"operator new(unsigned long)"});
+  EXPECT_EQ(in.profile.threads().size(), 1u);
+  EXPECT_EQ(in.profile.threads()[0].tid, 2);
+  EXPECT_EQ(in.profile.modules().back().path, "/opt/a (b)/app");
+}
+
+// Where perf finds no line, it prints a file and an address; -F +srccode prints the line itself.
+TEST(PerfScript, source_lines_that_tell_none_are_known) {
+  const Imported in =
+      import_text(import_perf_script,
+                  "app 1 [000] 3.0: 1 cycles: \n\t 12 f+0x1 (/bin/app)\n  app[12]\n"
+                  "\t ffffffff81000010 irq ([kernel.kallsyms])\n  [kernel.kallsyms][ffffffff81000010]\n"
+                  "\t 13 main (/bin/app)\n  main.c:10\n|10      return work();\n\n");
+  EXPECT_TRUE(in.outcome.warnings.empty());
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"f", "irq", "main"}));
+}
+
+TEST(PerfScript, what_perf_says_before_it_is_no_obstacle) {
+  constexpr std::string_view kText =
+      "Warning:\nKernel address maps were restricted\n\napp 1 [000] 3.0: 1 cycles: \n\t 12 f+0x1 "
+      "(/bin/app)\n\n";
+  EXPECT_TRUE(recognise_perf_script(std::as_bytes(std::span(kText))));
+  EXPECT_EQ(import_text(import_perf_script, kText).outcome.samples, 1u);
+}
+
 TEST(PerfScript, cores_of_both_kinds_count_one_event) {
   const Imported in = import_text(import_perf_script,
                                   "a 1 [000] 3.0: 10 cpu_core/cycles/P: 12 f+0x1 (/a)\n"
@@ -154,6 +223,13 @@ TEST(PerfScript, cores_of_both_kinds_count_one_event) {
             (std::vector<profile::SampledEvent>{{"cycles:P", profile::Unit::count}}));
   ASSERT_EQ(in.outcome.warnings.size(), 1u);
   EXPECT_NE(in.outcome.warnings[0].find("cpu_atom/cycles/P and cpu_core/cycles/P"), std::string::npos);
+  const Imported arm = import_text(import_perf_script,
+                                   "a 1 [000] 3.0: 10 armv8_cortex_a53/cycles/: 12 f+0x1 (/a)\n"
+                                   "a 1 [008] 4.0: 20 armv8_cortex_a72/cycles/: 12 f+0x1 (/a)\n"
+                                   "a 1 [008] 5.0: 40 cpu/cache-misses/: 12 f+0x1 (/a)\n");
+  ASSERT_EQ(profile::sampled_events(arm.profile).size(), 2u);
+  EXPECT_EQ(profile::sampled_events(arm.profile)[0].name, "cycles");
+  EXPECT_EQ(arm.outcome.warnings.size(), 1u);
 }
 
 }  // namespace

@@ -53,62 +53,126 @@ struct Head {
   std::string_view comm;
   int32_t pid = 0, tid = 0;
   int16_t cpu = -1;
-  Nanoseconds time = 0;
+  std::optional<Nanoseconds> time;
   uint64_t period = 0;
   std::string_view event;
   std::string_view rest;  // behind the event: without a call graph, the one frame that there is
 };
+
+// The words of a line, one after the other.
+class Words {
+ public:
+  explicit Words(std::string_view line) : line_(line) {}
+  // Empty: there are no more.
+  std::string_view next() {
+    const size_t start = std::min(line_.find_first_not_of(" \t", at_), line_.size());
+    at_ = std::min(line_.find_first_of(" \t", start), line_.size());
+    return line_.substr(start, at_ - start);
+  }
+  std::string_view rest() const { return line_.substr(at_); }
+  size_t place() const { return at_; }
+  void go_back(size_t place) { at_ = place; }
+
+ private:
+  std::string_view line_;
+  size_t at_ = 0;
+};
+
+// "4711/4712" or "4712".
+bool take_ids(std::string_view word, Head& head) {
+  const size_t slash = word.find('/');
+  const auto first = script_number<int32_t>(word.substr(0, slash));
+  const auto second =
+      slash == std::string_view::npos ? first : script_number<int32_t>(word.substr(slash + 1));
+  if (!first || !second) return false;
+  head.pid = *first;
+  head.tid = *second;
+  return true;
+}
+
+bool is_cpu(std::string_view word) {
+  return word.starts_with('[') && word.ends_with(']') && word.size() > 2 &&
+         word.find_first_not_of("0123456789", 1) == word.size() - 1;
+}
+
+// -F +misc: "U", "K", "Sp".
+bool is_misc(std::string_view word) {
+  constexpr size_t kLongestMisc = 4;
+  return word.size() <= kLongestMisc && word.find_first_not_of("UKHGgMFfESLDp") == std::string_view::npos;
+}
+
+std::string_view between(std::string_view first, std::string_view last) {
+  return {first.data(), static_cast<size_t>(last.data() + last.size() - first.data())};
+}
+
+// Behind the time: "1001001 cpu-clock:pppH:  ...".
+void take_event(Words& words, Head& head) {
+  std::string_view word = words.next();
+  if (const auto period = script_number<uint64_t>(word)) {
+    head.period = *period;
+    word = words.next();
+  }
+  while (word.ends_with(':')) word.remove_suffix(1);
+  head.event = word;
+  head.rest = trimmed(words.rest());
+}
 
 // "python3  4711/4712 [001]  3305.705454:    1001001 cpu-clock:pppH:  ..." with the parts that -F asked for.
 // The command may hold blanks: what stands before the first number is it.
 std::optional<Head> parse_head(std::string_view line) {
   Head head;
   std::vector<std::string_view> before;
-  size_t at = 0;
-  bool timed = false;
-  const auto next_word = [&]() -> std::string_view {
-    const size_t start = std::min(line.find_first_not_of(" \t", at), line.size());
-    at = std::min(line.find_first_of(" \t", start), line.size());
-    return line.substr(start, at - start);
-  };
-  for (auto word = next_word(); !word.empty() && before.size() < kMostWords; word = next_word()) {
-    const auto time = word.ends_with(':') ? time_of(word.substr(0, word.size() - 1)) : std::nullopt;
-    timed = time.has_value();
-    if (timed) {
-      head.time = *time;
-      break;
-    }
+  Words words(line);
+  for (auto word = words.next(); !word.empty() && before.size() < kMostWords; word = words.next()) {
+    head.time = word.ends_with(':') ? time_of(word.substr(0, word.size() - 1)) : std::nullopt;
+    if (head.time) break;
     before.push_back(word);
   }
-  if (!timed) return std::nullopt;
-  if (!before.empty() && before.back().starts_with('[') && before.back().ends_with(']')) {
+  if (!head.time) return std::nullopt;
+  if (before.size() > 1 && is_misc(before.back())) {
+    Head ids;
+    if (const auto word = before[before.size() - 2]; is_cpu(word) || take_ids(word, ids)) before.pop_back();
+  }
+  if (!before.empty() && is_cpu(before.back())) {
     head.cpu = script_number<int16_t>(before.back().substr(1, before.back().size() - 2)).value_or(-1);
     before.pop_back();
   }
-  if (!before.empty()) {
-    const std::string_view ids = before.back();
-    const size_t slash = ids.find('/');
-    const auto first = script_number<int32_t>(ids.substr(0, slash));
-    const auto second =
-        slash == std::string_view::npos ? first : script_number<int32_t>(ids.substr(slash + 1));
-    if (first && second) {
-      head.pid = *first;
-      head.tid = *second;
-      before.pop_back();
-    }
+  if (!before.empty() && take_ids(before.back(), head)) before.pop_back();
+  if (!before.empty()) head.comm = between(before.front(), before.back());
+  take_event(words, head);
+  return head;
+}
+
+// Without a time: "python3  4711/4712 [001]  1001001 cycles:". Much that is no sample looks like it: frames
+// have to follow.
+std::optional<Head> parse_timeless_head(std::string_view line) {
+  if (line.empty() || line.front() == ' ' || line.front() == '\t') return std::nullopt;
+  Head head;
+  Words words(line);
+  const std::string_view first = words.next();
+  std::string_view last = first;
+  bool with_ids = false;
+  for (size_t i = 0; i < kMostWords && !with_ids; ++i) {
+    const std::string_view word = words.next();
+    if (word.empty()) return std::nullopt;
+    with_ids = take_ids(word, head);
+    if (!with_ids) last = word;
   }
-  if (!before.empty()) {
-    const char* const start = before.front().data();
-    head.comm = {start, static_cast<size_t>(before.back().data() + before.back().size() - start)};
+  if (!with_ids) return std::nullopt;
+  head.comm = between(first, last);
+  size_t place = words.place();
+  if (const auto word = words.next(); is_cpu(word)) {
+    head.cpu = script_number<int16_t>(word.substr(1, word.size() - 2)).value_or(-1);
+    place = words.place();
   }
-  std::string_view word = next_word();
-  if (const auto period = script_number<uint64_t>(word)) {
-    head.period = *period;
-    word = next_word();
+  words.go_back(place);
+  head.rest = trimmed(words.rest());
+  const auto period = script_number<uint64_t>(words.next());
+  if (!period) words.go_back(place);
+  if (const auto word = words.next(); word.ends_with(':') || (period && word.empty())) {
+    words.go_back(place);
+    take_event(words, head);
   }
-  while (word.ends_with(':')) word.remove_suffix(1);
-  head.event = word;
-  head.rest = trimmed(line.substr(at));
   return head;
 }
 
@@ -127,8 +191,10 @@ std::optional<TextFrame> parse_frame_text(std::string_view line) {
   std::string_view rest = trimmed(line.substr(space));
   if (rest.ends_with(')')) {
     // The module's name may hold brackets: "([kernel.kallsyms])", "(/tmp/a (deleted))".
-    size_t open = rest.rfind(" (");
-    if (rest.ends_with(" (deleted))") && open != 0 && open != std::string_view::npos)
+    size_t open = std::min(rest.find(" (/"), rest.find(" (["));
+    if (open == std::string_view::npos) open = rest.rfind(" (");
+    if (rest.find(" (/") == std::string_view::npos && rest.ends_with(" (deleted))") && open != 0 &&
+        open != std::string_view::npos)
       open = rest.rfind(" (", open - 1);
     if (rest.starts_with('(') && open == std::string_view::npos) open = 0;
     if (open != std::string_view::npos) {
@@ -150,9 +216,35 @@ std::optional<TextFrame> parse_frame(std::string_view line) {
   return is_indented(line) ? parse_frame_text(trimmed(line)) : std::nullopt;
 }
 
-// The frame of a sample without a call graph. What a tracepoint prints there is none.
+// An address as perf prints it where others stand before it: in a column of 16 digits.
+bool is_address_column(std::string_view word) {
+  constexpr size_t kShortest = 8;
+  return word.size() >= kShortest && script_number<uint64_t>(word, 16).has_value();
+}
+
+// The frame of a sample without a call graph. What -F asked for besides stands before it ("+addr"): columns,
+// and no symbol has two blanks in a row. What a tracepoint prints there is none.
 std::optional<TextFrame> parse_only_frame(std::string_view rest) {
   if (!rest.ends_with(')')) return std::nullopt;
+  for (size_t blanks = rest.rfind("  "); blanks != std::string_view::npos;
+       blanks = rest.rfind("  ", blanks - 1)) {
+    const std::string_view column = trimmed(rest.substr(blanks));
+    if (const auto frame = parse_frame_text(column); frame && !frame->module.empty()) {
+      rest = column;
+      break;
+    }
+    if (blanks == 0) break;
+  }
+  while (true) {
+    const size_t blank = rest.find(' ');
+    const std::string_view more = blank == std::string_view::npos ? "" : trimmed(rest.substr(blank));
+    const size_t end = std::min(more.find(' '), more.size());
+    // A name may be one too: "feedface". Behind an address there is a name.
+    const bool is_address =
+        is_address_column(more.substr(0, end)) && !trimmed(more.substr(end)).starts_with('(');
+    if (!is_address_column(rest.substr(0, blank)) || !is_address) break;
+    rest = more;
+  }
   auto frame = parse_frame_text(rest);
   return frame && !frame->module.empty() ? frame : std::nullopt;
 }
@@ -163,6 +255,9 @@ bool take_source_line(std::string_view text, profile::Frame& frame) {
   if (!is_indented(text)) return false;
   text = trimmed(text);
   if (text.ends_with(')')) text = trimmed(text.substr(0, std::min(text.rfind(" ("), text.size())));
+  // "app[1a2b]", "[kernel.kallsyms][ffffffff81000000]": an address in a file, where nothing tells a line.
+  if (const size_t open = text.rfind('['); text.ends_with(']') && open != 0 && open != std::string_view::npos)
+    return script_number<uint64_t>(text.substr(open + 1, text.size() - open - 2), 16).has_value();
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
   const std::string_view digits = text.substr(colon + 1);
@@ -188,36 +283,65 @@ class ScriptImport {
     TextLines lines(input);
     std::string_view line;
     while (lines.next(line)) {
-      if (line.starts_with('#')) continue;
+      if (line.starts_with('#') || (open_ && line.starts_with('|'))) continue;  // -F +srccode
+      if (!timeless_.empty() && !trimmed(line).empty()) begin_timeless_sample(line);
       if (trimmed(line).empty()) {
         end_sample();
       } else if (const auto frame = open_ ? parse_frame(line) : std::nullopt) {
-        if (frames_.size() < kMostScriptFrames) frames_.push_back(frame_of(*frame));
+        if (frames_.size() < kMostScriptFrames) {
+          frames_.push_back(frame_of(*frame));
+        } else if (!cut_) {
+          cut_ = true;
+          ++deep_;
+        }
       } else if (open_ && take_source_line(line, frames_.empty() ? only_frame_ : frames_.back())) {
         continue;
       } else if (const auto head = parse_head(line)) {
         end_sample();
-        begin_sample(*head);
+        if (!head->event.starts_with("PERF_RECORD_")) begin_sample(*head);  // --show-mmap-events and the like
+      } else if (parse_timeless_head(line)) {
+        end_sample();
+        timeless_ = line;
       } else {
         ++refused_;
       }
     }
     end_sample();
-    ImportOutcome out =
-        rows_.finish(last_ - first_, fmt::format("perf script: {} samples in {:.1f} s", rows_.samples(),
-                                                 static_cast<double>(last_ - first_) * 1e-9));
+    const Nanoseconds elapsed = first_ ? last_ - *first_ : 0;
+    const auto samples =
+        fmt::format("perf script: {} sample{}", rows_.samples(), rows_.samples() == 1 ? "" : "s");
+    ImportOutcome out = rows_.finish(
+        elapsed, first_ ? fmt::format("{} in {:.1f} s", samples, static_cast<double>(elapsed) * 1e-9)
+                        : samples + "; no times");
     if (clock_periods_.longer() > 0) out.warnings.push_back(clock_periods_.told());
     if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     if (const std::string together = hybrid_.told(); !together.empty()) out.warnings.push_back(together);
-    if (refused_ + lines.cut() > 0)
+    if (deep_ > 0)
+      out.warnings.push_back(fmt::format("{} more than {} frames: the outermost were left out",
+                                         deep_ == 1 ? "1 sample has" : fmt::format("{} samples have", deep_),
+                                         kMostScriptFrames));
+    if (const uint64_t lost = refused_ + lines.cut(); lost > 0)
       out.warnings.push_back(
-          fmt::format("{} lines are neither samples nor frames and were left out", refused_ + lines.cut()));
+          lost == 1 ? "1 line is neither a sample nor a frame and was left out"
+                    : fmt::format("{} lines are neither samples nor frames and were left out", lost));
     return out;
   }
 
  private:
+  // `next`: the line behind it.
+  void begin_timeless_sample(std::string_view next) {
+    const auto head = parse_timeless_head(timeless_);
+    if (parse_frame(next) || parse_only_frame(head->rest)) {
+      begin_sample(*head);
+    } else {
+      ++refused_;
+    }
+    timeless_.clear();
+  }
+
   void begin_sample(const Head& head) {
     open_ = true;
+    cut_ = false;
     const auto process = process_of(head);
     sample_ = {};
     sample_.thread = rows_.thread(process, head.tid, head.comm);
@@ -231,9 +355,10 @@ class ScriptImport {
     if (const auto frame = parse_only_frame(head.rest)) only_frame_ = frame_of(*frame);
     if (!clock) sample_.value = numbers_.take(head.period);
     if (clock) sample_.wall = sample_.cpu = clock_periods_.take(head.period);
-    sample_.start = head.time - sample_.wall;
-    if (first_ == 0) first_ = head.time;
-    last_ = std::max(last_, head.time);
+    if (!head.time) return;
+    sample_.start = *head.time - sample_.wall;
+    if (!first_) first_ = *head.time;
+    last_ = std::max(last_, *head.time);
   }
 
   // A process is called what its first thread is, whichever thread is met first.
@@ -269,6 +394,7 @@ class ScriptImport {
   }
 
   void end_sample() {
+    if (!timeless_.empty()) begin_timeless_sample({});
     if (!open_) return;
     open_ = false;
     if (frames_.empty() && only_frame_ != profile::Frame()) frames_.push_back(only_frame_);
@@ -286,25 +412,35 @@ class ScriptImport {
   std::vector<profile::Frame> frames_;  // leaf first
   profile::Frame only_frame_;           // behind the head of a sample; empty: none
   std::map<int32_t, profile::ProcessId> processes_;
-  bool open_ = false;
-  Nanoseconds first_ = 0, last_ = 0;
-  uint64_t refused_ = 0;
+  std::string timeless_;  // a line that begins a sample without a time, if frames follow
+  bool open_ = false, cut_ = false;
+  std::optional<Nanoseconds> first_;
+  Nanoseconds last_ = 0;
+  uint64_t refused_ = 0, deep_ = 0;
 };
 
 }  // namespace
 
 bool recognise_perf_script(std::span<const std::byte> head) {
+  constexpr size_t kMostPreambleLines = 100;  // what perf itself says: "Warning: ..."
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.find('\0') != std::string_view::npos) return false;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  size_t preamble = 0;
+  while (!text.empty() && preamble <= kMostPreambleLines) {
+    const std::string_view line = take_text_line(text);
     if (trimmed(line).empty() || line.starts_with('#')) continue;
-    if (!parse_head(line)) return false;
-    const std::string_view next = text.substr(0, text.find('\n'));
-    return trimmed(next).empty() || next.starts_with('#') || parse_frame(next) || parse_head(next) ||
-           is_indented(next);
+    std::string_view rest = text;
+    const std::string_view next = take_text_line(rest);
+    const bool frames_follow = parse_frame(next).has_value();
+    if (const auto timed = parse_head(line)) {
+      if (frames_follow || parse_only_frame(timed->rest)) return true;
+      if (preamble == 0)
+        return trimmed(next).empty() || next.starts_with('#') || parse_head(next) || is_indented(next);
+    } else if (const auto timeless = parse_timeless_head(line)) {
+      const auto frame = parse_frame(next);
+      if ((frame && !frame->module.empty()) || parse_only_frame(timeless->rest)) return true;
+    }
+    ++preamble;
   }
   return false;
 }
