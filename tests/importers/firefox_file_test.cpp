@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sstream>
 
 #include "phlox/exporters/firefox.h"
@@ -84,6 +85,50 @@ TEST(FirefoxImport, large_weights_and_bytes_are_values_of_an_event) {
   EXPECT_EQ(bytes.outcome.warnings.size(), 2u);  // there is no stack 9, and some was freed
   // Few enough to be samples.
   EXPECT_EQ(import_text(import_firefox, weighted(kOld, "[3,4,0,1]", "samples")).outcome.samples, 7u);
+}
+
+TEST(FirefoxImport, rounded_weights_keep_their_sum_and_missing_ones_are_said) {
+  const Imported in = import_text(import_firefox, weighted(kOld, "[0.4,0.4,0.4,0.4]", "samples"));
+  EXPECT_EQ(in.outcome.samples, 1u);
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);  // there is no stack 9
+  const Imported missing = import_text(import_firefox, weighted(kOld, "[3]", "samples"));
+  EXPECT_EQ(missing.outcome.samples, 4u);
+  EXPECT_EQ(missing.outcome.warnings.size(), 2u);
+}
+
+// As the Firefox Profiler's comparison of two profiles has them.
+TEST(FirefoxImport, weights_below_zero_are_an_event_of_their_own) {
+  using profile::SampledEvent, profile::Unit;
+  const Imported counts = import_text(import_firefox, weighted(kOld, "[-3,5,0,1]", "samples"));
+  EXPECT_EQ(profile::sampled_events(counts.profile),
+            (std::vector<SampledEvent>{{"weight", Unit::count}, {"weight (less)", Unit::count}}));
+  EXPECT_EQ(counts.profile.samples()[0].value, 3);
+  EXPECT_EQ(counts.profile.samples()[1].value, 5);
+  const Imported time = import_text(import_firefox, weighted(kOld, "[-1.5,2,0,1]", "tracing-ms"));
+  EXPECT_EQ(profile::sampled_events(time.profile)[1].name, "time (less)");
+  EXPECT_EQ(time.profile.samples()[0].wall, 1'500'000);
+  // As much as there is, not nothing.
+  const Imported large =
+      import_text(import_firefox, weighted(kOld, "[18446744073709551615,1,0,1]", "samples"));
+  EXPECT_EQ(large.profile.samples()[0].value, std::numeric_limits<int64_t>::max() / 4);
+}
+
+TEST(FirefoxImport, times_since_1970_count_from_the_first) {
+  std::string text = kOld;
+  text.replace(text.find("[1.5,2.5,3.5,4]"), 15, "[1764246000001.5,1764246000002.5,3.5,4]");
+  const Imported in = import_text(import_firefox, text);
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.profile.samples()[1].start - in.profile.samples()[0].start, 1'000'000);
+  EXPECT_EQ(in.profile.samples()[0].start, 0);
+}
+
+TEST(FirefoxImport, what_firefox_records_itself_is_refused_with_what_helps) {
+  const std::string_view text = R"json({"meta":{"version":29},"threads":[],"libs":[]})json";
+  MemoryInput input(std::as_bytes(std::span(text)));
+  profile::Profile profile;
+  const auto refused = import_firefox(input, {}, profile);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().hint.find("profiler.firefox.com"), std::string::npos);
 }
 
 TEST(FirefoxImport, stacks_whose_beginning_comes_behind_them_are_none) {

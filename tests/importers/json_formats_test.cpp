@@ -25,7 +25,7 @@ constexpr const char* kSampled =
 TEST(Speedscope, samples_have_the_time_of_their_weight) {
   const Imported in = import_text(import_speedscope, kSampled);
   ASSERT_EQ(in.profile.samples().size(), 2u);
-  EXPECT_EQ(in.profile.samples()[1].start, 6'000'000);
+  EXPECT_EQ(in.profile.samples()[1].start, 1'000'000);  // times begin where the profile does
   EXPECT_EQ(in.profile.samples()[1].wall, 2'500'000);
   EXPECT_EQ(in.profile.samples()[1].cpu, 0);
   EXPECT_EQ(in.stack(1), (std::vector<std::string>{"work", "main"}));
@@ -154,10 +154,56 @@ TEST(Speedscope, values_beyond_every_sum_are_said) {
   EXPECT_EQ(in.profile.samples()[1].value,
             std::numeric_limits<int64_t>::max() / 4 - 2'000'000'000'000'000'000);
   EXPECT_EQ(in.outcome.warnings, std::vector<std::string>{EventNumbers::kLeftOut});
-  // Times likewise: what a reader of recordings refuses is not written.
-  EXPECT_EQ(sampled("nanoseconds", "[[0],[0]]", "[1500000000000000000,1500000000000000000]")
-                .outcome.warnings.size(),
-            1u);
+  const Imported larger = sampled("bytes", "[[0],[0]]", "[7,18446744073709551615]");
+  EXPECT_EQ(larger.profile.samples()[1].value, std::numeric_limits<int64_t>::max() / 4 - 7);
+  EXPECT_EQ(larger.outcome.warnings, std::vector<std::string>{EventNumbers::kLeftOut});
+}
+
+// What a reader of recordings refuses is not written.
+TEST(Speedscope, times_that_no_recording_holds_are_said) {
+  const Imported in = sampled("nanoseconds", "[[0],[0]]", "[1500000000000000000,1500000000000000000]");
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);
+  for (const auto& process : in.profile.processes()) EXPECT_LE(process.end, Nanoseconds{1} << 60);
+  for (const auto& sample : in.profile.samples()) EXPECT_LE(sample.start, Nanoseconds{1} << 59);
+}
+
+// As of a browser: times since 1970 or since boot.
+TEST(Speedscope, times_count_from_where_the_first_profile_begins) {
+  const Imported in =
+      import_text(import_speedscope,
+                  R"json({"$schema":"speedscope","shared":{"frames":[{"name":"a"}]},"profiles":[
+    {"type":"sampled","name":"t","unit":"microseconds","startValue":1764246000000010,"samples":[[0]],"weights":[5]},
+    {"type":"evented","name":"u","unit":"microseconds","startValue":1764246000000000,"events":[
+      {"type":"O","frame":0,"at":1764246000000002},{"type":"C","frame":0,"at":1764246000000009}]}]})json");
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.profile.samples()[0].start, 10'000);
+  EXPECT_EQ(in.profile.samples()[1].start, 2'000);
+  EXPECT_EQ(in.profile.samples()[1].wall, 7'000);
+}
+
+TEST(Speedscope, events_are_taken_in_the_order_of_time) {
+  const Imported in = evented(
+      R"json({"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":20},{"type":"O","frame":1,"at":5},
+             {"type":"C","frame":1,"at":9})json");
+  EXPECT_EQ(total(in, "a"), 20);
+  EXPECT_EQ(total(in, "b"), 4);
+  EXPECT_EQ(in.stack(1), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+  // Also before the profile's start.
+  EXPECT_EQ(total(evented(R"json({"type":"O","frame":0,"at":-5},{"type":"C","frame":0,"at":5})json"), "a"),
+            10);
+}
+
+TEST(Speedscope, frames_without_a_name_and_weights_without_a_sample_are_said) {
+  const Imported in =
+      import_text(import_speedscope,
+                  R"json({"$schema":"speedscope","shared":{"frames":[{"name":""},{"file":"x.py"}]},
+    "profiles":[{"type":"sampled","name":"t","unit":"none","samples":[[0,1]],"weights":[2,3]}]})json");
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"[no name]", "[no name]"}));
+  EXPECT_EQ(
+      in.outcome.warnings,
+      (std::vector<std::string>{"1 weight is of no sample and was left out: speedscope refuses such a file",
+                                "2 frames have no name and are shown as [no name]"}));
 }
 
 constexpr const char* kCpuProfile = R"json({"nodes":[
@@ -175,12 +221,66 @@ constexpr const char* kCpuProfile = R"json({"nodes":[
 TEST(CpuProfile, a_sample_stands_for_the_time_until_the_next) {
   const Imported in = import_text(import_cpuprofile, kCpuProfile);
   ASSERT_EQ(in.profile.samples().size(), 3u);
-  EXPECT_EQ(in.profile.samples()[0].start, 1'010'000);
+  EXPECT_EQ(in.profile.samples()[0].start, 10'000);  // from the start of the recording on
   EXPECT_EQ(in.profile.samples()[0].wall, 20'000);
   EXPECT_EQ(in.stack(0), (std::vector<std::string>{"f", "(anonymous)"}));
   EXPECT_EQ(in.stack(1), std::vector<std::string>{"(idle)"});
   EXPECT_EQ(in.profile.samples()[2].stack, in.profile.samples()[0].stack);
   EXPECT_EQ(in.outcome.warnings.size(), 1u);
+}
+
+// Two nodes, "a" with the child "b".
+Imported cpu_profile(const std::string& times, const std::string& samples) {
+  return import_text(import_cpuprofile,
+                     R"json({"nodes":[{"id":1,"callFrame":{"functionName":"a"},"children":[2]},
+ {"id":2,"callFrame":{"functionName":"b"}}],)json" +
+                         times + R"json(,"samples":)json" + samples + "}");
+}
+
+Nanoseconds wall_of(const Imported& in) {
+  Nanoseconds sum = 0;
+  for (const auto& sample : in.profile.samples()) sum += sample.wall;
+  return sum;
+}
+
+TEST(CpuProfile, a_clock_that_steps_back_takes_no_time_twice) {
+  const Imported in =
+      cpu_profile(R"json("startTime":0,"endTime":40,"timeDeltas":[10,10,-5,10])json", "[1,2,1,2]");
+  EXPECT_EQ(wall_of(in), 30'000);
+  EXPECT_EQ(in.profile.samples()[2].start, 20'000);
+  EXPECT_EQ(in.outcome.warnings.size(), 1u);
+}
+
+TEST(CpuProfile, times_since_1970_count_from_the_start) {
+  const Imported in = cpu_profile(
+      R"json("startTime":1764246000000000,"endTime":1764246000000100,"timeDeltas":[10,20])json", "[1,2]");
+  EXPECT_EQ(in.profile.samples()[0].start, 10'000);
+  EXPECT_EQ(wall_of(in), 90'000);
+}
+
+TEST(CpuProfile, timestamps_are_read_where_there_are_no_deltas) {
+  const Imported in =
+      cpu_profile(R"json("startTime":1.5,"timestamps":[1500000,1500040,1500100])json", "[1,2,1]");
+  EXPECT_EQ(wall_of(in), 100'000);
+  EXPECT_EQ(in.profile.samples()[1].wall, 60'000);
+  // Neither: samples are counted, and that is said.
+  const Imported none = cpu_profile(R"json("startTime":0,"endTime":100)json", "[1,2]");
+  EXPECT_EQ(none.outcome.samples, 2u);
+  EXPECT_EQ(wall_of(none), 0);
+  EXPECT_EQ(none.outcome.warnings.size(), 1u);
+}
+
+// As Chrome wrote it up to 2014: nodes hold their children.
+TEST(CpuProfile, an_old_tree_is_read) {
+  const Imported in =
+      import_text(import_cpuprofile, R"json({"typeId":"CPU","head":{"functionName":"(root)","id":1,
+ "children":[{"functionName":"a","url":"x.js","lineNumber":3,"id":2,"children":[
+   {"functionName":"b","url":"","lineNumber":0,"id":3,"children":[]}]}]},
+ "startTime":1.5,"endTime":1.6,"samples":[3,2],"timestamps":[1500000,1500050]})json");
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(in.stack(1), std::vector<std::string>{"a"});
+  EXPECT_EQ(wall_of(in), 50'000);
 }
 
 TEST(CpuProfile, children_that_lead_in_a_circle_end) {
@@ -199,6 +299,25 @@ TEST(JsonFormats, they_are_recognised_by_their_content) {
   EXPECT_EQ(name_of(kSampled), "speedscope");
   EXPECT_EQ(name_of(kCpuProfile), "cpuprofile");
   EXPECT_EQ(name_of("{\"other\": 1}"), "");
+  // Where what tells stands behind a long table.
+  const std::string table = "[" + std::string(100'000, ' ') + R"("a\"]}{\\",{"shared":1,"nodes":[]}],)";
+  EXPECT_EQ(name_of(R"({"shared":)" + table + R"("profiles":[]})"), "speedscope");
+  EXPECT_EQ(name_of(R"({"samples":)" + table + R"("nodes":[]})"), "cpuprofile");
+  EXPECT_EQ(name_of(R"({"libs":)" + table + R"("threads":[],"meta":{}})"), "firefox");
+  EXPECT_EQ(name_of(R"({"samples":)" + table + R"("other":"nodes"})"), "");
+}
+
+TEST(JsonFormats, what_would_take_too_much_memory_is_refused) {
+  const auto refusal_of = [](const std::string& text) {
+    MemoryInput input(std::as_bytes(std::span(text)));
+    profile::Profile profile;
+    const auto refused = import_cpuprofile(input, {}, profile);
+    return refused ? std::string() : refused.error().message;
+  };
+  EXPECT_NE(refusal_of("{\"nodes\":" + std::string(200'000, '[')).find("nested"), std::string::npos);
+  // Blanks are none of it, how many there may be.
+  const std::string blanks(3 << 20, ' ');
+  EXPECT_EQ(refusal_of("{" + blanks + "\"nodes\"" + blanks + ":[]," + blanks + "\"samples\":[]}"), "");
 }
 
 TEST(JsonFormats, a_byte_order_mark_before_it_is_passed_over) {

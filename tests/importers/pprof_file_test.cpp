@@ -156,13 +156,14 @@ TEST(PprofImport, what_became_less_is_an_event_of_its_own) {
   for (const std::string text : {"", "samples", "count", "cpu", "nanoseconds"}) message.add_string(6, text);
   auto in = test::import_text(import_pprof, bytes);
   using profile::Unit;
-  EXPECT_EQ(
-      profile::sampled_events(in.profile),
-      (std::vector<profile::SampledEvent>{
-          {"cpu", Unit::nanoseconds}, {"cpu (less)", Unit::nanoseconds}, {"samples (less)", Unit::count}}));
+  EXPECT_EQ(profile::sampled_events(in.profile),
+            (std::vector<profile::SampledEvent>{{"cpu", Unit::nanoseconds},
+                                                {"samples", Unit::count},
+                                                {"cpu (less)", Unit::nanoseconds},
+                                                {"samples (less)", Unit::count}}));
   Nanoseconds more = 0, less = 0;
   for (const auto& sample : in.profile.samples())
-    (profile::event_number(sample) == 1 ? more : less) += sample.cpu;
+    (profile::event_number(sample) == 1 ? more : less) += sample.wall;
   EXPECT_EQ(more, 300);
   EXPECT_EQ(less, 500);
   ASSERT_EQ(in.outcome.warnings.size(), 1u);
@@ -184,6 +185,46 @@ std::string with_values(const std::vector<std::string>& types, const std::vector
   message.add_string(6, "");
   for (const std::string& text : types) message.add_string(6, text);
   return bytes;
+}
+
+TEST(PprofImport, where_everything_became_less_that_is_shown) {
+  auto in =
+      test::import_text(import_pprof, with_values({"n", "count", "space", "bytes"}, {{-3, -100}, {0, -20}}));
+  ASSERT_TRUE(profile::show_event(in.profile, ""));
+  EXPECT_EQ(profile::shown_event(in.profile).name, "space (less)");
+  int64_t sum = 0;
+  for (const auto& sample : in.profile.samples()) sum += sample.value;
+  EXPECT_EQ(sum, 120);
+  // Numbers of samples too.
+  auto looks = test::import_text(import_pprof, with_values({"samples", "count"}, {{-3}, {4}}));
+  ASSERT_TRUE(profile::show_event(looks.profile, ""));
+  ASSERT_EQ(looks.profile.samples().size(), 1u);
+  EXPECT_EQ(looks.profile.samples()[0].value, 4);
+}
+
+TEST(PprofImport, units_are_those_of_pprof) {
+  const std::pair<std::string, int64_t> times[] = {{"nanosecond", 1},       {"NS", 1},
+                                                   {"Microseconds", 1'000}, {"sec", 1'000'000'000},
+                                                   {"ms", 1'000'000},       {"seconds", kSecond},
+                                                   {"hr", 3'600 * kSecond}, {"s", kSecond}};
+  for (const auto& [unit, scale] : times) {
+    const auto in = test::import_text(import_pprof, with_values({"delay", unit}, {{3}}));
+    EXPECT_EQ(in.profile.samples()[0].wall, 3 * scale) << unit;
+  }
+  const std::pair<std::string, int64_t> sizes[] = {
+      {"Byte", 1}, {"MiB", 1 << 20}, {"GB", 1 << 30}, {"gigabytes", 1 << 30}};
+  for (const auto& [unit, scale] : sizes) {
+    const auto in = test::import_text(import_pprof, with_values({"space", unit}, {{3}}));
+    EXPECT_EQ(profile::sampled_events(in.profile)[0].unit, profile::Unit::bytes) << unit;
+    EXPECT_EQ(in.profile.samples()[0].value, 3 * scale) << unit;
+  }
+}
+
+// pprof refuses it.
+TEST(PprofImport, values_that_are_missing_or_too_many_are_said) {
+  const auto in = test::import_text(
+      import_pprof, with_values({"n", "count", "space", "bytes"}, {{3}, {4, 40}, {5, 50, 500}}));
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);
 }
 
 TEST(PprofImport, values_of_64_bits_are_exact) {

@@ -34,6 +34,35 @@ TEST(SampledEvents, the_first_one_is_shown_unless_another_is_asked_for) {
   EXPECT_EQ(shown_event(profile), (SampledEvent{"cpu-clock", Unit::nanoseconds}));
 }
 
+TEST(SampledEvents, one_without_samples_is_shown_if_it_is_asked_for_only) {
+  Profile profile;
+  put_sampled_event(profile, 1, {"space", Unit::bytes});
+  put_sampled_event(profile, 2, {"objects", Unit::count});
+  put_sampled_event(profile, 3, {"space (less)", Unit::bytes});
+  for (uint32_t i = 1; i <= 2; ++i) {
+    Sample sample;
+    sample.event = static_cast<uint16_t>(4 - i);
+    sample.value = i;
+    profile.put_sample(SampleId(i), sample);
+  }
+  // What became less of the first one stands nearest to it.
+  ASSERT_TRUE(show_event(profile, ""));
+  EXPECT_EQ(values(profile), std::vector<int64_t>{1});
+  EXPECT_EQ(shown_event(profile).name, "space (less)");
+  ASSERT_TRUE(show_event(profile, "space"));
+  EXPECT_TRUE(values(profile).empty());
+  ASSERT_TRUE(show_event(profile, ""));
+  EXPECT_EQ(shown_event(profile).name, "space (less)");
+  Profile other;
+  put_sampled_event(other, 1, {"space", Unit::bytes});
+  put_sampled_event(other, 2, {"objects", Unit::count});
+  Sample sample;
+  sample.event = 2;
+  other.put_sample(SampleId(1), sample);
+  ASSERT_TRUE(show_event(other, ""));
+  EXPECT_EQ(shown_event(other).name, "objects");
+}
+
 TEST(SampledEvents, each_can_be_shown_after_another_in_the_order_of_the_recording) {
   Profile profile = of_three();
   ASSERT_TRUE(show_event(profile, "cache-misses:u"));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "phlox/importers/foreign_rows.h"
@@ -17,9 +18,8 @@ namespace {
 constexpr Number kLongestInterval = 3.15e15L;
 
 struct Node {
-  const Json* row = nullptr;
-  uint64_t id = 0;
-  uint64_t parent = 0;  // its id
+  const Json* call = nullptr;  // its frame
+  uint64_t parent = 0;         // its id
   bool has_parent = false;
   profile::StackId stack;
   bool settled = false;
@@ -30,49 +30,100 @@ class CpuProfile {
   CpuProfile(const Json& file, profile::Sink& sink) : file_(file), rows_(sink, "V8") {}
 
   ImportOutcome run() {
-    read_nodes();
+    if (const Json* head = member(&file_, "head")) {
+      read_tree(head);
+    } else {
+      read_nodes();
+    }
     const auto thread = rows_.thread(rows_.process(0, ""), 0, "");
     const Json* samples = member(&file_, "samples");
-    const Json* deltas = member(&file_, "timeDeltas");
-    const Number start = number(member(&file_, "startTime")).value_or(0);
-    const Number end = number(member(&file_, "endTime")).value_or(start);
-    // A delta is the time since the sample before; a sample stands for the time until the next.
-    Number at = start;
+    const std::vector<Number> times = times_of(length(samples));
+    // A sample stands for the time until the next.
     for (size_t i = 0; i < length(samples); ++i) {
-      at += number(element(deltas, i)).value_or(0);
-      const auto next = number(element(deltas, i + 1));
-      const Number wall = next ? *next : i + 1 == length(samples) ? end - at : 0;
       const auto id = index_of(element(samples, i));
       const auto node = id ? nodes_.find(*id) : nodes_.end();
-      if (node == nodes_.end() || !(std::abs(at) < kLongestInterval) || !(wall < kLongestInterval)) {
+      if (node == nodes_.end() || times[i + 1] > kLongestInterval) {
         ++refused_;
         continue;
       }
       profile::Sample sample;
       sample.thread = thread;
       sample.stack = stack_of(node->second);
-      sample.start = std::llround(at * 1e3L);
-      // The clock of some versions steps back.
-      sample.wall = std::llround(std::max(wall, Number{0}) * 1e3L);
+      sample.start = std::llround(times[i] * 1e3L);
+      sample.wall = std::llround(times[i + 1] * 1e3L) - sample.start;
       rows_.sample(sample, 1);
     }
     ImportOutcome out =
-        rows_.finish(std::llround(std::clamp(end - start, Number{0}, kLongestInterval) * 1e3L),
+        rows_.finish(std::llround(std::min(times.back(), kLongestInterval) * 1e3L),
                      fmt::format("cpuprofile: {} samples of {} nodes", rows_.samples(), nodes_.size()));
     if (refused_ > 0)
-      out.warnings.push_back(fmt::format("{} samples are of no node and were left out", refused_));
+      out.warnings.push_back(refused_ == 1
+                                 ? "1 sample is of no node and was left out"
+                                 : fmt::format("{} samples are of no node and were left out", refused_));
+    if (back_ > 0)
+      out.warnings.push_back(
+          fmt::format("{} before the one before, as the clock of some versions steps back: each begins when "
+                      "the one before does, and ends as stated",
+                      back_ == 1 ? "1 sample is" : fmt::format("{} samples are", back_)));
+    if (timeless_ > 0)
+      out.warnings.push_back(
+          timeless_ == 1
+              ? "1 sample does not say when it was taken: it has no time of its own"
+              : fmt::format("{} samples do not say when they were taken: they have no time of their own",
+                            timeless_));
     return out;
   }
 
  private:
+  // Of each sample, and the end of the last one: microseconds from the start, never before the one before.
+  std::vector<Number> times_of(size_t count) {
+    const Json* deltas = member(&file_, "timeDeltas");
+    const Json* stamps = member(&file_, "timestamps");
+    // Times since 1970 or since boot: microseconds, but in the first versions seconds, unlike their
+    // timestamps.
+    const Number told = number(member(&file_, "startTime")).value_or(0);
+    const bool by_delta = length(deltas) > 0;
+    const Number start = by_delta ? told : number(element(stamps, 0)).value_or(0);
+    const Number end = by_delta ? number(member(&file_, "endTime")).value_or(told) : start;
+    std::vector<Number> times;
+    times.reserve(count + 1);
+    Number at = by_delta ? 0 : start, latest = 0;
+    const auto take = [&](Number time) {
+      back_ += time < latest;
+      latest = std::max(latest, time);
+      times.push_back(latest);
+    };
+    for (size_t i = 0; i < count; ++i) {
+      const auto stated = number(element(by_delta ? deltas : stamps, i));
+      timeless_ += !stated;
+      if (stated) at = by_delta ? at + *stated : *stated;
+      take(by_delta ? at : at - start);
+    }
+    // The last one lasts until the next delta, which some have, or until the end.
+    const auto next = number(element(deltas, count));
+    times.push_back(std::max(latest, next ? at + *next : end - start));
+    return times;
+  }
+
+  // Of Chrome up to 2014, and what v8-profiler wrote: each node holds its children.
+  void read_tree(const Json* head) {
+    std::vector<std::pair<const Json*, const Json*>> open{{head, nullptr}};  // with its parent
+    while (!open.empty()) {
+      const auto [row, parent] = open.back();
+      open.pop_back();
+      const auto id = index_of(member(row, "id"));
+      const auto above = index_of(member(parent, "id"));
+      if (id) nodes_[*id] = {row, above.value_or(0), above.has_value(), {}, false};
+      const Json* children = member(row, "children");
+      for (size_t i = 0; i < length(children); ++i) open.emplace_back(element(children, i), row);
+    }
+  }
+
   void read_nodes() {
     const Json* nodes = member(&file_, "nodes");
     for (size_t i = 0; i < length(nodes); ++i) {
       const Json* row = element(nodes, i);
-      if (const auto id = index_of(member(row, "id"))) {
-        nodes_[*id].row = row;
-        nodes_[*id].id = *id;
-      }
+      if (const auto id = index_of(member(row, "id"))) nodes_[*id].call = member(row, "callFrame");
     }
     for (size_t i = 0; i < length(nodes); ++i) {
       const Json* row = element(nodes, i);
@@ -109,7 +160,7 @@ class CpuProfile {
       at = &parent->second;
     }
     for (size_t i = chain.size(); i-- > 0;) {
-      const Json* frame = member(chain[i]->row, "callFrame");
+      const Json* frame = chain[i]->call;
       if (text(member(frame, "functionName")) != "(root)")
         stack = rows_.interner().stack(stack, frame_of(frame));
       chain[i]->stack = stack;
@@ -133,19 +184,21 @@ class CpuProfile {
   const Json& file_;
   ForeignRows rows_;
   std::unordered_map<uint64_t, Node> nodes_;
-  uint64_t refused_ = 0;
+  uint64_t refused_ = 0, back_ = 0, timeless_ = 0;
 };
 
 }  // namespace
 
 bool recognise_cpuprofile(std::span<const std::byte> head) {
-  return is_json_with(head, {"nodes", "callFrame"});
+  return is_json_with(head, {"nodes", "callFrame"}) ||
+         is_json_with(head, {"head", "functionName", "children"});
 }
 
 Result<ImportOutcome> import_cpuprofile(Input& input, const ImportOptions&, profile::Sink& sink) {
   const auto file = parse_json(input);
   if (!file) return fail(file);
-  if (member(&**file, "nodes") == nullptr || member(&**file, "samples") == nullptr)
+  const bool has_nodes = member(&**file, "nodes") != nullptr || member(&**file, "head") != nullptr;
+  if (!has_nodes || member(&**file, "samples") == nullptr)
     return fail(ErrorKind::input, "no cpuprofile: it has no nodes or no samples");
   return CpuProfile(**file, sink).run();
 }

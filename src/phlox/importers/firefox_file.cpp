@@ -150,6 +150,7 @@ class FirefoxImport {
     const Json* threads = member(&file_, "threads");
     for (size_t i = 0; i < length(threads); ++i)
       with_values_ = with_values_ || has_values(member(element(threads, i), "samples"));
+    origin_ = origin_of(threads);
     std::optional<Tables> shared;
     if (member(member(&file_, "shared"), "stackTable") != nullptr) shared.emplace(file_, nullptr, rows_);
     for (size_t i = 0; i < length(threads); ++i) {
@@ -169,12 +170,23 @@ class FirefoxImport {
                                           rows_.samples(), length(threads),
                                           timed_ ? "" : "; their weights tell of no time, and are counted"));
     if (refused_ > 0)
-      out.warnings.push_back(fmt::format("{} samples or stacks made no sense and were left out", refused_));
+      out.warnings.push_back(
+          refused_ == 1 ? "1 sample or stack made no sense and was left out"
+                        : fmt::format("{} samples or stacks made no sense and were left out", refused_));
     if (freed_ > 0)
       out.warnings.push_back(fmt::format(
-          "{} weights are below zero, memory that was freed: --event 'bytes (less)' shows them", freed_));
+          "{} below zero, memory that was freed or a difference of two profiles: --event 'NAME (less)' shows "
+          "what became less",
+          freed_ == 1 ? "1 weight is" : fmt::format("{} weights are", freed_)));
+    if (weightless_ > 0)
+      out.warnings.push_back(
+          fmt::format("{} no weight, although others have one: it counts as 1",
+                      weightless_ == 1 ? "1 sample has" : fmt::format("{} samples have", weightless_)));
     if (fractions_ > 0)
-      out.warnings.push_back(fmt::format("{} weights have fractions and were rounded", fractions_));
+      out.warnings.push_back(fmt::format("{}: rounded so that the sum stays the same",
+                                         fractions_ == 1
+                                             ? "1 weight has a fraction"
+                                             : fmt::format("{} weights have fractions", fractions_)));
     if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     return out;
   }
@@ -214,6 +226,7 @@ class FirefoxImport {
     const auto id =
         rows_.thread(process, leading_number(member(thread, "tid")), text(member(thread, "name")));
     const FirefoxWeights weights = weights_of(samples);
+    const Json* weights_there = member(samples, "weight");
     const Number unit = cpu_unit();
     Number time = 0;
     for (size_t i = 0; i < length(stacks); ++i) {
@@ -229,16 +242,19 @@ class FirefoxImport {
       sample.thread = id;
       // What a thread used until the next sample stands there.
       const Number cpu = number(element(member(samples, "threadCPUDelta"), i + 1)).value_or(0) * unit;
-      const Number weight = number(element(member(samples, "weight"), i)).value_or(1);
-      const bool good = row && tables.is_known(*row) && cpu >= 0 && cpu <= kLongestFirefoxTime &&
-                        is_believable(weight, weights) &&
-                        std::abs(time) * kMillisecond <= kLongestFirefoxTime;
+      const auto stated = number(element(weights_there, i));
+      weightless_ += !stated && length(weights_there) > 0;
+      const Number weight = stated.value_or(1);
+      const bool good =
+          row && tables.is_known(*row) && cpu >= 0 && cpu <= kLongestFirefoxTime &&
+          (weights != FirefoxWeights::time || std::abs(weight) * kMillisecond <= kLongestFirefoxTime) &&
+          std::abs(time - origin_) * kMillisecond <= kLongestFirefoxTime;
       if (!good) {
         ++refused_;
         continue;
       }
       sample.stack = tables.stack(*row);
-      sample.start = std::llround(time * kMillisecond);
+      sample.start = std::llround((time - origin_) * kMillisecond);
       sample.cpu = std::llround(cpu);
       put(sample, weight, weights);
     }
@@ -247,38 +263,52 @@ class FirefoxImport {
   // Weights that no row counts as samples, and bytes, are values of an event. Where there is one, all weights
   // are.
   bool has_values(const Json* samples) const {
-    const FirefoxWeights kind = weights_of(samples);
-    if (kind != FirefoxWeights::counts) return kind == FirefoxWeights::bytes;
+    if (weights_of(samples) == FirefoxWeights::bytes) return true;
+    const bool is_count = weights_of(samples) == FirefoxWeights::counts;
     const Json* weights = member(samples, "weight");
     for (size_t i = 0; i < length(weights); ++i) {
-      if (number(element(weights, i)).value_or(0) > std::numeric_limits<uint32_t>::max()) return true;
+      const Number weight = number(element(weights, i)).value_or(0);
+      if (weight < 0 || (is_count && weight > std::numeric_limits<uint32_t>::max())) return true;
     }
     return false;
   }
 
-  // What is freed weighs less than nothing.
-  static bool is_believable(Number weight, FirefoxWeights weights) {
-    if (weights == FirefoxWeights::time) return weight >= 0 && weight * kMillisecond <= kLongestFirefoxTime;
-    return std::abs(weight) <= kLongestFirefoxTime && (weight >= 0 || weights == FirefoxWeights::bytes);
+  // Times are those since the recording began; some files have times since 1970, which no recording holds.
+  Number origin_of(const Json* threads) const {
+    constexpr Number kNoBeginning = 5e17L / kMillisecond;
+    std::optional<Number> first;
+    for (size_t i = 0; i < length(threads); ++i) {
+      const Json* samples = member(element(threads, i), "samples");
+      const Json* times = member(samples, "time");
+      const auto at = number(element(length(times) > 0 ? times : member(samples, "timeDeltas"), 0));
+      if (at && (!first || *at < *first)) first = at;
+    }
+    return first && *first > kNoBeginning ? *first : 0;
   }
 
   uint16_t event_of(FirefoxWeights weights, bool less) {
     if (!with_values_) return 0;
-    if (weights == FirefoxWeights::time) return numbers_.of({"time", profile::Unit::nanoseconds});
-    if (weights == FirefoxWeights::counts) return numbers_.of({"weight", profile::Unit::count});
-    return numbers_.of({less ? "bytes (less)" : "bytes", profile::Unit::bytes});
+    const bool is_time = weights == FirefoxWeights::time, is_count = weights == FirefoxWeights::counts;
+    const std::string name = is_time ? "time" : is_count ? "weight" : "bytes";
+    const auto unit = is_time    ? profile::Unit::nanoseconds
+                      : is_count ? profile::Unit::count
+                                 : profile::Unit::bytes;
+    // The first one is shown, whatever comes first.
+    const uint16_t more = numbers_.of({name, unit});
+    return less ? numbers_.of({name + std::string(profile::kLess), unit}) : more;
   }
 
+  // What is freed weighs less than nothing.
   void put(profile::Sample& sample, Number weight, FirefoxWeights weights) {
     sample.event = event_of(weights, weight < 0);
+    freed_ += weight < 0;
     uint64_t looks = 1;
     if (weights == FirefoxWeights::time) {
-      sample.wall = std::llround(weight * kMillisecond);
+      sample.wall = std::llround(std::abs(weight) * kMillisecond);
       timed_ |= sample.wall > 0;
     } else {
-      freed_ += weight < 0;
       fractions_ += weight != std::floor(weight);
-      const auto whole = static_cast<uint64_t>(std::llround(std::abs(weight)));
+      const uint64_t whole = (weight < 0 ? less_ : weights_).take(std::abs(weight));
       if (with_values_) {
         sample.value = numbers_.take(whole);
       } else {
@@ -295,7 +325,9 @@ class FirefoxImport {
   EventNumbers numbers_;
   Nanoseconds latest_ = 0;
   bool timed_ = false, with_values_ = false;
-  uint64_t refused_ = 0, freed_ = 0, fractions_ = 0;
+  Number origin_ = 0;            // of times, in milliseconds
+  WholeWeights weights_, less_;  // those below zero
+  uint64_t refused_ = 0, freed_ = 0, weightless_ = 0, fractions_ = 0;
 };
 
 }  // namespace
@@ -307,6 +339,11 @@ bool recognise_firefox(std::span<const std::byte> head) {
 Result<ImportOutcome> import_firefox(Input& input, const ImportOptions&, profile::Sink& sink) {
   const auto file = parse_json(input);
   if (!file) return fail(file);
+  const Json* meta = member(&**file, "meta");
+  if (member(meta, "version") != nullptr && member(meta, "preprocessedProfileVersion") == nullptr) {
+    return fail(ErrorKind::input, "what Firefox itself records is no processed profile",
+                "open it with profiler.firefox.com, and save it there");
+  }
   if (member(&**file, "threads") == nullptr) {
     return fail(ErrorKind::input, "no processed profile of the Firefox Profiler: it has no threads");
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "phlox/base/result.h"
 #include "phlox/importers/input.h"
@@ -42,10 +43,23 @@ std::string_view text(const Json* value);
 using Number = long double;
 static_assert(std::numeric_limits<Number>::digits >= 64);
 std::optional<Number> number(const Json* value);
+// Rounds weights that are not below zero: what is rounded off one is added to the next, so that only their
+// sum is rounded.
+class WholeWeights {
+ public:
+  uint64_t take(Number weight);
+
+ private:
+  Number rest_ = 0;
+};
 // Whole numbers from 0 on, for indices of arrays and ids.
 std::optional<uint64_t> index_of(const Json* value);
 // A line of a source; 0: none.
 int32_t line(const Json* value);
+
+// The keys of the outermost object, in the order of the file; none if it is no object. For a file whose start
+// does not say what it is.
+std::vector<std::string> outer_keys(Input& input);
 
 // Whether the start of a file is an object that has all of these keys somewhere.
 bool is_json_with(std::span<const std::byte> head, std::initializer_list<std::string_view> keys);

@@ -107,18 +107,34 @@ class PprofImport {
     while (in.next()) take_field(in, samples);
     std::vector<PprofType> types;
     for (const ValueType& type : types_) types.push_back({word(type.type), word(type.unit)});
-    values_.choose(types, word(default_type_), greatest_of(samples, place_of_looks(types)));
+    values_.choose(types, word(default_type_), looks_fit(samples, place_of_looks(types)));
     for (const auto& sample : samples) put(parse_sample(pbf_reader(sample)));
     ImportOutcome out = rows_.finish(
         duration_, fmt::format("pprof: {} stacks; values: {}", samples.size(), names_of_values()));
+    const auto say = [&](uint64_t count, std::string_view of_one, std::string_view of_more) {
+      if (count > 0) out.warnings.push_back(fmt::format("{} {}", count, count == 1 ? of_one : of_more));
+    };
     if (values_.negative() > 0)
-      out.warnings.push_back(
-          fmt::format("{} values are below zero, as in a difference of two profiles: --event 'NAME (less)' "
-                      "shows what became less, --event NAME what became more",
-                      values_.negative()));
+      out.warnings.push_back(fmt::format(
+          "{} below zero, as in a difference of two profiles: --event 'NAME (less)' shows what "
+          "became less, --event NAME what became more",
+          values_.negative() == 1 ? "1 value is" : fmt::format("{} values are", values_.negative())));
+    say(fewer_,
+        "sample has fewer values than there are types: the missing ones count as 0; pprof refuses such a "
+        "file",
+        "samples have fewer values than there are types: the missing ones count as 0; pprof refuses such a "
+        "file");
+    say(more_,
+        "sample has more values than there are types: the others were left out; pprof refuses such a file",
+        "samples have more values than there are types: the others were left out; pprof refuses such a file");
+    if (const auto left_out = word(drop_frames_); !left_out.empty())
+      out.warnings.push_back(fmt::format(
+          "pprof leaves out what functions like {:.100} call (drop_frames): it is shown here", left_out));
     if (values_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
-    if (refused_ > 0)
-      out.warnings.push_back(fmt::format("{} samples made no sense and were left out", refused_));
+    say(deep_, "sample has more than 8192 frames and was left out",
+        "samples have more than 8192 frames and were left out");
+    say(refused_, "sample is at a place that the file does not describe and was left out",
+        "samples are at places that the file does not describe and were left out");
     return out;
   }
 
@@ -142,6 +158,9 @@ class PprofImport {
         break;
       case 6:
         strings_.push_back(view_of(in));
+        break;
+      case 7:
+        drop_frames_ = static_cast<uint64_t>(int64_of(in));
         break;
       case 10:
         duration_ = std::clamp<int64_t>(int64_of(in), 0, kLongestPprofTime);
@@ -262,17 +281,17 @@ class PprofImport {
     return sample;
   }
 
-  // 0: no sample has it, or no place is given.
-  static uint64_t greatest_of(const std::vector<protozero::data_view>& samples, std::optional<size_t> place) {
-    int64_t greatest = 0;
+  // Whether a row can hold each sample's value at that place as its number of samples.
+  static bool looks_fit(const std::vector<protozero::data_view>& samples, std::optional<size_t> place) {
     std::vector<int64_t> values;
     for (size_t i = 0; place && i < samples.size(); ++i) {
       values.clear();
       pbf_reader in(samples[i]);
       while (in.next()) in.tag() == 2 ? take_numbers(in, values) : in.skip();
-      if (*place < values.size()) greatest = std::max(greatest, values[*place]);
+      if (*place >= values.size()) continue;
+      if (values[*place] < 0 || values[*place] > std::numeric_limits<uint32_t>::max()) return false;
     }
-    return static_cast<uint64_t>(greatest);
+    return true;
   }
 
   std::string names_of_values() const {
@@ -286,9 +305,11 @@ class PprofImport {
   void put(const Sample& from) {
     profile::Sample sample;
     if (from.locations.size() > kMostPprofFrames) {
-      ++refused_;
+      ++deep_;
       return;
     }
+    fewer_ += from.values.size() < types_.size();
+    more_ += from.values.size() > types_.size();
     for (size_t i = from.locations.size(); i-- > 0;) {
       const auto found = locations_.find(from.locations[i]);
       if (found == locations_.end()) {
@@ -388,9 +409,9 @@ class PprofImport {
   std::unordered_map<uint64_t, Location> locations_;
   std::unordered_map<uint64_t, Function> functions_;
   PprofValues values_;
-  uint64_t default_type_ = 0, program_ = 0;
+  uint64_t default_type_ = 0, program_ = 0, drop_frames_ = 0;
   int64_t duration_ = 0;
-  uint64_t refused_ = 0;
+  uint64_t refused_ = 0, deep_ = 0, fewer_ = 0, more_ = 0;
 };
 
 // Writers begin with other fields: Go's up to 1.25 with the first one, since 1.26 with the ninth, a time.
@@ -440,6 +461,9 @@ Result<ImportOutcome> import_pprof(Input& file, const ImportOptions&, profile::S
     return fail(ErrorKind::input, "its compression ends early or is damaged");
   try {
     return PprofImport(sink).run(*bytes);
+  } catch (const protozero::end_of_buffer_exception&) {
+    return fail(ErrorKind::input, "it ends in the middle of a field: it was cut, or is no profile.proto",
+                "without its end the names of functions are not there: copy the file again");
   } catch (const protozero::exception& error) {
     return fail(ErrorKind::input, fmt::format("no profile.proto: {}", error.what()));
   }

@@ -15,11 +15,13 @@ constexpr size_t kLargestPprof = size_t{1} << 30;
 
 // profile.proto's fields are small: a field of a gigabyte, packed into a megabyte, is meant to cost memory.
 constexpr size_t kLargestField = size_t{16} << 20;
+// Likewise of very many: each takes some 16 bytes in memory.
+constexpr size_t kMostFields = size_t{1} << 26;
 
 // Walks over the fields of a message while its bytes come in.
 class FieldSizes {
  public:
-  // Whether those that begin in `bytes`, which are all so far, are small enough.
+  // Whether those that begin in `bytes`, which are all so far, are small enough, and not too many.
   bool take(std::string_view bytes) {
     while (next_ + kLongestHead < bytes.size()) {
       const char* at = bytes.data() + next_;
@@ -33,7 +35,7 @@ class FieldSizes {
         if (type == pbf_wire_type::varint) length = 0;
         if (type == pbf_wire_type::fixed64) length = 8;
         if (type == pbf_wire_type::fixed32) length = 4;
-        if (length > kLargestField) return false;
+        if (length > kLargestField || ++fields_ > kMostFields) return false;
         next_ = static_cast<size_t>(at - bytes.data()) + length;
       } catch (const protozero::exception&) {
         return false;
@@ -44,7 +46,7 @@ class FieldSizes {
 
  private:
   static constexpr size_t kLongestHead = 20;  // two numbers of ten bytes
-  size_t next_ = 0;
+  size_t next_ = 0, fields_ = 0;
 };
 
 }  // namespace
@@ -60,8 +62,10 @@ Result<std::string> read_pprof(Input& input) {
     bytes.resize(have + asked);
     bytes.resize(have + input.read_at(have, std::as_writable_bytes(std::span(bytes)).subspan(have)));
     if (!sizes.take(bytes))
-      return fail(ErrorKind::input, "a field of this profile.proto is damaged, or longer than 16 MiB",
-                  "write the file again with shorter names");
+      return fail(
+          ErrorKind::input,
+          "a field of this profile.proto is damaged or longer than 16 MiB, or it has more than 67 million",
+          "write the file again with shorter names");
     if (bytes.size() < have + asked || asked == 0) return bytes;
   }
   return fail(ErrorKind::input, "more than 1 GiB of profile.proto is not read",

@@ -9,28 +9,49 @@
 namespace phlox::importers {
 namespace {
 
-// What one of a unit is in nanoseconds; 0: it is none of time.
-int64_t nanoseconds_of(std::string_view unit) {
-  constexpr std::pair<std::string_view, int64_t> kUnits[] = {
-      {"nanoseconds", 1},          {"ns", 1},         {"microseconds", 1'000}, {"us", 1'000},
-      {"milliseconds", 1'000'000}, {"ms", 1'000'000}, {"seconds", kSecond},    {"s", kSecond},
-      {"\u03bcs", 1'000},          {"\u00b5s", 1'000}};  // as austin2pprof writes it, and as others do
-  for (const auto& [name, scale] : kUnits) {
-    if (unit == name) return scale;
+using Scale = std::pair<std::string_view, int64_t>;
+
+// As pprof reads a unit (its internal/measurement): in any letters, and in the plural.
+int64_t scale_of_unit(std::string_view unit, std::span<const Scale> units) {
+  std::string name(unit);
+  for (char& c : name) {
+    if ('A' <= c && c <= 'Z') c = static_cast<char>(c | 0x20);
   }
-  return 0;
+  if (name.size() > 2 && name.ends_with('s')) name.pop_back();
+  const auto found =
+      std::find_if(units.begin(), units.end(), [&](const Scale& one) { return one.first == name; });
+  return found == units.end() ? 0 : found->second;
 }
 
-// Likewise in bytes: pprof's units of memory are powers of 1024 (its internal/measurement).
+// What one of a unit is in nanoseconds; 0: it is none of time.
+int64_t nanoseconds_of(std::string_view unit) {
+  // The two letters of micro: as austin2pprof writes it, and as others do.
+  constexpr Scale kUnits[] = {{"nanosecond", 1},
+                              {"ns", 1},
+                              {"microsecond", 1'000},
+                              {"us", 1'000},
+                              {"\u03bcs", 1'000},
+                              {"\u00b5s", 1'000},
+                              {"millisecond", 1'000'000},
+                              {"ms", 1'000'000},
+                              {"second", kSecond},
+                              {"sec", kSecond},
+                              {"s", kSecond},
+                              {"minute", 60 * kSecond},
+                              {"hour", 3600 * kSecond},
+                              {"hr", 3600 * kSecond}};
+  return scale_of_unit(unit, kUnits);
+}
+
+// Likewise in bytes: pprof's units of memory are powers of 1024.
 int64_t bytes_of(std::string_view unit) {
-  constexpr std::pair<std::string_view, int64_t> kUnits[] = {
-      {"bytes", 1},       {"byte", 1},  {"B", 1},      {"kilobytes", 1024},        {"kb", 1024},
-      {"kB", 1024},       {"KB", 1024}, {"kib", 1024}, {"megabytes", 1024 * 1024}, {"mb", 1024 * 1024},
-      {"MB", 1024 * 1024}};
-  for (const auto& [name, scale] : kUnits) {
-    if (unit == name) return scale;
-  }
-  return 0;
+  constexpr int64_t kK = 1024, kM = kK * kK, kG = kM * kK, kT = kG * kK, kP = kT * kK;
+  constexpr Scale kUnits[] = {
+      {"byte", 1},      {"b", 1},      {"kilobyte", kK}, {"kbyte", kK}, {"kb", kK},       {"kib", kK},
+      {"megabyte", kM}, {"mbyte", kM}, {"mb", kM},       {"mib", kM},   {"gigabyte", kG}, {"gbyte", kG},
+      {"gb", kG},       {"gib", kG},   {"terabyte", kT}, {"tbyte", kT}, {"tb", kT},       {"tib", kT},
+      {"petabyte", kP}, {"pbyte", kP}, {"pb", kP},       {"pib", kP}};
+  return scale_of_unit(unit, kUnits);
 }
 
 int64_t value_at(std::span<const int64_t> values, size_t place) {
@@ -58,10 +79,8 @@ std::optional<size_t> place_of_looks(std::span<const PprofType> types) {
   return found == types.end() ? std::nullopt : std::optional(static_cast<size_t>(found - types.begin()));
 }
 
-void PprofValues::choose(std::span<const PprofType> types, std::string_view by_default,
-                         uint64_t greatest_looks) {
-  // A row of the model counts no more samples.
-  if (greatest_looks <= std::numeric_limits<uint32_t>::max()) looks_ = place_of_looks(types);
+void PprofValues::choose(std::span<const PprofType> types, std::string_view by_default, bool looks_fit) {
+  if (looks_fit) looks_ = place_of_looks(types);
   std::optional<size_t> first, time, last;
   for (size_t i = 0; i < types.size(); ++i) {
     const auto& [type, unit] = types[i];
@@ -98,8 +117,7 @@ void PprofValues::add(const PprofType& type, size_t place) {
 }
 
 void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows) {
-  const int64_t told_looks = looks_ ? value_at(values, *looks_) : 1;
-  const auto looks = static_cast<uint64_t>(std::max<int64_t>(told_looks, 0));
+  const uint64_t looks = looks_ ? magnitude(value_at(values, *looks_)) : 1;
   if (counted_.empty()) rows.sample(sample, looks);
   bool told = false;
   for (const Counted& counted : counted_) {
@@ -112,17 +130,11 @@ void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> va
     told ? rows.value(row) : rows.sample(row, first ? looks : 1);
     told = true;
   }
-  if (told_looks < 0) {
-    profile::Sample row = sample;
-    row.event = less_of("samples", profile::Unit::count);
-    row.value = numbers_.take(magnitude(told_looks));
-    rows.value(row);
-  }
 }
 
 uint16_t PprofValues::less_of(const std::string& name, profile::Unit unit) {
   ++negative_;
-  return numbers_.of({name + " (less)", unit});
+  return numbers_.of({name + std::string(profile::kLess), unit});
 }
 
 profile::Sample PprofValues::row_of(profile::Sample sample, const Counted& counted, uint16_t event,

@@ -29,9 +29,9 @@ class PprofValues {
 
   // `by_default`: default_sample_type; empty: the file has none. That type is shown first, else time, else
   // the last, as pprof does.
-  // `greatest_looks`: the largest number of samples of a sample. If a row cannot hold it, these numbers
+  // `looks_fit`: whether a row of the model can hold each sample's number of samples. If not, these numbers
   // become values like others.
-  void choose(std::span<const PprofType> types, std::string_view by_default, uint64_t greatest_looks);
+  void choose(std::span<const PprofType> types, std::string_view by_default, bool looks_fit);
 
   // Puts the rows of `sample`, which has its thread and stack. A difference of two profiles has values below
   // zero: an event of its own, "cpu (less)", counts those, above zero.

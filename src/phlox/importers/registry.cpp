@@ -9,6 +9,7 @@
 #include "phlox/importers/collapsed.h"
 #include "phlox/importers/cpuprofile.h"
 #include "phlox/importers/firefox_file.h"
+#include "phlox/importers/json_input.h"
 #include "phlox/importers/perf_data.h"
 #include "phlox/importers/perf_file.h"
 #include "phlox/importers/perf_script.h"
@@ -34,6 +35,25 @@ const Format kFormats[] = {
      recognise_collapsed, import_collapsed},
 };
 
+// By the keys of the whole file, where a long table stands before what would tell.
+const Format* recognise_json(Input& input) {
+  struct Kind {
+    std::string_view format, key, other_key;
+  };
+  constexpr Kind kKinds[] = {{"speedscope", "shared", "profiles"},
+                             {"firefox", "meta", "threads"},
+                             {"cpuprofile", "nodes", "samples"},
+                             {"cpuprofile", "head", "samples"}};
+  const std::vector<std::string> keys = outer_keys(input);
+  const auto has = [&](std::string_view key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  for (const Kind& kind : kKinds) {
+    if (has(kind.key) && has(kind.other_key)) return find_format(kind.format);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::span<const Format> formats() {
@@ -54,7 +74,8 @@ const Format* recognise(Input& input) {
     text = text.subspan(kByteOrderMark.size());
   const auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
                                   [&](const Format& f) { return f.recognise(text); });
-  return found == std::end(kFormats) ? nullptr : found;
+  if (found != std::end(kFormats)) return found;
+  return is_json_with(text, {}) ? recognise_json(input) : nullptr;
 }
 
 std::string format_names() {

@@ -46,22 +46,35 @@ class SpeedscopeImport {
     process_ = rows_.process(0, text(member(&file_, "name")));
     const Json* profiles = member(&file_, "profiles");
     choose_events(profiles);
+    origin_ = origin_of(profiles);
     for (size_t i = 0; i < length(profiles); ++i) read_profile(element(profiles, i));
     ImportOutcome out =
         rows_.finish(longest_, fmt::format("speedscope: {} profile{} of {} frames", length(profiles),
                                            length(profiles) == 1 ? "" : "s", frames_.size()));
-    say(out, refused_, "samples or events made no sense and were left out");
-    say(out, weightless_, "samples have no weight and were left out: speedscope refuses such a file");
-    say(out, crossed_, "calls ended before calls that they had made: each keeps its own times");
-    say(out, open_at_end_, "calls have no end: they last until their profile ends");
+    say(out, refused_, "sample or event made no sense and was left out",
+        "samples or events made no sense and were left out");
+    say(out, weightless_, "sample has no weight and was left out: speedscope refuses such a file",
+        "samples have no weight and were left out: speedscope refuses such a file");
+    say(out, stackless_, "weight is of no sample and was left out: speedscope refuses such a file",
+        "weights are of no sample and were left out: speedscope refuses such a file");
+    say(out, deep_, "sample has more than 8192 frames: the innermost were left out",
+        "samples have more than 8192 frames: their innermost were left out");
+    say(out, unordered_, "event stands after later ones: all were put in the order of time",
+        "events stand after later ones: all were put in the order of time");
+    say(out, crossed_, "call ended before a call that it had made: each keeps its own times",
+        "calls ended before calls that they had made: each keeps its own times");
+    say(out, open_at_end_, "call has no end: it lasts until its profile ends",
+        "calls have no end: they last until their profile ends");
+    if (nameless_ > 0) out.warnings.push_back(told_of_no_names(nameless_));
     if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
-    say(out, fractions_, "weights have fractions: each was rounded so that their sum stays the same");
+    say(out, fractions_, "weight has a fraction: it was rounded so that the sum stays the same",
+        "weights have fractions: each was rounded so that their sum stays the same");
     return out;
   }
 
  private:
-  static void say(ImportOutcome& out, uint64_t count, std::string_view what) {
-    if (count > 0) out.warnings.push_back(fmt::format("{} {}", count, what));
+  static void say(ImportOutcome& out, uint64_t count, std::string_view of_one, std::string_view of_more) {
+    if (count > 0) out.warnings.push_back(fmt::format("{} {}", count, count == 1 ? of_one : of_more));
   }
 
   // Weights that no row counts as samples, and bytes, are values of an event. Where there is one, times are
@@ -83,6 +96,28 @@ class SpeedscopeImport {
     with_events_ = values;
   }
 
+  // Times count from here: speedscope shows each profile from its own start on, and some are times since
+  // 1970.
+  static Number origin_of(const Json* profiles) {
+    std::optional<Number> origin;
+    for (size_t i = 0; i < length(profiles); ++i) {
+      const Json* profile = element(profiles, i);
+      const Number scale = scale_of(text(member(profile, "unit")));
+      const Number first = start_of(profile) * scale;
+      if (scale > 0 && (!origin || first < *origin)) origin = first;
+    }
+    return origin.value_or(0);
+  }
+
+  // Or where the first event is, if that is earlier.
+  static Number start_of(const Json* profile) {
+    Number start = number(member(profile, "startValue")).value_or(0);
+    const Json* events = member(profile, "events");
+    for (size_t i = 0; i < length(events); ++i)
+      start = std::min(start, number(member(element(events, i), "at")).value_or(start));
+    return start;
+  }
+
   // 0: the weights of this unit are samples.
   uint16_t event_of(std::string_view unit) {
     if (!with_events_) return 0;
@@ -95,7 +130,10 @@ class SpeedscopeImport {
     const Json* frames = member(member(&file_, "shared"), "frames");
     for (size_t i = 0; i < length(frames); ++i) {
       const Json* row = element(frames, i);
-      profile::Frame frame = frame_of_text(text(member(row, "name")));
+      std::string_view name = text(member(row, "name"));
+      if (name.empty()) name = kNoName;
+      nameless_ += name == kNoName;
+      profile::Frame frame = frame_of_text(name);
       if (const auto file = text(member(row, "file")); !file.empty()) {
         frame.file = file;
         if (is_python_source(file)) frame.kind = profile::FrameKind::python;
@@ -107,20 +145,28 @@ class SpeedscopeImport {
 
   void read_profile(const Json* profile) {
     const std::string_view unit = text(member(profile, "unit"));
-    const Number start = number(member(profile, "startValue")).value_or(0);
     const std::string_view name = text(member(profile, "name"));
     const auto thread = thread_name(name);
     thread_ = thread ? rows_.thread(process_, thread->tid, thread->name) : rows_.thread(process_, 0, name);
     scale_ = scale_of(unit);
     event_ = event_of(unit);
+    weights_ = {};
+    base_ = scale_ > 0 ? origin_ / scale_ : 0;
+    const Number start = start_of(profile) - base_;
     if (text(member(profile, "type")) == "evented") {
-      read_events(member(profile, "events"), start, number(member(profile, "endValue")));
+      read_events(member(profile, "events"), start, since_base(member(profile, "endValue")));
     } else {
       read_samples(member(profile, "samples"), member(profile, "weights"), start);
     }
   }
 
+  std::optional<Number> since_base(const Json* time) const {
+    const auto told = number(time);
+    return told ? std::optional(*told - base_) : std::nullopt;
+  }
+
   void read_samples(const Json* samples, const Json* weights, Number at) {
+    if (length(weights) > length(samples)) stackless_ += length(weights) - length(samples);
     for (size_t i = 0; i < length(samples); ++i) {
       const Json* row = element(samples, i);
       // A file without any weights counts its samples.
@@ -132,6 +178,7 @@ class SpeedscopeImport {
       const Number weight = told.value_or(scale_ == 0 ? 1 : 0);
       profile::StackId stack;
       bool good = weight >= 0;
+      deep_ += length(row) > kMostSpeedscopeFrames;
       for (size_t k = 0; k < std::min(length(row), kMostSpeedscopeFrames); ++k) {
         const auto frame = index_of(element(row, k));
         good = good && frame && *frame < frames_.size();
@@ -149,20 +196,41 @@ class SpeedscopeImport {
   // Frames that are open, outermost first, each with the stack that ends in it.
   using Open = std::vector<std::pair<uint64_t, profile::StackId>>;
 
-  // What is open from one event to the next is a sample.
-  void read_events(const Json* events, Number at, std::optional<Number> end) {
-    Open open;
+  struct Event {
+    Number at = 0;
+    uint64_t frame = 0;
+    bool opens = false;
+  };
+
+  // In the order of time. One that does not say when it was is at the time of the one before.
+  std::vector<Event> ordered(const Json* events, Number at) {
+    std::vector<Event> out;
+    out.reserve(length(events));
+    Number latest = at;
     for (size_t i = 0; i < length(events); ++i) {
-      const Json* event = element(events, i);
-      const auto frame = index_of(member(event, "frame"));
-      const Number time = number(member(event, "at")).value_or(at);
-      if (!frame || *frame >= frames_.size() || time < at) {
+      const Json* row = element(events, i);
+      const auto frame = index_of(member(row, "frame"));
+      const std::string_view type = text(member(row, "type"));
+      if (!frame || *frame >= frames_.size() || (type != "O" && type != "C")) {
         ++refused_;
         continue;
       }
-      if (!open.empty() && time > at) put(open.back().second, at, time - at);
-      at = time;
-      if (text(member(event, "type")) == "O" ? !enter(open, *frame) : !leave(open, *frame)) ++refused_;
+      at = since_base(member(row, "at")).value_or(at);
+      unordered_ += at < latest;
+      latest = std::max(latest, at);
+      out.push_back({at, *frame, type == "O"});
+    }
+    std::stable_sort(out.begin(), out.end(), [](const Event& a, const Event& b) { return a.at < b.at; });
+    return out;
+  }
+
+  // What is open from one event to the next is a sample.
+  void read_events(const Json* events, Number at, std::optional<Number> end) {
+    Open open;
+    for (const Event& event : ordered(events, at)) {
+      if (!open.empty() && event.at > at) put(open.back().second, at, event.at - at);
+      at = event.at;
+      if (event.opens ? !enter(open, event.frame) : !leave(open, event.frame)) ++refused_;
     }
     open_at_end_ += open.size();
     if (!open.empty() && end && *end > at) put(open.back().second, at, *end - at);
@@ -188,34 +256,36 @@ class SpeedscopeImport {
     return true;
   }
 
-  // Rounded at both ends, so that the sum of what follows each other is not.
   void put(profile::StackId stack, Number start, Number weight) {
-    const Number unit = scale_ == 0 ? 1 : scale_;
-    // Where it lies says something of times only.
-    if (scale_ == 0) start -= std::floor(start);
-    if (weight * unit > kLongestSpeedscopeTime || std::abs(start) * unit > kLongestSpeedscopeTime ||
-        std::abs(start + weight) * unit > kLongestSpeedscopeTime) {
-      ++refused_;
-      return;
-    }
-    const int64_t from = std::llround(start * unit), to = std::llround((start + weight) * unit);
     profile::Sample sample;
     sample.thread = thread_;
     sample.stack = stack;
     sample.event = event_;
-    if (scale_ > 0) {
-      sample.start = from;
-      sample.wall = to - from;
-      longest_ = std::max(longest_, to);
-      rows_.sample(sample, 1);
+    scale_ > 0 ? put_time(sample, start * scale_, weight * scale_) : put_count(sample, weight);
+  }
+
+  // Rounded at both ends, so that the sum of what follows each other is not.
+  void put_time(profile::Sample& sample, Number start, Number weight) {
+    if (weight > kLongestSpeedscopeTime || std::abs(start) > kLongestSpeedscopeTime ||
+        std::abs(start + weight) > kLongestSpeedscopeTime) {
+      ++refused_;
       return;
     }
+    const int64_t from = std::llround(start), to = std::llround(start + weight);
+    sample.start = from;
+    sample.wall = to - from;
+    longest_ = std::max(longest_, to);
+    rows_.sample(sample, 1);
+  }
+
+  void put_count(profile::Sample& sample, Number weight) {
     fractions_ += weight != std::floor(weight);
+    const uint64_t whole = weights_.take(weight);
     if (event_ == 0) {
-      rows_.sample(sample, static_cast<uint64_t>(to - from));
+      rows_.sample(sample, whole);
       return;
     }
-    sample.value = numbers_.take(static_cast<uint64_t>(to - from));
+    sample.value = numbers_.take(whole);
     rows_.sample(sample, 1);
   }
 
@@ -228,8 +298,12 @@ class SpeedscopeImport {
   Number scale_ = 0;  // of the profile: what a weight of 1 is in nanoseconds; 0: it is no time
   uint16_t event_ = 0;
   bool with_events_ = false;
+  Number origin_ = 0;  // of times, in nanoseconds
+  Number base_ = 0;    // the same in the unit of the profile
+  WholeWeights weights_;
   Nanoseconds longest_ = 0;
-  uint64_t refused_ = 0, weightless_ = 0, crossed_ = 0, open_at_end_ = 0, fractions_ = 0;
+  uint64_t refused_ = 0, weightless_ = 0, stackless_ = 0, deep_ = 0, crossed_ = 0, unordered_ = 0,
+           open_at_end_ = 0, nameless_ = 0, fractions_ = 0;
 };
 
 }  // namespace

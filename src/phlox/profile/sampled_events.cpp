@@ -42,6 +42,26 @@ uint16_t number_of(const std::vector<SampledEvent>& events, std::string_view nam
   return alike;
 }
 
+bool has_samples(const Profile& profile, uint16_t number) {
+  const auto is_of_it = [&](const Sample& sample) { return event_number(sample) == number; };
+  const auto& shown = profile.samples();
+  const auto& others = profile.samples_of_others();
+  return std::any_of(shown.begin(), shown.end(), is_of_it) ||
+         std::any_of(others.begin(), others.end(), is_of_it);
+}
+
+// Of a difference of two profiles, all of the first event may have become less.
+uint16_t first_sampled(const Profile& profile, const std::vector<SampledEvent>& events) {
+  if (has_samples(profile, 1)) return 1;
+  const uint16_t less = number_of(events, events.front().name + std::string(kLess));
+  if (less != 0 && has_samples(profile, less)) return less;
+  size_t first = kMostSampledEvents + size_t{1};
+  for (const auto* samples : {&profile.samples(), &profile.samples_of_others()}) {
+    for (const Sample& sample : *samples) first = std::min<size_t>(first, event_number(sample));
+  }
+  return first > events.size() ? 1 : static_cast<uint16_t>(first);
+}
+
 }  // namespace
 
 std::string_view unit_key(Unit unit) {
@@ -72,7 +92,7 @@ Result<void> show_event(Profile& profile, std::string_view name) {
     return fail(ErrorKind::usage, fmt::format("there is no event '{}': this recording holds time only", name),
                 "leave --event out; --weight chooses wall, cpu or samples");
   }
-  const uint16_t number = name.empty() ? 1 : number_of(events, name);
+  const uint16_t number = name.empty() ? first_sampled(profile, events) : number_of(events, name);
   if (number == 0) {
     return fail(ErrorKind::usage, fmt::format("no event '{}' was recorded", name),
                 fmt::format("there are: {}", names_of(events)));
