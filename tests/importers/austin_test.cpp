@@ -200,6 +200,28 @@ TEST(Austin, it_is_recognised_by_its_content) {
   EXPECT_EQ(name_of("P1;T0:1;a.py:f:1 10,0,1\n"), "austin");
   EXPECT_EQ(name_of("MOJ\3\1austin"), "austin-mojo");
   EXPECT_EQ(name_of("P1;f 10\n"), "collapsed");
+  EXPECT_EQ(name_of("Listening on port 8000\n\n# austin: 3.7.0\n# mode: wall\n\nP1;T0:1;a.py:f:1 10\n"),
+            "austin");
+  EXPECT_EQ(name_of("starting\nP1;T0:1;a.py:f:1 10\n"), "austin");
+  // A pthread_t may have digits only.
+  EXPECT_EQ(name_of("Thread 140123456789;main (app.py);L7 1200\n"), "austin");
+  EXPECT_EQ(name_of("Thread 140123456789;main (app.py) 1200\n"), "collapsed");
+}
+
+TEST(AustinText, numbers_stand_behind_tabs_and_blanks_and_names_may_be_missing) {
+  const Imported in =
+      import_text(import_austin_text,
+                  "hello\n# mode: wall\nP1;T0:1;a.py:f:1\t10\nP1;T0:1;a.py::1  20 \n# duration: 30\n");
+  ASSERT_EQ(in.profile.samples().size(), 2u);
+  EXPECT_EQ(in.profile.samples()[0].wall + in.profile.samples()[1].wall, 30'000);
+  EXPECT_EQ(in.stack(1), std::vector<std::string>{"[no name]"});
+  EXPECT_EQ(in.outcome.warnings.size(), 2u);  // "hello", and the name
+}
+
+TEST(AustinText, what_it_says_of_itself_is_short) {
+  const Imported in = import_text(
+      import_austin_text, "# austin: " + std::string(10'000, 'x') + "\nP1;T0:1;a.py:f:1 10\n# duration: 1\n");
+  EXPECT_LT(in.outcome.summary.size(), 300u);
 }
 
 // As austin 1.0.1 writes it.

@@ -22,6 +22,9 @@ std::optional<Number> number_in_row(std::string_view text, int base = 10) {
   return value;
 }
 
+// A version or a mode is a word. The metadata of a damaged file may be anything.
+constexpr size_t kLongestMetadata = 100;
+
 // austinp's frames of C are in libraries; all others are Python's, whatever their file is called.
 bool is_library(std::string_view file) {
   return file.starts_with("native@") || file.ends_with(".so") || file.find(".so.") != std::string_view::npos;
@@ -30,6 +33,7 @@ bool is_library(std::string_view file) {
 }  // namespace
 
 void AustinRows::metadata(std::string_view key, std::string_view value) {
+  value = value.substr(0, kLongestMetadata);
   if (key == "austin") {
     version_ = value;
   } else if (key == "mode") {
@@ -46,6 +50,8 @@ void AustinRows::metadata(std::string_view key, std::string_view value) {
 
 AustinFrame AustinRows::frame(std::string_view file, std::string_view function, int32_t line) {
   profile::Frame frame;
+  nameless_ += function.empty();
+  if (function.empty()) function = kNoName;
   frame.kind = is_library(file) ? profile::FrameKind::native : profile::FrameKind::python;
   frame.qualified_name = function;
   frame.function = function;
@@ -129,17 +135,22 @@ void AustinRows::put(const AustinSample& row) {
 }
 
 ImportOutcome AustinRows::finish(std::string_view format, uint64_t refused, bool cut) {
-  std::string summary = fmt::format("austin {}, {}: {} samples of mode {}", version_, format, stacks_,
-                                    mode_.empty() ? "wall" : mode_);
+  std::string summary =
+      fmt::format("austin{}{}, {}: {} sample{} of mode {}", version_.empty() ? "" : " ", version_, format,
+                  stacks_, stacks_ == 1 ? "" : "s", mode_.empty() ? "wall" : mode_);
   if (!python_.empty()) summary += fmt::format(", Python {}", python_);
   if (!errors_.empty()) summary += fmt::format(", austin's errors {}", errors_);
   if (timeless_ > 0) summary += "; memory is not taken over, samples are counted";
   ImportOutcome out = rows_.finish(duration_ > 0 ? duration_ : longest_, std::move(summary));
   if (!version_.empty()) sink_.put_meta("recorded_by", "austin " + version_);
-  if (refused + refused_ > 0)
-    out.warnings.push_back(fmt::format("{} samples made no sense and were left out", refused + refused_));
+  if (const uint64_t lost = refused + refused_; lost > 0)
+    out.warnings.push_back(lost == 1 ? "1 sample made no sense and was left out"
+                                     : fmt::format("{} samples made no sense and were left out", lost));
   if (invalid_ > 0)
-    out.warnings.push_back(fmt::format("{} samples have a part that austin could not read", invalid_));
+    out.warnings.push_back(invalid_ == 1
+                               ? "1 sample has a part that austin could not read"
+                               : fmt::format("{} samples have a part that austin could not read", invalid_));
+  if (nameless_ > 0) out.warnings.push_back(told_of_no_names(nameless_));
   if (cut || (!ended_ && stacks_ > 0))
     out.warnings.push_back("it has no end: austin was killed, or the file was cut");
   return out;

@@ -73,7 +73,7 @@ class AustinRows {
   Nanoseconds duration_ = 0, longest_ = 0;
   bool ended_ = false;
   std::map<int32_t, Turn> turns_;
-  uint64_t stacks_ = 0, invalid_ = 0, refused_ = 0, timeless_ = 0;
+  uint64_t stacks_ = 0, invalid_ = 0, refused_ = 0, timeless_ = 0, nameless_ = 0;
 };
 
 }  // namespace phlox::importers

@@ -29,6 +29,18 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
+// The number behind the last blank or tab is taken off, with the blanks around it.
+std::string_view take_last_word(std::string_view& text) {
+  constexpr std::string_view kBetween = " \t";
+  const size_t end = text.find_last_not_of(kBetween);
+  text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+  const size_t blank = text.find_last_of(kBetween);
+  if (blank == std::string_view::npos) return {};
+  const std::string_view word = text.substr(blank + 1);
+  text = text.substr(0, text.find_last_not_of(kBetween, blank) + 1);
+  return word;
+}
+
 // Up to the next ';', which is taken too.
 std::string_view take_part(std::string_view& text) {
   const size_t end = text.find(';');
@@ -56,11 +68,8 @@ class AustinText {
   explicit AustinText(profile::Sink& sink) : rows_(sink, false) {}
 
   bool take_line(std::string_view text) {
-    const size_t space = text.rfind(' ');
-    if (space == std::string_view::npos) return false;
     AustinSample sample;
-    if (!take_metrics(text.substr(space + 1), rows_.mode() == "memory", sample)) return false;
-    text = text.substr(0, space);
+    if (!take_metrics(take_last_word(text), rows_.mode() == "memory", sample)) return false;
     if (!take(text, "P")) return false;
     const auto pid = take_number<int32_t>(text);
     if (!pid || *pid < 0 || !take(text, ";T")) return false;
@@ -77,13 +86,12 @@ class AustinText {
     AustinSample sample;
     std::vector<int64_t> numbers;
     while (numbers.size() < kMostNumbers) {
-      const size_t space = text.rfind(' ');
-      if (space == std::string_view::npos) break;
-      std::string_view digits = text.substr(space + 1);
+      std::string_view before = text;
+      std::string_view digits = take_last_word(before);
       const auto number = take_number<int64_t>(digits);
       if (!number || !digits.empty()) break;
       numbers.push_back(*number);
-      text = text.substr(0, space);
+      text = before;
     }
     if (numbers.empty() || numbers.size() == 2) return false;
     one_number_ = one_number_ || numbers.size() == 1;
@@ -179,27 +187,41 @@ bool begins_as_austin_1(std::string_view text) {
   const std::string_view id = text.substr(0, end);
   return end != std::string_view::npos && id.size() >= kLowestPthread &&
          id.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
-         id.find_first_of("abcdef") != std::string_view::npos;
+         (id.find_first_of("abcdef") != std::string_view::npos || text.find(");L") != std::string_view::npos);
+}
+
+bool begins_as_austin(std::string_view text) {
+  if (text.starts_with("# austin: ")) return true;
+  return take(text, "P") && take_number<int32_t>(text) && take(text, ";T");
 }
 
 }  // namespace
 
 bool recognise_austin_text(std::span<const std::byte> head) {
+  constexpr size_t kMostPreambleLines = 100;  // of a log, or of what its program printed
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  if (text.starts_with("# austin: ") || begins_as_austin_1(text)) return true;
-  return take(text, "P") && take_number<int32_t>(text) && take(text, ";T");
+  if (text.find('\0') != std::string_view::npos) return false;
+  for (size_t i = 0; i < kMostPreambleLines && !text.empty(); ++i) {
+    const std::string_view line = take_text_line(text);
+    if (begins_as_austin(line) || begins_as_austin_1(line)) return true;
+  }
+  return false;
 }
 
 Result<ImportOutcome> import_austin_text(Input& input, const ImportOptions&, profile::Sink& sink) {
   AustinText austin(sink);
   TextLines lines(input);
   uint64_t refused = 0;
-  bool last_refused = false, old = false, first = true;
+  bool last_refused = false, old = false, known = false;
   std::string_view text;
   while (lines.next(text)) {
     if (text.empty()) continue;
-    if (first && (old = begins_as_austin_1(text))) austin.rows().is_of_version_1();
-    last_refused = first = false;
+    if (!known && begins_as_austin_1(text)) {
+      old = known = true;
+      austin.rows().is_of_version_1();
+    }
+    known = known || begins_as_austin(text);
+    last_refused = false;
     if (text.starts_with("# ")) {
       const size_t colon = text.find(": ");
       if (colon != std::string_view::npos)
