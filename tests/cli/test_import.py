@@ -252,6 +252,42 @@ def test_our_own_collapsed_stacks_come_back(tmp_path):
     assert done.stdout == "main (/a.py) 1\nmain (/a.py);work (/a.py) 3\n"
 
 
+SPEEDSCOPE = {"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "main"}]}}
+
+
+def speedscope(unit, start, weights):
+    profile = {"type": "sampled", "name": "t", "unit": unit, "startValue": start, "endValue": start, "samples": [[0]] * len(weights), "weights": weights}
+    return json.dumps(SPEEDSCOPE | {"profiles": [profile]}).encode()
+
+
+def cpuprofile(start):
+    nodes = [{"id": 1, "callFrame": {"functionName": "main", "url": "", "lineNumber": -1}}]
+    return json.dumps({"nodes": nodes, "startTime": start, "endTime": start + 50, "samples": [1, 1], "timeDeltas": [10, 20]}).encode()
+
+
+STRANGE = {
+    "nanoseconds since 1970": (speedscope("nanoseconds", 1764246000123456789, [5, 6]), 11),
+    "decades in one sample": (speedscope("nanoseconds", 0, [1 << 60, (1 << 60) - 1]), (1 << 61) - 1),
+    "milliseconds since 1970": (speedscope("milliseconds", 1764246000123, [0.000005]), 5),
+    "Chrome's microseconds since 1970": (cpuprofile(1764246000123456), 40_000),
+    "decades of austin": ("".join(f"P1;T0:1;a.py:f:1 {900_000_000_000_000}\n" for _ in range(2)).encode(), 1_800_000_000_000_000_000),
+    "UTF-16": (b"\xff\xfe" + "main;w\u00f6rk 3\r\nmain 4\r\n".encode("utf-16-le"), 7),
+    "lines of old systems": (b"main;work 3\rmain 4\r", 7),
+}
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_was_imported_is_read_again_with_the_same_sum(tmp_path, name):
+    data, total = STRANGE[name]
+    (tmp_path / "a.txt").write_bytes(data)
+    imported(tmp_path / "a.txt")
+    done = phlox("export", "-f", "collapsed", "--show", "everything", tmp_path / "a.txt.phlox")
+    assert done.returncode == 0, done.stderr
+    assert sum(int(line.rpartition(" ")[2]) for line in done.stdout.splitlines()) == total
+    assert phlox("report", tmp_path / "a.txt.phlox").returncode == 0
+
+
 def test_what_is_no_recording_is_refused_with_words(tmp_path):
     (tmp_path / "words.txt").write_text("these are plain words\n")
     done = phlox("report", tmp_path / "words.txt")
