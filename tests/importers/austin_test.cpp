@@ -77,6 +77,8 @@ TEST(AustinText, a_start_beyond_a_hundred_years_stays_there_and_is_refused) {
   EXPECT_EQ(in.profile.samples()[0].wall, std::numeric_limits<Nanoseconds>::max() / 4);
   EXPECT_EQ(in.outcome.warnings,
             (std::vector<std::string>{"the times add up to more than 73 years; what is beyond was left out",
+                                      "1 sample is more than 18 years before or after time 0 and shown "
+                                      "there: lengths are right",
                                       "4 samples made no sense and were left out"}));
 }
 

@@ -395,11 +395,14 @@ TEST(ModuleNames, same_functions_and_lines_as_addr2line) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   std::array<char, 65536> line{};
   std::vector<std::vector<int>> theirs;
+  // Called like the one before: maybe a function of which a part is inlined into the rest, no level of ours.
+  std::vector<std::vector<bool>> may_be_part;
   std::string function, around;
   for (bool place = false; std::fgets(line.data(), line.size(), pipe.get()) != nullptr;) {
     const std::string text(line.data());
     if (text.substr(0, 2) == "0x") {
       theirs.emplace_back();
+      may_be_part.emplace_back();
       function.clear();
       place = false;
       continue;
@@ -415,9 +418,14 @@ TEST(ModuleNames, same_functions_and_lines_as_addr2line) {
   }
   ASSERT_EQ(theirs.size(), chosen.size());
   for (size_t i = 0; i < chosen.size(); ++i) {
-    std::vector<int> ours;
+    std::vector<int> ours, expected;
     for (const auto& level : names.name(ImageAddress(chosen[i])).levels) ours.push_back(level.line);
-    EXPECT_EQ(ours, theirs[i]) << std::hex << chosen[i];
+    for (size_t k = 0; k < theirs[i].size(); ++k) {
+      const size_t at = expected.size();
+      if (!may_be_part[i][k] || (at < ours.size() && ours[at] == theirs[i][k]))
+        expected.push_back(theirs[i][k]);
+    }
+    EXPECT_EQ(ours, expected) << std::hex << chosen[i];
   }
 }
 

@@ -17,9 +17,14 @@ int64_t scale_of_unit(std::string_view unit, std::span<const Scale> units) {
   for (char& c : name) {
     if ('A' <= c && c <= 'Z') c = static_cast<char>(c | 0x20);
   }
-  if (name.size() > 2 && name.ends_with('s')) name.pop_back();
-  const auto found =
-      std::find_if(units.begin(), units.end(), [&](const Scale& one) { return one.first == name; });
+  const auto find = [&] {
+    return std::find_if(units.begin(), units.end(), [&](const Scale& one) { return one.first == name; });
+  };
+  auto found = find();
+  if (found == units.end() && name.size() > 2 && name.ends_with('s')) {
+    name.pop_back();
+    found = find();
+  }
   return found == units.end() ? 0 : found->second;
 }
 
