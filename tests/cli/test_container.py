@@ -68,7 +68,7 @@ def test_its_source_and_its_libraries_are_read_beneath_its_own_root(contained):
     # The look may meet the moment between two calls; the loop's line is where it nearly always is.
     wait_until(lambda: "while time.monotonic() < end: sum(range(200))" in contained.outside("dump", "-p", contained.pid).stdout, "a line of source")
     said = contained.outside("doctor", "-p", contained.pid)
-    assert re.search(r"^yes +files +all \d+", said.stdout, re.M), said.stdout
+    assert re.search(r"^yes +files +phlox can open all \d+", said.stdout, re.M), said.stdout
 
 
 def test_no_link_in_its_root_leads_out(container, tmp_path):
@@ -146,8 +146,8 @@ def test_a_container_is_found_by_its_id_and_the_recording_says_where_it_was(star
 
 @pytest.mark.parametrize("words, status, said", [
     (("dump", "--in", "0123456789ab", "-p", "1"), NO_PROCESS, "no process is in a container 0123456789ab"),
-    (("record", "--in", "0123456789ab"), USAGE, "with -p"),
-    (("record", "--in", "0123456789ab", "--", "python3"), USAGE, "with -p"),
+    (("record", "--in", "0123456789ab"), USAGE, "needs -p"),
+    (("record", "--in", "0123456789ab", "--", "python3"), USAGE, "needs -p"),
     (("dump", "--in", "self", "-p", "0"), USAGE, "not the id of a process"),
 ])
 def test_a_container_that_is_wrong_is_named(words, status, said, workdir):

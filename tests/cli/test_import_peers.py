@@ -217,4 +217,4 @@ def test_our_firefox_export_comes_back(tmp_path, options):
     assert stacks(plain) == stacks(back)
     (tmp_path / "cut.json.gz").write_bytes((tmp_path / "a.firefox.json.gz").read_bytes()[:2000])
     cut = phlox("report", tmp_path / "cut.json.gz")
-    assert cut.returncode == 118 and "compression" in cut.stderr
+    assert cut.returncode == 118 and "compressed data" in cut.stderr
