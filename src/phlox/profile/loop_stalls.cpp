@@ -344,11 +344,13 @@ std::pair<Nanoseconds, Nanoseconds> Judge::same_stack(const std::vector<Row>& ro
   Nanoseconds before = 0, after = 0;
   for (size_t row = turn.first; row > 0 && rows[row - 1].step != Step::outside; --row) {
     if (!is_seen(row - 1)) continue;
+    before = turn.start - end(rows[row - 1]);
     if (!is_turn(row - 1) || sample(rows[row - 1]).stack != sample(rows[first]).stack) break;
     before = turn.start - sample(rows[row - 1]).start;
   }
   for (size_t row = turn.last; row < rows.size() && rows[row].step != Step::outside; ++row) {
     if (!is_seen(row)) continue;
+    after = sample(rows[row]).start - turn.end;
     if (!is_turn(row) || sample(rows[row]).stack != sample(rows[last - 1]).stack) break;
     after = end(rows[row]) - turn.end;
   }
