@@ -517,8 +517,8 @@ std::vector<LoopStalls> loop_stalls(const Profile& profile, const SampleFilter& 
     if (!seen.passes) continue;
     std::stable_sort(seen.samples.begin(), seen.samples.end(),
                      [&](uint32_t a, uint32_t b) { return samples[a].start < samples[b].start; });
-    const auto is_beyond = [&](const Stall& stall) {
-      return start + stall.start + stall.wall > seen.to || start + stall.start < seen.from;
+    const auto is_beyond = [start, from = seen.from, to = seen.to](const Stall& stall) {
+      return start + stall.start + stall.wall > to || start + stall.start < from;
     };
     out.push_back(judge.of(ThreadId(thread), seen.samples, seen.own_stacks, is_beyond));
   }
