@@ -143,13 +143,10 @@ ImportOutcome AustinRows::finish(std::string_view format, uint64_t refused, bool
   if (timeless_ > 0) summary += "; memory is not taken over, samples are counted";
   ImportOutcome out = rows_.finish(duration_ > 0 ? duration_ : longest_, std::move(summary));
   if (!version_.empty()) sink_.put_meta("recorded_by", "austin " + version_);
-  if (const uint64_t lost = refused + refused_; lost > 0)
-    out.warnings.push_back(lost == 1 ? "1 sample made no sense and was left out"
-                                     : fmt::format("{} samples made no sense and were left out", lost));
-  if (invalid_ > 0)
-    out.warnings.push_back(invalid_ == 1
-                               ? "1 sample has a part that austin could not read"
-                               : fmt::format("{} samples have a part that austin could not read", invalid_));
+  warn(out, refused + refused_, "sample made no sense and was left out",
+       "samples made no sense and were left out");
+  warn(out, invalid_, "sample has a part that austin could not read",
+       "samples have a part that austin could not read");
   if (nameless_ > 0) out.warnings.push_back(told_of_no_names(nameless_));
   if (cut || (!ended_ && stacks_ > 0))
     out.warnings.push_back("it has no end: austin was killed, or the file was cut");

@@ -268,11 +268,8 @@ class CollapsedImport {
                                     stacks_);
     ImportOutcome out = rows_.finish(0, std::move(summary));
     auto& warnings = out.warnings;
-    const uint64_t lost = refused_ + cut;
-    if (lost > 0)
-      warnings.push_back(lost == 1
-                             ? "1 line is not a stack with a weight and was left out"
-                             : fmt::format("{} lines are not stacks with a weight and were left out", lost));
+    warn(out, refused_ + cut, "line is not a stack with a weight and was left out",
+         "lines are not stacks with a weight and were left out");
     if (weights_.are_two())
       warnings.push_back("each line has two numbers, before and after: the second one is shown");
     if (!weights_.are_two() && weights_.with_two * 2 >= weights_.lines && weights_.with_two > 0)

@@ -56,21 +56,15 @@ class CpuProfile {
     ImportOutcome out =
         rows_.finish(std::llround(std::min(times.back(), kLongestInterval) * 1e3L),
                      fmt::format("cpuprofile: {} samples of {} nodes", rows_.samples(), nodes_.size()));
-    if (refused_ > 0)
-      out.warnings.push_back(refused_ == 1
-                                 ? "1 sample is of no node and was left out"
-                                 : fmt::format("{} samples are of no node and were left out", refused_));
-    if (back_ > 0)
-      out.warnings.push_back(
-          fmt::format("{} before the one before, as the clock of some versions steps back: each begins when "
-                      "the one before does, and ends as stated",
-                      back_ == 1 ? "1 sample is" : fmt::format("{} samples are", back_)));
-    if (timeless_ > 0)
-      out.warnings.push_back(
-          timeless_ == 1
-              ? "1 sample does not say when it was taken: it has no time of its own"
-              : fmt::format("{} samples do not say when they were taken: they have no time of their own",
-                            timeless_));
+    warn(out, refused_, "sample is of no node and was left out", "samples are of no node and were left out");
+    warn(
+        out, back_,
+        "sample is before the one before, as the clock of some versions steps back: each begins when the one "
+        "before does, and ends as stated",
+        "samples are before the one before, as the clock of some versions steps back: each begins when the "
+        "one before does, and ends as stated");
+    warn(out, timeless_, "sample does not say when it was taken: it has no time of its own",
+         "samples do not say when they were taken: they have no time of their own");
     return out;
   }
 

@@ -169,24 +169,18 @@ class FirefoxImport {
                                           index_of(member(meta_, "preprocessedProfileVersion")).value_or(0),
                                           rows_.samples(), length(threads),
                                           timed_ ? "" : "; their weights tell of no time, and are counted"));
-    if (refused_ > 0)
-      out.warnings.push_back(
-          refused_ == 1 ? "1 sample or stack made no sense and was left out"
-                        : fmt::format("{} samples or stacks made no sense and were left out", refused_));
-    if (freed_ > 0)
-      out.warnings.push_back(fmt::format(
-          "{} below zero, memory that was freed or a difference of two profiles: --event 'NAME (less)' shows "
-          "what became less",
-          freed_ == 1 ? "1 weight is" : fmt::format("{} weights are", freed_)));
-    if (weightless_ > 0)
-      out.warnings.push_back(
-          fmt::format("{} no weight, although others have one: it counts as 1",
-                      weightless_ == 1 ? "1 sample has" : fmt::format("{} samples have", weightless_)));
-    if (fractions_ > 0)
-      out.warnings.push_back(fmt::format("{}: rounded so that the sum stays the same",
-                                         fractions_ == 1
-                                             ? "1 weight has a fraction"
-                                             : fmt::format("{} weights have fractions", fractions_)));
+    warn(out, refused_, "sample or stack made no sense and was left out",
+         "samples or stacks made no sense and were left out");
+    warn(out, freed_,
+         "weight is below zero, memory that was freed or a difference of two profiles: --event 'NAME (less)' "
+         "shows what became less",
+         "weights are below zero, memory that was freed or a difference of two profiles: --event 'NAME "
+         "(less)' "
+         "shows what became less");
+    warn(out, weightless_, "sample has no weight, although others have one: it counts as 1",
+         "samples have no weight, although others have one: it counts as 1");
+    warn(out, fractions_, "weight has a fraction: rounded so that the sum stays the same",
+         "weights have fractions: rounded so that the sum stays the same");
     if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     return out;
   }

@@ -178,16 +178,18 @@ ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
                     kMostRows));
   if (time_cut_)
     out.warnings.push_back("the times add up to more than 73 years; what is beyond was left out");
-  if (far_ > 0)
-    out.warnings.push_back(
-        fmt::format("{} more than 18 years before or after time 0 and shown there: lengths are right",
-                    far_ == 1 ? "1 sample is" : fmt::format("{} samples are", far_)));
+  warn(out, far_, "sample is more than 18 years before or after time 0 and shown there: lengths are right",
+       "samples are more than 18 years before or after time 0 and shown there: lengths are right");
   if (interner_.left_out() > 0)
     out.warnings.push_back(
         fmt::format("there are more different functions or stacks than a recording holds: {} frames are left "
                     "out of their stacks or shown as a function beyond those; their samples are kept",
                     interner_.left_out()));
   return out;
+}
+
+void warn(ImportOutcome& out, uint64_t count, std::string_view of_one, std::string_view of_more) {
+  if (count > 0) out.warnings.push_back(fmt::format("{} {}", count, count == 1 ? of_one : of_more));
 }
 
 std::string told_of_no_names(uint64_t frames) {

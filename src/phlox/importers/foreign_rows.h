@@ -64,6 +64,9 @@ class ForeignRows {
   uint64_t far_ = 0;  // samples that begin too long before or after time 0
 };
 
+// Adds the warning "3 lines were left out", or the one for a single line; none for a count of 0.
+void warn(ImportOutcome& out, uint64_t count, std::string_view of_one, std::string_view of_more);
+
 // What a frame without a name, file and address is called.
 inline constexpr std::string_view kNoName = "[no name]";
 // The message about such frames, of which there is at least one.

@@ -320,10 +320,8 @@ class ScriptImport {
       out.warnings.push_back(fmt::format("{} more than {} frames: the outermost were left out",
                                          deep_ == 1 ? "1 sample has" : fmt::format("{} samples have", deep_),
                                          kMostScriptFrames));
-    if (const uint64_t lost = refused_ + lines.cut(); lost > 0)
-      out.warnings.push_back(
-          lost == 1 ? "1 line is neither a sample nor a frame and was left out"
-                    : fmt::format("{} lines are neither samples nor frames and were left out", lost));
+    warn(out, refused_ + lines.cut(), "line is neither a sample nor a frame and was left out",
+         "lines are neither samples nor frames and were left out");
     return out;
   }
 

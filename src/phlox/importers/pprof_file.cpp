@@ -111,30 +111,28 @@ class PprofImport {
     for (const auto& sample : samples) put(parse_sample(pbf_reader(sample)));
     ImportOutcome out = rows_.finish(
         duration_, fmt::format("pprof: {} stacks; values: {}", samples.size(), names_of_values()));
-    const auto say = [&](uint64_t count, std::string_view of_one, std::string_view of_more) {
-      if (count > 0) out.warnings.push_back(fmt::format("{} {}", count, count == 1 ? of_one : of_more));
-    };
-    if (values_.negative() > 0)
-      out.warnings.push_back(fmt::format(
-          "{} below zero, as in a difference of two profiles: --event 'NAME (less)' shows what "
-          "became less, --event NAME what became more",
-          values_.negative() == 1 ? "1 value is" : fmt::format("{} values are", values_.negative())));
-    say(fewer_,
-        "sample has fewer values than there are types: the missing ones count as 0; pprof refuses such a "
-        "file",
-        "samples have fewer values than there are types: the missing ones count as 0; pprof refuses such a "
-        "file");
-    say(more_,
+    warn(out, values_.negative(),
+         "value is below zero, as in a difference of two profiles: --event 'NAME (less)' shows what became "
+         "less, --event NAME what became more",
+         "values are below zero, as in a difference of two profiles: --event 'NAME (less)' shows what became "
+         "less, --event NAME what became more");
+    warn(out, fewer_,
+         "sample has fewer values than there are types: the missing ones count as 0; pprof refuses such a "
+         "file",
+         "samples have fewer values than there are types: the missing ones count as 0; pprof refuses such a "
+         "file");
+    warn(
+        out, more_,
         "sample has more values than there are types: the others were left out; pprof refuses such a file",
         "samples have more values than there are types: the others were left out; pprof refuses such a file");
     if (const auto left_out = word(drop_frames_); !left_out.empty())
       out.warnings.push_back(fmt::format(
           "pprof leaves out what functions like {:.100} call (drop_frames): it is shown here", left_out));
     if (values_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
-    say(deep_, "sample has more than 8192 frames and was left out",
-        "samples have more than 8192 frames and were left out");
-    say(refused_, "sample is at a place that the file does not describe and was left out",
-        "samples are at places that the file does not describe and were left out");
+    warn(out, deep_, "sample has more than 8192 frames and was left out",
+         "samples have more than 8192 frames and were left out");
+    warn(out, refused_, "sample is at a place that the file does not describe and was left out",
+         "samples are at places that the file does not describe and were left out");
     return out;
   }
 

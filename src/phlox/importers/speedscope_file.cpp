@@ -51,32 +51,28 @@ class SpeedscopeImport {
     ImportOutcome out =
         rows_.finish(longest_, fmt::format("speedscope: {} profile{} of {} frames", length(profiles),
                                            length(profiles) == 1 ? "" : "s", frames_.size()));
-    say(out, refused_, "sample or event made no sense and was left out",
-        "samples or events made no sense and were left out");
-    say(out, weightless_, "sample has no weight and was left out: speedscope refuses such a file",
-        "samples have no weight and were left out: speedscope refuses such a file");
-    say(out, stackless_, "weight is of no sample and was left out: speedscope refuses such a file",
-        "weights are of no sample and were left out: speedscope refuses such a file");
-    say(out, deep_, "sample has more than 8192 frames: the innermost were left out",
-        "samples have more than 8192 frames: their innermost were left out");
-    say(out, unordered_, "event stands after later ones: all were put in the order of time",
-        "events stand after later ones: all were put in the order of time");
-    say(out, crossed_, "call ended before a call that it had made: each keeps its own times",
-        "calls ended before calls that they had made: each keeps its own times");
-    say(out, open_at_end_, "call has no end: it lasts until its profile ends",
-        "calls have no end: they last until their profile ends");
+    warn(out, refused_, "sample or event made no sense and was left out",
+         "samples or events made no sense and were left out");
+    warn(out, weightless_, "sample has no weight and was left out: speedscope refuses such a file",
+         "samples have no weight and were left out: speedscope refuses such a file");
+    warn(out, stackless_, "weight is of no sample and was left out: speedscope refuses such a file",
+         "weights are of no sample and were left out: speedscope refuses such a file");
+    warn(out, deep_, "sample has more than 8192 frames: the innermost were left out",
+         "samples have more than 8192 frames: their innermost were left out");
+    warn(out, unordered_, "event stands after later ones: all were put in the order of time",
+         "events stand after later ones: all were put in the order of time");
+    warn(out, crossed_, "call ended before a call that it had made: each keeps its own times",
+         "calls ended before calls that they had made: each keeps its own times");
+    warn(out, open_at_end_, "call has no end: it lasts until its profile ends",
+         "calls have no end: they last until their profile ends");
     if (nameless_ > 0) out.warnings.push_back(told_of_no_names(nameless_));
     if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
-    say(out, fractions_, "weight has a fraction: it was rounded so that the sum stays the same",
-        "weights have fractions: each was rounded so that their sum stays the same");
+    warn(out, fractions_, "weight has a fraction: it was rounded so that the sum stays the same",
+         "weights have fractions: each was rounded so that their sum stays the same");
     return out;
   }
 
  private:
-  static void say(ImportOutcome& out, uint64_t count, std::string_view of_one, std::string_view of_more) {
-    if (count > 0) out.warnings.push_back(fmt::format("{} {}", count, count == 1 ? of_one : of_more));
-  }
-
   // Weights that no row counts as samples, and bytes, are values of an event. Where there is one, times are
   // too.
   void choose_events(const Json* profiles) {
