@@ -167,9 +167,9 @@ wheel: ## make a Python wheel in build/dist: the program, and the package phlox
 	@tools/install-test-deps.sh
 	$(PHLOX_VENV)/bin/python -m pip wheel --no-deps --disable-pip-version-check -w build/dist .
 
-# Times in what is packed are those of the last commit, so that two builds of it give the same bytes.
+# Times in what is packed are those of the last commit: packing again gives the same bytes.
 .PHONY: release
-release: ## what people install, in dist/: a static program, a wheel for every Linux, a .deb, the source, licences, sums
+release: ## what people install, in dist/: a static program, a wheel that holds it, a .deb, the source, licences, sums
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-static.txt tools/packages-deb.txt
 	@tools/install-test-deps.sh
 	$(call configure_and_build,release,--target phlox phlox_static)

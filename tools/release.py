@@ -2,7 +2,7 @@
 """release.py PROGRAM DIST [--deb FILE] [--sdist FILE]   Packs a static phlox that was built already (make release).
 
 Leaves in DIST: the program, a wheel that holds it, the licences of what is linked in, a CycloneDX list of parts (in the wheel too,
-PEP 770), and SHA256SUMS. The same input gives the same bytes: times are those of the last commit.
+PEP 770), and SHA256SUMS. Packing the same program again gives the same bytes: times are those of the last commit.
 """
 import argparse
 import base64
@@ -94,7 +94,8 @@ def plain_wheel(program, folder):
     return made
 
 
-def wheel(program, dist, parts, when):
+def wheel(program, dist, when, extra):
+    """`extra`: texts by their path in .dist-info."""
     tags = [tag.format(platform.machine()) for tag in PLATFORMS]
     name = f"phlox-{version()}-py3-none-{'.'.join(tags)}.whl"
     info = f"phlox-{version()}.dist-info"
@@ -104,8 +105,7 @@ def wheel(program, dist, parts, when):
     facts = files[f"{info}/WHEEL"][0].decode()
     facts = re.sub(r"^Tag: .*\n", "", facts, flags=re.M).rstrip("\n") + "\n" + "".join(f"Tag: py3-none-{tag}\n" for tag in tags)
     files[f"{info}/WHEEL"] = (facts.encode(), 0o644)
-    files[f"{info}/sboms/phlox.cdx.json"] = (list_of_parts(parts, when).encode(), 0o644)
-    files[f"{info}/licenses/LICENSES.txt"] = (licences(parts).encode(), 0o644)
+    files |= {f"{info}/{path}": (text.encode(), 0o644) for path, text in extra.items()}
     record = io.StringIO()
     lines = csv.writer(record, lineterminator="\n")
     for path in sorted(files):
@@ -139,12 +139,13 @@ def main():
     program = asked.dist / f"phlox-{version()}-linux-{platform.machine()}"
     shutil.copyfile(asked.program, program)
     program.chmod(0o755)
-    wheel(program.resolve(), asked.dist, parts, when)
+    bill, terms = list_of_parts(parts, when), licences(parts)
+    wheel(program.resolve(), asked.dist, when, {"sboms/phlox.cdx.json": bill, "licenses/LICENSES.txt": terms})
     for more in (asked.deb, asked.sdist):
         if more:
             shutil.copyfile(more, asked.dist / more.name)
-    (asked.dist / "LICENSES.txt").write_text(licences(parts))
-    (asked.dist / f"phlox-{version()}.cdx.json").write_text(list_of_parts(parts, when))
+    (asked.dist / "LICENSES.txt").write_text(terms)
+    (asked.dist / f"phlox-{version()}.cdx.json").write_text(bill)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(asked.dist.iterdir()))
     (asked.dist / "SHA256SUMS").write_text(sums)
     print(sums, end="")

@@ -6,9 +6,13 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 from cli_support import BUILD, LIMIT, PHLOX, ROOT, phlox, still_runs, wait_until
+
+sys.path.insert(0, str(ROOT / "tests" / "trust"))
+from trials import documented, traced  # noqa: E402
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace"),
               pytest.mark.skipif(BUILD.name in ("asan", "tsan"), reason="a sanitizer makes calls of its own")]
@@ -27,22 +31,12 @@ MADE_BY = {"dump": ("write", "munmap"), "report": ("write", "munmap")}
 CASES = [(command, call) for command in COMMANDS for call in MADE_BY.get(command, REFUSALS)]
 
 
-def documented():
-    return {0, *map(int, re.findall(r"^\| (\d+) \|", (ROOT / "docs/exit-status.md").read_text(), re.M))}
-
-
 def read(path):
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except OSError:
         return ""
-
-
-def traced(process):
-    """The phlox that strace started. strace has brief children of its own before that."""
-    children = map(int, read(f"/proc/{process.pid}/task/{process.pid}/children").split())
-    return next((child for child in children if read(f"/proc/{child}/comm") == "phlox\n"), None)
 
 
 def watches_signals(pid):

@@ -14,9 +14,9 @@ WHAT = {
                            "no thread of the program is stopped or traced 1 s later, every thread works on, and the recording can be read"),
     "kill_at_a_call": ("`SIGKILL` exactly at a random system call of a recording of 1 s", "the same"),
     "stop_the_recorder": ("`SIGSTOP` of the recorder at a random instant",
-                          "no thread of the program is held for longer than 1 s while the recorder stands, and the recording ends well after `SIGCONT`"),
+                          "no thread of the program is held for longer than 1 s while the recorder is stopped, and after `SIGCONT` the recorder ends normally"),
     "refuse_a_call": ("a system call that fails, once or from then on, in one of eight commands",
-                      "the command ends within 20 s of Ctrl-C, with a documented exit status; what was recorded can be read; the program works on"),
+                      "the command ends within 20 s (`record` and `top`: of Ctrl-C) with a documented exit status, what was recorded can be read, and the program works on"),
     "corrupt_memory": ("a program with 0.05 to 50 % of the words of its heap, its arenas and the interpreter's data changed",
                        "`dump` and `record` each end within 20 s with a documented exit status and within 1 GiB"),
     "mutate_a_file": ("a recording, or a file of another profiler, with changed, missing or repeated bytes",
@@ -36,11 +36,12 @@ def executions():
 
 def text(result):
     lines = ["# What was tried to break it", "",
-             "This page is written by `make trust` (one hour on two cores, as root). Do not edit it. Every attempt is",
-             "made on a real program or a real file; the choices are random, and each has a seed. A small form of",
-             "the same trials runs in every `make test`. [SECURITY.md](../SECURITY.md) says what is promised.", "",
-             f"Run on {result['date']}, commit {result['commit']}, Linux {result['kernel']}, {result['cpus']} CPUs, {number(round(result['seconds']))} s.", "",
-             "| what is done | how often | what must hold | did not hold | command |", "| --- | ---: | --- | ---: | --- |"]
+             "`make trust` writes this page, as root; do not edit it. It takes an hour unless you give `SECONDS`. Each",
+             "attempt is made on a running program or on a file. The choices are random; each failure is printed with its seed. A",
+             "few attempts of each trial run in every `make test`. [SECURITY.md](../SECURITY.md) says what Phlox",
+             "guarantees.", "",
+             f"The last run took {number(round(result['seconds']))} s, on {result['date']}: commit {result['commit']}, Linux {result['kernel']}, {result['cpus']} CPUs.", "",
+             "| what is done | how often | what must hold | failures | command |", "| --- | ---: | --- | ---: | --- |"]
     for name, row in result["trials"].items():
         done, holds = WHAT[name]
         if row["longest"]:

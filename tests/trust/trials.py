@@ -123,6 +123,11 @@ class Program:
         return time.monotonic() - begin
 
 
+def check_status(what, status, text, also=()):
+    if status not in documented() and status not in also:
+        raise Broken(f"{what}: ended with {status}: {text[-300:]}")
+
+
 def run(phlox, *arguments, cwd=None, seconds=LONGEST):
     """-> (status, output). It ends in time, by itself, within its memory."""
     def limited():
@@ -143,8 +148,7 @@ def run(phlox, *arguments, cwd=None, seconds=LONGEST):
     process.returncode = os.waitstatus_to_exitcode(status)
     out.seek(0)
     text = out.read().decode(errors="replace")
-    if process.returncode not in documented():
-        raise Broken(f"{' '.join(map(str, arguments[:2]))} ended with {process.returncode}: {text[-300:]}")
+    check_status(" ".join(map(str, arguments[:2])), process.returncode, text)
     if used.ru_maxrss * 1024 > MOST_MEMORY:
         raise Broken(f"{' '.join(map(str, arguments[:2]))} used {used.ru_maxrss >> 10} MiB")
     return process.returncode, text
@@ -181,8 +185,17 @@ def kill_at_an_instant(phlox, python, random):
         afterwards(phlox, program, recording, time.monotonic() - begin > 2 and recording.exists())
 
 
-def calls_of(phlox, folder, arguments, ends_by_itself):
+CALLS = {}  # of each kind of run, once in a process
+
+
+def calls_of(kind, phlox, folder, arguments, ends_by_itself):
     """The system calls of a run, with how often each was made."""
+    if kind not in CALLS:
+        CALLS[kind] = watch_calls(phlox, folder, arguments, ends_by_itself)
+    return CALLS[kind]
+
+
+def watch_calls(phlox, folder, arguments, ends_by_itself):
     made = folder / "made"
     process = subprocess.Popen(["strace", "-f", "-qq", "-o", made, "--", phlox, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
     if not ends_by_itself:
@@ -211,7 +224,7 @@ def kill_at_a_call(phlox, python, random):
     with Program(python) as program:
         recording = program.folder / "a.phlox"
         command = ("record", "-q", "-p", str(program.pid), "-o", recording, "-d", "1", "-r", "200", *MODES[mode])
-        made = calls_of(phlox, program.folder, command, True)
+        made = calls_of(mode, phlox, program.folder, command, True)
         recording.unlink(missing_ok=True)
         call = random.choice(sorted(made))
         when = random.randint(1, made[call])
@@ -274,7 +287,7 @@ def refuse_a_call(phlox, python, random):
             run(phlox, "record", "-q", "-p", program.pid, "-d", "0.5", "-o", program.folder / "whole.phlox")
         arguments = [word.format(pid=program.pid) for word in COMMANDS[command]]
         waits = command in UNTIL_INTERRUPTED
-        made = calls_of(phlox, program.folder, arguments, not waits)
+        made = calls_of(command, phlox, program.folder, arguments, not waits)
         for left in ("a.phlox", "b.phlox", "a.svg"):
             (program.folder / left).unlink(missing_ok=True)
         call = random.choice(sorted(set(made) - OF_THE_C_LIBRARY))
@@ -302,8 +315,7 @@ def refuse_a_call(phlox, python, random):
         out.seek(0)
         text = out.read().decode(errors="replace")
         # Before main(), the loader says what failed, and ends with 127; it knows no other.
-        if process.returncode not in documented() and not (waits and process.returncode in (-signal.SIGINT, 128 + signal.SIGINT)):
-            raise Broken(f"{what}: ended with {process.returncode}: {text[-300:]}")
+        check_status(what, process.returncode, text, (-signal.SIGINT, 128 + signal.SIGINT) if waits else ())
         program.let_go()
         program.counted()
         if rows_of(program.folder / "a.phlox"):
