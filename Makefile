@@ -128,7 +128,7 @@ fuzz-bulk: ## the same without the address sanitizer, many times faster: make fu
 trust: ## try to break it for an hour, as root: kills, stops, failures, corrupted memory and files; writes docs/trust.md: make trust SECONDS=600
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-test.txt
 	$(call configure_and_build,release)
-	@tests/trust/run.py --store --seconds $(or $(SECONDS),3600) build/release/phlox
+	@tests/trust/trust.py --store --seconds $(or $(SECONDS),3600) build/release/phlox
 
 .PHONY: format
 format: ## format the C++ sources

@@ -12,9 +12,9 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import page  # noqa: E402
-import run as runner  # noqa: E402
-import trials  # noqa: E402
+import trust_page as page  # noqa: E402
+import trust as runner  # noqa: E402
+import trust_trials as trials  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", trials.ROOT / "build" / "dev"))
 PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py [--seconds N] [--only NAME,...] [--seed N] [--store] PHLOX   Tries to break Phlox, and counts what held (make trust).
+"""trust.py [--seconds N] [--only NAME,...] [--seed N] [--store] PHLOX   Tries to break Phlox, and counts what held (make trust).
 
 Each trial gets its share of N seconds (3,600), and is repeated until then, on every CPU. A failure is printed with its seed:
 `--only NAME --seed SEED --once` repeats it. --store writes results.json and docs/trust.md.
@@ -19,8 +19,8 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import page  # noqa: E402
-import trials  # noqa: E402
+import trust_page as page  # noqa: E402
+import trust_trials as trials  # noqa: E402
 
 RESULTS = pathlib.Path(__file__).parent / "results.json"
 # Share of the time, and how many attempts one call makes.
