@@ -352,6 +352,39 @@ TEST_F(LoopStallsOf, what_goes_on_beyond_short_waits_is_in_the_error) {
   EXPECT_LT(stall.error, 100 * kMs);
 }
 
+// Neither another line of the same callback nor a stack that was not read is the end of it.
+TEST_F(LoopStallsOf, the_error_reaches_to_the_last_sample_of_something_else) {
+  const std::string callback = kCallback + "main:54";
+  idle(100 * kMs);
+  ran(kCallback + "other:5", 2 * kMs, 1);
+  ran(callback + ";burns:33", 40 * kMs, 8);
+  idle(1'200'000, 0);
+  ran("(a wait whose stack was not read)", 40 * kMs, 8);
+  idle(1'900'000, 0);
+  for (int i = 0; i < 50; ++i) ran(callback + ";burns:34", 5 * kMs, 1);
+  idle(1000 * kMs);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  const Stall stall = stalls().rows[0];
+  EXPECT_GT(stall.start, 180 * kMs);
+  EXPECT_LE(stall.start - stall.error, 102 * kMs);
+  EXPECT_GT(stall.start - stall.error, 99 * kMs);
+}
+
+// run_forever() calls _run_once() once a turn. A sample can find the thread in between.
+TEST_F(LoopStallsOf, run_forever_is_the_loops_own_code) {
+  const std::string forever = "main;" + kLib + "asyncio/base_events.py/run_forever";
+  const std::string once = forever + ";" + kLib + "asyncio/base_events.py/_run_once";
+  const std::string poll = once + ";" + kLib + "selectors.py/select";
+  blocked(poll, 50 * kMs, kEpoll);
+  ran(forever, kMs, 1);
+  blocked(once + ";" + kLib + "asyncio/events.py/_run;naps:17", 170 * kMs, kNanosleep);
+  ran(forever, kMs, 1);
+  blocked(poll, 50 * kMs, kEpoll);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  EXPECT_EQ(stalls().rows[0].start, 50 * kMs);
+  EXPECT_EQ(stalls().rows[0].wall, 172 * kMs);
+}
+
 TEST_F(LoopStallsOf, the_gap_between_samples_is_the_error_of_a_stall) {
   sampled(100);
   idle(500 * kMs, 50);

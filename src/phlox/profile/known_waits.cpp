@@ -88,6 +88,7 @@ constexpr KnownFunction kKnownFunctions[] = {
     {"/socketserver.py", "process_request_thread", Role::work},
     {"/http/server.py", "handle_one_request", Role::fetch},
     {"/asyncio/base_events.py", "_run_once", Role::loop, "asyncio"},
+    {"/asyncio/base_events.py", "run_forever", Role::loop, "asyncio"},  // between two of the above
     {"/asyncio/events.py", "_run", Role::work},
     {"/asyncio/unix_events.py", "_do_waitpid", Role::waits_for_children},
     {"/asyncio/runners.py", "run", Role::native_loop, "asyncio"},  // uvloop and its likes

@@ -137,7 +137,7 @@ class Judge {
   void put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
   uint32_t longest_row(const std::vector<Row>& rows, const Turn& turn) const;
   Nanoseconds error_of(const std::vector<Row>& rows, const Turn& turn) const;
-  std::pair<Nanoseconds, Nanoseconds> same_stack(const std::vector<Row>& rows, const Turn& turn) const;
+  std::pair<Nanoseconds, Nanoseconds> same_callback(const std::vector<Row>& rows, const Turn& turn) const;
   Nanoseconds gap_at(const std::vector<Row>& rows, const Turn& turn) const;
   void put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn);
 
@@ -331,27 +331,33 @@ void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& t
   }
 }
 
-// How far what its first and its last sample show goes on beyond it, on the far side of short waits. Those
-// are in the recording where there was room for them, with the stack of one of them: they prove no poll in
-// between.
-std::pair<Nanoseconds, Nanoseconds> Judge::same_stack(const std::vector<Row>& rows, const Turn& turn) const {
-  const auto is_seen = [&](size_t row) { return sample(rows[row]).samples > 0; };
+// How far the callback that its first and its last sample show goes on beyond it, on the far side of short
+// waits. Those are in the recording where there was room for them, with the stack of one of them: they prove
+// no poll in between.
+std::pair<Nanoseconds, Nanoseconds> Judge::same_callback(const std::vector<Row>& rows,
+                                                         const Turn& turn) const {
+  const auto is_seen = [&](size_t row) {
+    return sample(rows[row]).samples > 0 && rows[row].step != Step::unread;
+  };
   const auto is_turn = [&](size_t row) { return is_seen(row) && rows[row].step == Step::turn; };
+  const auto goes_on = [&](size_t row, size_t in_turn) {
+    return is_turn(row) && rows[row].place.callback == rows[in_turn].place.callback;
+  };
   size_t first = turn.first, last = turn.last;
   while (first < turn.last && !is_turn(first)) ++first;
   while (last > turn.first && !is_turn(last - 1)) --last;
   if (first == turn.last) return {};
   Nanoseconds before = 0, after = 0;
-  for (size_t row = turn.first; row > 0 && rows[row - 1].step != Step::outside; --row) {
+  for (size_t row = turn.first; row > 0; --row) {
     if (!is_seen(row - 1)) continue;
     before = turn.start - end(rows[row - 1]);
-    if (!is_turn(row - 1) || sample(rows[row - 1]).stack != sample(rows[first]).stack) break;
+    if (!goes_on(row - 1, first)) break;
     before = turn.start - sample(rows[row - 1]).start;
   }
-  for (size_t row = turn.last; row < rows.size() && rows[row].step != Step::outside; ++row) {
+  for (size_t row = turn.last; row < rows.size(); ++row) {
     if (!is_seen(row)) continue;
     after = sample(rows[row]).start - turn.end;
-    if (!is_turn(row) || sample(rows[row]).stack != sample(rows[last - 1]).stack) break;
+    if (!goes_on(row, last - 1)) break;
     after = end(rows[row]) - turn.end;
   }
   return {before, after};
@@ -360,7 +366,7 @@ std::pair<Nanoseconds, Nanoseconds> Judge::same_stack(const std::vector<Row>& ro
 // By how much its end, or its beginning, may be another: a poll that was found by a sample alone began since
 // the sample before, and short waits for events are told when they are long together.
 Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) const {
-  const auto [earlier, later] = same_stack(rows, turn);
+  const auto [earlier, later] = same_callback(rows, turn);
   Nanoseconds error = 0;
   if (turn.first < turn.last && rows[turn.first].step == Step::polls) error = sample(rows[turn.first]).wall;
   if (turn.first > 0 && sample(rows[turn.first - 1]).samples == 0) {
