@@ -139,6 +139,14 @@ std::optional<unwind::Rule> AddressSpace::trampoline_at(RemoteAddress start) con
   return rule;
 }
 
+// Whether it is code that a JIT compiler made: such memory has a deleted file where the compiler maps it
+// twice, to write and to run (memfd, shared memory), and that is no ELF file. number_of() opens deleted
+// files.
+bool AddressSpace::is_generated(uint32_t module) const {
+  const Mapped& m = *mapped_[module];
+  return m.file.deleted && m.opened && !m.loaded;
+}
+
 bool AddressSpace::has_code(uint32_t module, const target::Mapping& mapping) {
   const Mapped& m = opened(module);
   return m.loaded && target::holds_code_of(mapping, m.loaded->elf, m.bias, memory_);
@@ -169,9 +177,11 @@ bool AddressSpace::refresh(Nanoseconds now) {
       continue;
     }
     const uint32_t number = number_of(module);
-    const uint64_t bias = number == unwind::kNoModule ? 0 : mapped_[number]->bias;
+    const bool is_module = number != unwind::kNoModule && !is_generated(number);
     for (const auto& m : module.mappings) {
-      if (m.executable) map_.add(m.start, m.end, bias, number);
+      if (m.executable)
+        map_.add(m.start, m.end, is_module ? mapped_[number]->bias : 0,
+                 is_module ? number : unwind::kNoModule);
     }
     for (const auto& m : moved) {
       if (number == unwind::kNoModule || !has_code(number, m)) continue;

@@ -72,6 +72,7 @@ class AddressSpace {
  private:
   uint32_t number_of(const target::Module& module);
   Mapped& opened(uint32_t module);
+  bool is_generated(uint32_t module) const;
   // Whether a copy of the module's code is mapped there.
   bool has_code(uint32_t module, const target::Mapping& mapping);
   std::optional<unwind::Rule> trampoline_at(RemoteAddress start) const;
