@@ -12,7 +12,7 @@ import pytest
 from cli_support import BUILD, LIMIT, PHLOX, ROOT, phlox, still_runs, wait_until
 
 sys.path.insert(0, str(ROOT / "tests" / "trust"))
-from trials import documented, traced  # noqa: E402
+from trust_trials import documented, traced  # noqa: E402
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace"),
               pytest.mark.skipif(BUILD.name in ("asan", "tsan"), reason="a sanitizer makes calls of its own")]
