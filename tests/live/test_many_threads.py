@@ -4,6 +4,7 @@ import re
 
 from live_support import Target, once_a_version, since
 
+ONE_HASHES = pathlib.Path(__file__).with_name("programs") / "one_hashes.py"
 ONE_BUSY = pathlib.Path(__file__).with_name("programs") / "one_busy.py"
 
 
@@ -13,6 +14,15 @@ def test_the_one_that_computes_is_sampled(python, record):
     with Target(python, ONE_BUSY, 2000) as target:
         recording = record(target.pid, 2)
     stacks = [(names, samples) for names, samples, _, _ in recording.stacks() if "computes" in names]
+    assert sum(samples for _, samples in stacks) >= 5
+
+
+@since(3, 8)
+@once_a_version
+def test_the_one_that_computes_without_the_gil_is_sampled(python, record):
+    with Target(python, ONE_HASHES, 2000) as target:
+        recording = record(target.pid, 4)
+    stacks = [(names, samples) for names, samples, _, _ in recording.stacks(running=True) if "hashes" in names]
     assert sum(samples for _, samples in stacks) >= 5
 
 

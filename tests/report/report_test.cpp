@@ -6,6 +6,7 @@
 
 #include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/tally.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/report/json_text.h"
 #include "phlox/report/table.h"
 #include "report/schema.h"
@@ -435,8 +436,9 @@ TEST(Report, lists_what_recorded_processes_started) {
 }
 
 // The first finding of a program that runs for 1 ms in 100, and waits with this stack.
-std::string said_of_waiting(const std::string& frames, int16_t call) {
+std::string said_of_waiting(const std::string& frames, int16_t call, const std::string& missing = {}) {
   Profile profile;
+  if (!missing.empty()) profile.put_meta(std::string(profile::kCouldNotBeRead), missing);
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("MainThread");
   for (int i = 0; i < 50; ++i) {
@@ -445,6 +447,13 @@ std::string said_of_waiting(const std::string& frames, int16_t call) {
   }
   const Report report = report_of(profile);
   return report.findings.empty() ? "" : report.findings[0].text;
+}
+
+// A thread that is not in the recording may be the one that works.
+TEST(Report, a_program_is_not_called_waiting_if_threads_are_missing) {
+  EXPECT_EQ(said_of_waiting("main:1;fetch:9", 45, "12 threads of process 4711 are not in the recording")
+                .find("waits more than it works"),
+            std::string::npos);
 }
 
 TEST(Report, a_waiting_program_is_called_one) {

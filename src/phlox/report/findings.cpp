@@ -11,6 +11,7 @@
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/unfinished.h"
 #include "phlox/profile/whole_waits.h"
 #include "phlox/report/cpu_words.h"
 #include "phlox/report/estimate.h"
@@ -300,6 +301,8 @@ class Findings {
 
   void waiting() {
     if (report_.elapsed <= 0 || time_share(analysis_.cpu, report_.elapsed) >= kMostlyWaiting) return;
+    // Threads that are not in the recording may be the ones that work.
+    if (profile_.meta().contains(std::string(profile::kCouldNotBeRead))) return;
     // Of a program that mostly waits, the thread that matters is the one that works at all: the busiest.
     const ThreadRow* busiest = nullptr;
     for (const ThreadRow& thread : report_.threads) {

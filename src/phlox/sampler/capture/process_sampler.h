@@ -145,6 +145,7 @@ class ProcessSampler {
   Holder read_holder(Domain& domain, Nanoseconds now);
   // `again`: except those that this turn has read.
   Holder read_holders(Nanoseconds now, bool again);
+  std::vector<PythonThread*> order_of_turn() const;
   void ask_others(Nanoseconds now);
   bool copy_for_event(Nanoseconds now);
   void read_others(Nanoseconds now);

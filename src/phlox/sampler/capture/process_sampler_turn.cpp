@@ -77,6 +77,20 @@ ProcessSampler::Holder ProcessSampler::read_holders(Nanoseconds now, bool again)
   return any;
 }
 
+// Of many threads a turn comes to some: to those that use CPU time, and to the others by turns.
+std::vector<PythonThread*> ProcessSampler::order_of_turn() const {
+  const size_t threads = threads_.all().size();
+  std::vector<PythonThread*> order;
+  order.reserve(threads);
+  for (const bool busy : {true, false}) {
+    for (size_t i = 0; i < threads; ++i) {
+      PythonThread* slot = threads_.all()[(first_slot_ + i) % threads].get();
+      if (slot->uses_cpu == busy) order.push_back(slot);
+    }
+  }
+  return order;
+}
+
 // The others' counts first: whoever is found blocked with the same count afterwards stood still while the
 // memory was copied.
 void ProcessSampler::ask_others(Nanoseconds now) {
@@ -89,9 +103,8 @@ void ProcessSampler::ask_others(Nanoseconds now) {
     if (!slot->tstate && !native_) slot->done = true;
   }
   size_t asked = 0;
-  const size_t threads = threads_.all().size();
-  for (size_t i = 0; i < threads; ++i) {
-    PythonThread& slot = *threads_.all()[(first_slot_ + i) % threads];
+  for (PythonThread* each : order_of_turn()) {
+    PythonThread& slot = *each;
     if (slot.done || (threads_.domains()[slot.domain].runner == &slot && !by_event())) continue;
     if (slot.event.kind != EventState::Kind::preempted && ++asked > kThreadsPerTurn && !config_.once) {
       slot.done = true;  // in this turn
@@ -131,14 +144,17 @@ void ProcessSampler::read_others(Nanoseconds now) {
   size_t next_first = first_slot_ + kThreadsPerTurn;
   // A dump of thousands of threads takes as long for stacks as it took to ask for all of them.
   const Nanoseconds longest = std::max(config_.longest_turn, config_.once ? 2 * (clock_now() - now) : 0);
-  for (size_t i = 0; i < threads; ++i) {
-    PythonThread& slot = *threads_.all()[(first_slot_ + i) % threads];
-    if (slot.done || !slot.alive) continue;
-    if (i > 0 && i % 8 == 0 && clock_now() - now > longest) {
-      next_first = first_slot_ + i;
-      break;
+  size_t seen = 0, others = 0;
+  for (PythonThread* slot : order_of_turn()) {
+    if (!slot->done && slot->alive) {
+      if (seen > 0 && seen % 8 == 0 && clock_now() - now > longest) {
+        next_first = first_slot_ + others;
+        break;
+      }
+      ++seen;
+      read_other(*slot, threads_.domains()[slot->domain], now);
     }
-    read_other(slot, threads_.domains()[slot.domain], now);
+    others += slot->uses_cpu ? 0 : 1;
   }
   first_slot_ = threads > 0 ? next_first % threads : 0;
 }
@@ -148,6 +164,7 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
   last_turns_look_ = snapshot_.look();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) reader_.codes().forget_epochs();
   if (!by_event() && threads_.due(now)) threads_.refresh(now, PythonThreads::From::target);
+  if (threads_.all().size() > kThreadsPerTurn && !config_.once) threads_.note_busy();
   ask_others(now);
   if (by_event() && !copy_for_event(now)) {
     look_at_native_threads(now);

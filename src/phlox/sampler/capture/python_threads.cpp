@@ -18,6 +18,8 @@ constexpr size_t kBroughtAtOnce = 64;
 constexpr size_t kNewAtOnce = 16;
 // Or this part of all: with thousands of threads the walk takes longer than adding so few.
 constexpr size_t kPartAtOnce = 64;
+// Thread states that are asked for their thread, to find those that use CPU time: 1 us each.
+constexpr size_t kAskedAtOnce = 4096;
 
 }  // namespace
 
@@ -30,6 +32,7 @@ PythonThreads::PythonThreads(const Config& config, const python::Interpreter& in
       snapshot_(snapshot),
       log_(log),
       task_ids_(config.pid, memory),
+      busy_tasks_(config.pid),
       state_reader_(interpreter.layout, memory, snapshot) {}
 
 PythonThread* PythonThreads::find(RemoteAddress tstate) {
@@ -269,6 +272,29 @@ void PythonThreads::walk_domain(size_t d, Walk& walk) {
   if (at || (any_new && !any_known)) whole_ = false;
 }
 
+void PythonThreads::note_busy() {
+  const std::unordered_set<pid_t> busy = busy_tasks_.busy();
+  for (auto& thread : threads_) thread->uses_cpu = busy.contains(thread->probe->tid());
+}
+
+// The thread states whose threads use CPU time, in or outside of Python. A read for each: only if there is
+// such a thread that has no entry yet.
+std::unordered_set<uint64_t> PythonThreads::busy_states(const std::vector<FreshState>& fresh) {
+  std::unordered_set<pid_t> busy = busy_tasks_.busy();
+  std::erase_if(busy, [this](pid_t tid) { return has(tid); });
+  std::unordered_set<uint64_t> states;
+  if (busy.empty()) return states;
+  size_t asked = 0;
+  for (const FreshState& state : fresh) {
+    if (declined_.contains(state.at.value)) continue;
+    if (++asked > kAskedAtOnce) break;
+    const TaskIds::Task task = task_ids_.find(state.words.python_id, state.words.native_id);
+    if (busy.contains(task.tid)) states.insert(state.at.value);
+    if (states.size() == busy.size()) break;
+  }
+  return states;
+}
+
 // Of thousands of threads the one that computes is not added last, and those without a thread keep nobody
 // waiting. The order of the domains stays if a subinterpreter's first thread state is recognised by the
 // threads that are known already.
@@ -276,9 +302,11 @@ void PythonThreads::running_first(std::vector<FreshState>& fresh) {
   std::vector<RemoteAddress> holders;
   for (const Domain& domain : domains_)
     holders.push_back(layout_.traits.free_threaded ? RemoteAddress() : domain.gil.holder_now(memory_));
+  const std::unordered_set<uint64_t> busy = busy_states(fresh);
   const auto rank = [&](const FreshState& state) {
     if (layout_.traits.free_threaded ? state.words.active : state.at == holders[state.domain]) return 0;
-    return declined_.contains(state.at.value) ? 2 : 1;
+    if (declined_.contains(state.at.value)) return 3;
+    return busy.contains(state.at.value) ? 1 : 2;
   };
   std::stable_sort(fresh.begin(), fresh.end(), [&](const FreshState& a, const FreshState& b) {
     if (layout_.traits.first_state_unbound && a.domain != b.domain) return a.domain > b.domain;

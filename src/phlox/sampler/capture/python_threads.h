@@ -9,10 +9,12 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/interpreter.h"
+#include "phlox/sampler/capture/busy_tasks.h"
 #include "phlox/sampler/capture/gil.h"
 #include "phlox/sampler/capture/look_log.h"
 #include "phlox/sampler/capture/snapshot.h"
@@ -32,6 +34,7 @@ struct PythonThread : ObservedThread, ThreadState {
   int last_cpu = -1;
   uint64_t cpu_known_at = 0;  // turn in which last_cpu was read
   bool done = false;          // in this turn
+  bool uses_cpu = false;      // by the kernel's accounts; noted of many threads only
   bool in_python() const { return alive && tstate; }
 };
 
@@ -80,6 +83,8 @@ class PythonThreads {
   std::vector<Domain>& domains() { return domains_; }
   PythonThread* find(RemoteAddress tstate);
   bool has(pid_t tid) const;
+  // Notes which threads use CPU time.
+  void note_busy();
   // No thread was found for it in the last refresh.
   bool was_declined(RemoteAddress tstate) const { return declined_.contains(tstate.value); }
 
@@ -129,6 +134,7 @@ class PythonThreads {
   bool refresh_interpreters();
   void walk_domain(size_t domain, Walk& walk);
   void running_first(std::vector<FreshState>& fresh);
+  std::unordered_set<uint64_t> busy_states(const std::vector<FreshState>& fresh);
   void add_fresh(Walk& walk, Nanoseconds now);
   bool add(const FreshState& state, Nanoseconds now);
   PythonThread* find_thread_of(ThreadState& unbound);
@@ -145,6 +151,7 @@ class PythonThreads {
   Snapshot& snapshot_;
   LookLog& log_;
   TaskIds task_ids_;
+  BusyTasks busy_tasks_;
   StateReader state_reader_;
   std::vector<RemoteAddress> listed_;  // thread states of the last walk
   std::vector<Domain> domains_;
