@@ -352,6 +352,20 @@ TEST_F(LoopStallsOf, what_goes_on_beyond_short_waits_is_in_the_error) {
   EXPECT_LT(stall.error, 100 * kMs);
 }
 
+// A sum of short waits may have the stack of a wait for a CPU in an earlier poll.
+TEST_F(LoopStallsOf, a_short_wait_for_a_cpu_in_the_poll_ends_no_turn) {
+  idle(100 * kMs);
+  for (int i = 0; i < 30; ++i) ran(kCallback + "burns:34", 5 * kMs, 1);
+  Sample sample = maker.sample(thread, kPoll, 411'000);
+  sample.cpu_state = CpuState::runnable;
+  maker.put(sample);
+  for (int i = 0; i < 40; ++i) ran(kCallback + "burns:34", 5 * kMs, 1);
+  idle(1000 * kMs);
+  ASSERT_EQ(stalls().rows.size(), 1u);
+  EXPECT_EQ(stalls().rows[0].start, 100 * kMs);
+  EXPECT_EQ(stalls().rows[0].wall, 350 * kMs + 411'000);
+}
+
 // Neither another line of the same callback nor a stack that was not read is the end of it.
 TEST_F(LoopStallsOf, the_error_reaches_to_the_last_sample_of_something_else) {
   const std::string callback = kCallback + "main:54";

@@ -25,8 +25,9 @@ constexpr Nanoseconds kGrowth = kSecond / 10;
 // two and a half times that, and looks like one wait.
 constexpr double kSumOfShort = 2.5;
 constexpr Nanoseconds kLongestSum = 80'000'000, kShortSum = 2'500'000;
-// Waits that are too short for a record are put where the next sample is, with the stack of another wait. So
-// long is a piece of them at most, and so much of a turn may be such.
+// Waits that are too short for a record are put where the next sample is, with the stack of another wait. No
+// wait below kBrief has a record of its own. So long is a piece of them at most, and so much of a turn may be
+// such.
 constexpr Nanoseconds kBrief = 1'000'000, kBriefPiece = 1'500'000;
 constexpr double kBriefShare = 0.05;
 // What may be left of a turn beside its longest wait if that is to be the turn.
@@ -211,7 +212,8 @@ std::vector<Turn> Judge::turns(const std::vector<Row>& rows) const {
     if (i == 0) begin(i, start, true);
     const Sample& now = sample(rows[i]);
     const bool in_loop = rows[i].step == Step::waits || rows[i].step == Step::polls;
-    const bool is_brief = now.cpu_state == CpuState::blocked && now.samples == 0 && now.wall < kBriefPiece;
+    const bool is_off_cpu = now.cpu_state == CpuState::blocked || now.cpu_state == CpuState::runnable;
+    const bool is_brief = is_off_cpu && now.wall < (now.samples == 0 ? kBriefPiece : kBrief);
     if (open && in_loop && is_brief &&
         turn.brief + now.wall < std::max(kBrief, Nanoseconds(kBriefShare * double(start - turn.start)))) {
       turn.brief += now.wall;
