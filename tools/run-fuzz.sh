@@ -30,6 +30,7 @@ longest() {
     bulk:gzip_input | bulk:pprof | bulk:collapsed | bulk:tachyon) echo 256 ;;
     bulk:austin_* | bulk:perf_script) echo 512 ;;
     bulk:firefox | bulk:perf_data) echo 2048 ;;
+    bulk:elf_file) echo 4096 ;;
     # Lines are read one by one, so a few tell what many do: four times as fast.
     bulk:* | asan:collapsed | asan:austin_text | asan:perf_script) echo 1024 ;;
     *) echo 0 ;;

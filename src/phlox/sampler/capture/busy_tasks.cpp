@@ -21,7 +21,7 @@
 namespace phlox::sampler {
 namespace {
 
-constexpr Nanoseconds kEvery = kSecond / 5;
+constexpr Nanoseconds kAccountsEvery = kSecond / 5;
 // The accounts of 2,000 threads take 6 ms to read. At most a twentieth of a CPU is spent on it.
 constexpr Nanoseconds kPausePerRead = 20;
 constexpr uint64_t kBusy = 1'000'000;  // ns
@@ -100,7 +100,7 @@ void BusyTasks::run() {
     lock.unlock();
     const Nanoseconds begin = clock_now();
     read_accounts();
-    const Nanoseconds pause = std::max(kEvery, (clock_now() - begin) * kPausePerRead);
+    const Nanoseconds pause = std::max(kAccountsEvery, (clock_now() - begin) * kPausePerRead);
     lock.lock();
     asked_.wait_for(lock, std::chrono::nanoseconds(pause), [this] { return end_; });
     asked_.wait(lock, [this] { return end_ || clock_now() - asked_at_ < kAskedLately; });
