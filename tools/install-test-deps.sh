@@ -27,6 +27,17 @@ if [ ! -d "$greenlet" ]; then
   mv "$greenlet.part" "$greenlet"
 fi
 
+# Event loops: trio and anyio are pure Python, for 3.10 and later; uvloop is for the system's Python only.
+loops=$cache/loops
+if [ ! -d "$loops" ]; then
+  rm -rf "$loops.part"
+  "$venv/bin/python" -m pip --quiet install --target "$loops.part" --python-version 3.10 --only-binary :all: \
+    'trio>=0.26,<1' 'anyio>=4,<5' exceptiongroup typing_extensions
+  "$venv/bin/python" -m pip --quiet install --target "$loops.part" --only-binary :all: 'uvloop<1' ||
+    echo 'no uvloop for this Python: its tests are skipped'
+  mv "$loops.part" "$loops"
+fi
+
 # Ubuntu's Chromium is a snap, which does not run in a container, and there as nobody but its owner. An npm package has one that
 # opens no window.
 chromium=$cache/chromium-138

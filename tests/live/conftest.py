@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from live_support import INTERPRETERS, PHLOX, Recording
+from live_support import CACHE, INTERPRETERS, PHLOX, Recording
 
 
 def pytest_collection_modifyitems(items):
@@ -32,6 +32,12 @@ def pytest_generate_tests(metafunc):
             kind = of_a_version if os.environ.get("PHLOX_EVERY_VERSION") else of_a_family
             chosen = list({kind(p): p for p in reversed(chosen)}.values())[::-1]
         metafunc.parametrize("python", chosen, ids=[p.name for p in chosen])
+
+
+@pytest.fixture
+def loops(monkeypatch):
+    """With trio and anyio (3.10 and later), and uvloop (the system's Python), for what is started."""
+    monkeypatch.setenv("PYTHONPATH", str(CACHE / "loops"))
 
 
 @pytest.fixture

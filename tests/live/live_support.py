@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
 PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
 TARGETS = ROOT / "bench" / "targets"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"  # as install-test-deps.sh has it
 
 Python = collections.namedtuple("Python", "name path major minor flags")  # flags: t free-threaded, d debug
 

@@ -11,7 +11,7 @@ import pytest
 
 from host_facts import distribution
 from judge import HERE, Case, has_section, judge
-from live_support import INTERPRETERS, Target, once_a_version, since
+from live_support import CACHE, INTERPRETERS, Target, once_a_version, since
 from programs import embedded
 from test_native import stacks
 
@@ -23,7 +23,6 @@ WITHOUT_IMPORT = [*NESTED[:6], "generator"]
 Python = collections.namedtuple("Python", "name path major minor flags")
 # The environment that the tests run in: it holds packages with code in Rust and C (tools/requirements-test.txt).
 VENV = Python("venv", sys.executable, *sys.version_info[:2], "-")
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"  # as install-test-deps.sh has it
 SYSTEM = VENV._replace(name="system", path="/usr/bin/python3")
 
 

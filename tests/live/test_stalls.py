@@ -21,6 +21,7 @@ def possible():
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("kind", ["asyncio", "uvloop"])
 @since(3, 8)
 @once_a_version

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from live_support import INTERPRETERS, PHLOX, Python, Target, has, since
+from live_support import CACHE, INTERPRETERS, PHLOX, Python, Target, has, since
 
 PROGRAM = pathlib.Path(__file__).with_name("programs") / "tasks.py"
 
@@ -124,6 +124,7 @@ def test_a_task_names_the_ends_of_its_socket_its_subprocess_and_what_is_left_of_
 
 
 @pytest.mark.parametrize("words", [(), ("anyio",)], ids=["trio", "anyio"])
+@pytest.mark.usefixtures("loops")
 @since(3, 8)
 def test_each_task_of_trio_has_the_chain_that_the_program_sees(python, words, tmp_path):
     if not all(has(python, module) for module in ("trio", *words)):
@@ -167,6 +168,7 @@ trio.run(main)
 """
 
 
+@pytest.mark.usefixtures("loops")
 @since(3, 8)
 def test_no_chain_of_trio_is_a_mixture_while_tasks_start_and_end(python, tmp_path):
     if not has(python, "trio"):
@@ -226,7 +228,6 @@ def with_greenlet(python):
 
 
 VENV = Python("venv", sys.executable, *sys.version_info[:2], "-")
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"  # as install-test-deps.sh has it
 GREENLETS = [VENV, *[one for one in INTERPRETERS if (one.major, one.minor) == (3, 10)]]
 
 
