@@ -1,7 +1,6 @@
 """Runs machine code that it wrote itself, in memory of the kind named first: memfd (mapped twice, to write and to run), shared or private.
 Or a C library that it keeps in a memfd (library). Second: `map` writes /tmp/perf-PID.map. For x86-64."""
 import ctypes
-import ctypes.util
 import mmap
 import os
 import sys
