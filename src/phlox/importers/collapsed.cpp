@@ -10,6 +10,7 @@
 
 #include "phlox/importers/event_numbers.h"
 #include "phlox/importers/foreign_rows.h"
+#include "phlox/importers/stack_batch.h"
 #include "phlox/importers/stack_root.h"
 #include "phlox/importers/tachyon_frames.h"
 #include "phlox/importers/text_lines.h"
@@ -25,8 +26,20 @@ constexpr unsigned kMostDigits = 6;
 constexpr unsigned kMostWritten = 18;
 // What a text may say before its first stack: "Sampling process 100 times a second. Press Control-C to exit."
 constexpr size_t kMostPreamble = 1000;
+
 // perl's \s, without the ends of a line.
-constexpr std::string_view kBlanks = " \t\v\f";
+constexpr bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\v' || c == '\f';
+}
+// Where the last blank is; npos: nowhere.
+size_t last_blank(std::string_view text) {
+  size_t at = text.size();
+  while (at > 0 && !is_blank(text[at - 1])) --at;
+  return at - 1;
+}
+constexpr bool is_of_number(char c) {
+  return (c >= '0' && c <= '9') || c == '.';
+}
 
 constexpr uint64_t power_of_ten(unsigned exponent) {
   uint64_t power = 1;
@@ -49,7 +62,7 @@ struct CollapsedLine {
 };
 
 std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && kBlanks.find(text.back()) != std::string_view::npos) text.remove_suffix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
 
@@ -72,7 +85,7 @@ std::optional<WrittenNumber> parse_number(std::string_view text) {
 // The number behind the last blank; the rest is the stack, and may be nothing.
 std::optional<CollapsedLine> parse_line(std::string_view text) {
   text = without_blanks(text);
-  const size_t blank = text.find_last_of(kBlanks);
+  const size_t blank = last_blank(text);
   if (blank == std::string_view::npos) return std::nullopt;
   const auto weight = parse_number(text.substr(blank + 1));
   if (!weight) return std::nullopt;
@@ -81,9 +94,9 @@ std::optional<CollapsedLine> parse_line(std::string_view text) {
 
 // Whether another number is the end of a stack.
 bool ends_in_number(std::string_view stack) {
-  const size_t before = stack.find_last_not_of("0123456789.");
-  return before != std::string_view::npos && kBlanks.find(stack[before]) != std::string_view::npos &&
-         parse_number(stack.substr(before + 1)).has_value();
+  size_t begin = stack.size();
+  while (begin > 0 && is_of_number(stack[begin - 1])) --begin;
+  return begin > 0 && is_blank(stack[begin - 1]) && parse_number(stack.substr(begin)).has_value();
 }
 
 bool is_comment(std::string_view text) {
@@ -170,30 +183,41 @@ class CollapsedImport {
     while (lines.next(text)) {
       if (is_comment(text)) continue;
       if (const auto line = parse_line(text)) {
-        put(*line);
+        add(*line);
+        if (stacks_.full()) put_lines();
       } else {
         ++refused_;
       }
     }
+    put_lines();
     return finish(lines.cut());
   }
 
  private:
-  void put(const CollapsedLine& line) {
+  void add(const CollapsedLine& line) {
     std::string_view frames = line.stack;
-    if (weights_.are_two()) frames = without_blanks(frames.substr(0, frames.find_last_of(kBlanks)));
+    if (weights_.are_two()) frames = without_blanks(frames.substr(0, last_blank(frames)));
     const StackRoot root = take_stack_root(frames);
-    profile::Sample sample;
-    sample.thread = thread_of(root);
-    sample.stack = stack_of(frames, root.thread && root.thread->tachyon);
-    ++stacks_;
-    if (weights_.are_samples()) {
-      rows_.sample(sample, line.weight.whole);
-      return;
+    lines_.push_back({thread_of(root), line.weight});
+    add_stack(frames, root.thread && root.thread->tachyon);
+    ++count_;
+  }
+
+  void put_lines() {
+    const std::span<const profile::StackId> stacks = stacks_.finish();
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      profile::Sample sample;
+      sample.thread = lines_[i].thread;
+      sample.stack = stacks[i];
+      if (weights_.are_samples()) {
+        rows_.sample(sample, lines_[i].weight.whole);
+        continue;
+      }
+      sample.event = event_;
+      sample.value = numbers_.take(in_shown_digits(lines_[i].weight));
+      rows_.sample(sample, 1);
     }
-    sample.event = event_;
-    sample.value = numbers_.take(in_shown_digits(line.weight));
-    rows_.sample(sample, 1);
+    lines_.clear();
   }
 
   // What is cut from one weight is added to the next: the sum is cut once.
@@ -217,22 +241,22 @@ class CollapsedImport {
   }
 
   // Lines that follow each other often begin alike: what they share is taken from the line before.
-  profile::StackId stack_of(std::string_view frames, bool tachyon) {
+  void add_stack(std::string_view frames, bool tachyon) {
     size_t at = keep_what_is_shared(frames, tachyon);
+    stacks_.begin(levels_.size());
     while (at < frames.size()) {
       const size_t end = std::min(frames.find(';', at), frames.size());
       const std::string_view name = frames.substr(at, end - at);
       Level level = levels_.empty() ? Level() : levels_.back();
       level.end = end;
       level.nameless += name.empty();
-      level.stack = rows_.interner().stack(level.stack, frame_of(name, tachyon));
+      stacks_.push(frame_of(name, tachyon));
       levels_.push_back(level);
       at = end + 1;
     }
     before_ = frames;
-    if (levels_.empty()) return {};
-    nameless_ += levels_.back().nameless;
-    return levels_.back().stack;
+    stacks_.end();
+    if (!levels_.empty()) nameless_ += levels_.back().nameless;
   }
 
   // Leaves the frames that begin both lines; where in `frames` the next one begins.
@@ -261,11 +285,11 @@ class CollapsedImport {
   ImportOutcome finish(uint64_t cut) {
     std::string summary = weights_.are_samples()
                               ? fmt::format("collapsed: {} lines, {} samples by their numbers; no times",
-                                            stacks_, rows_.samples())
+                                            count_, rows_.samples())
                               : fmt::format(
                                     "collapsed: {} lines; their numbers are weights, too large or too fine "
                                     "to be samples; no times",
-                                    stacks_);
+                                    count_);
     ImportOutcome out = rows_.finish(0, std::move(summary));
     auto& warnings = out.warnings;
     warn(out, refused_ + cut, "line is not a stack with a weight and was left out",
@@ -292,8 +316,7 @@ class CollapsedImport {
 
   // A frame of the line before.
   struct Level {
-    size_t end = 0;  // of its name, in the line
-    profile::StackId stack;
+    size_t end = 0;         // of its name, in the line
     uint64_t nameless = 0;  // of it and its callers
   };
   struct Known {
@@ -303,7 +326,14 @@ class CollapsedImport {
   };
   static constexpr size_t kKnown = 16384, kLongestKnown = 256;
 
+  struct Line {
+    profile::ThreadId thread;
+    WrittenNumber weight;
+  };
+
   ForeignRows rows_;
+  StackBatch stacks_{rows_.interner()};
+  std::vector<Line> lines_;  // whose stacks have no ids yet
   EventNumbers numbers_;
   Weights weights_;
   unsigned digits_;     // of fractions that are shown
@@ -314,7 +344,7 @@ class CollapsedImport {
   std::vector<Known> known_{kKnown};
   std::optional<profile::ThreadId> plain_thread_;
   uint16_t event_ = 0;
-  uint64_t stacks_ = 0, refused_ = 0, nameless_ = 0;
+  uint64_t count_ = 0, refused_ = 0, nameless_ = 0;
 };
 
 }  // namespace

@@ -90,6 +90,12 @@ StackId Interner::stack(std::span<const FrameId> frames, StackId parent) {
   return parent;
 }
 
+void Interner::stacks(std::span<const Step> steps, std::span<StackId> out) {
+  for (const Step& step : steps) stacks_.prefetch(step.parent, step.frame);
+  for (const Step& step : steps) stacks_.prefetch_key(step.parent, step.frame);
+  for (size_t i = 0; i < steps.size(); ++i) out[i] = stack(steps[i].parent, steps[i].frame);
+}
+
 WakeId Interner::wake(const Wake& wake) {
   std::tuple key(wake.thread, wake.stack, wake.other);
   if (const auto found = wakes_.find(key); found != wakes_.end()) return found->second;

@@ -55,6 +55,13 @@ class Interner {
   // Root first, below `parent`. None if there are no frames and no parent.
   StackId stack(std::span<const FrameId> frames, StackId parent = {});
 
+  // Several stacks, each by its parent and frame, into `out` at the same places: faster than one by one where
+  // there are millions. A parent is not the result of another one of them.
+  struct Step {
+    StackId parent;
+    FrameId frame;
+  };
+  void stacks(std::span<const Step> steps, std::span<StackId> out);
   // The same for wakers. Beyond the limit: none.
   WakeId wake(const Wake& wake);
   // The same for wait targets.

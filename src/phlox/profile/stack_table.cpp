@@ -42,6 +42,17 @@ StackId StackTable::find(StackId parent, FrameId frame) const {
   return slots_.empty() ? StackId() : StackId(slots_[place_of(key_of(parent, frame))] & kMost);
 }
 
+void StackTable::prefetch(StackId parent, FrameId frame) const {
+  if (!slots_.empty()) __builtin_prefetch(&slots_[Spread{}(key_of(parent, frame)) & (slots_.size() - 1)]);
+}
+
+void StackTable::prefetch_key(StackId parent, FrameId frame) const {
+  if (slots_.empty()) return;
+  const uint64_t key = key_of(parent, frame);
+  const uint32_t slot = slots_[Spread{}(key) & (slots_.size() - 1)];
+  if (slot != 0 && (slot & ~kMost) == tag_of(key)) __builtin_prefetch(&keys_[(slot & kMost) - 1]);
+}
+
 std::pair<StackId, bool> StackTable::add(StackId parent, FrameId frame) {
   if (keys_.size() * 2 >= slots_.size()) grow();
   const uint64_t key = key_of(parent, frame);

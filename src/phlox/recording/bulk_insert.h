@@ -27,8 +27,8 @@ class BulkInsert {
   bool flush();
 
  private:
-  // Sizes of the statements, tried in this order; more than 16 rows gain nothing.
-  static constexpr std::array<size_t, 3> kRows = {16, 4, 1};
+  // Sizes of the statements, tried in this order; more than 64 rows gain nothing.
+  static constexpr std::array<size_t, 4> kRows = {64, 16, 4, 1};
 
   struct Prepared {
     Statement statement;

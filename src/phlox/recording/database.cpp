@@ -43,6 +43,8 @@ int copy_path(sqlite3_vfs*, const char* path, int size, char* to) {
 // Once a process, before it opens the first one.
 void settle_sqlite() {
   static const bool done = [] {
+    // Nobody asks SQLite how much memory it takes; to count it takes a lock at each allocation.
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite3_initialize();
     sqlite3_vfs* const usual = sqlite3_vfs_find("unix");
     if (usual == nullptr) return false;
