@@ -2,7 +2,8 @@
 """trust.py [--seconds N] [--only NAME,...] [--seed N] [--store] PHLOX   Tries to break Phlox, and counts what held (make trust).
 
 Each trial gets its share of N seconds (3,600), and is repeated until then, on every CPU. A failure is printed with its seed:
-`--only NAME --seed SEED --once` repeats it. --store writes results.json and docs/trust.md.
+`--only NAME --seed SEED --once` repeats it. --store writes results.json and docs/trust.md. With --only, N is still the whole
+hour of which each trial gets its share, and trials that are left out keep their rows of the same commit.
 Needs root for the capture in the kernel and for the memory of the targets, and strace.
 """
 import argparse
@@ -89,13 +90,16 @@ def main():
         arguments = (phlox, asked.python, recordings(phlox, asked.python, folder))
         if asked.once:
             sys.exit(attempt(names[0], asked.seed, *arguments)[0])
-        whole = sum(SHARES[name][0] for name in names)
+        whole = sum(share for share, _ in SHARES.values())
         for name in names:
             found[name] = repeat(pool, name, asked.seconds * SHARES[name][0] / whole, asked.seed, arguments)
             print(f"{name}: {found[name]['tried']:,} tried, {len(found[name]['failures'])} did not hold", flush=True)
     if asked.store:
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=trials.ROOT, capture_output=True, text=True).stdout.strip()
         version = subprocess.run([phlox, "--version"], capture_output=True, text=True).stdout.split("\n")[0]
+        before = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        if before.get("commit") == commit and before.get("seconds") == asked.seconds:
+            found = {**before["trials"], **found}
         result = {"date": datetime.date.today().isoformat(), "commit": commit, "version": version, "kernel": platform.release(), "cpus": os.cpu_count(), "seconds": asked.seconds, "trials": found}
         RESULTS.write_text(json.dumps(result, indent=1) + "\n")
         page.write(result)

@@ -214,7 +214,7 @@ def traced(process):
     """The process that strace has started."""
     with contextlib.suppress(OSError):
         for child in map(int, pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()):
-            if pathlib.Path(f"/proc/{child}/comm").read_text() == "phlox\n":
+            if os.readlink(f"/proc/{child}/exe") != os.readlink(f"/proc/{process.pid}/exe"):
                 return child
     return None
 
