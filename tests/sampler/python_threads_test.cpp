@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "phlox/base/system_call_numbers.h"
 #include "support/fake_interpreter.h"
 #include "support/layout_rows.h"
 #include "support/sleeping_thread.h"
@@ -202,11 +203,7 @@ TEST_P(PythonThreadLists, who_waits_inside_the_gil_waits_for_it) {
   ASSERT_EQ(gil.ranges(words, ranges), 2U);
   target::BlockedIn in;
   in.running = false;
-#if defined(__x86_64__)
-  in.number = 202;
-#else
-  in.number = 98;
-#endif
+  in.number = system_call("futex").number(kOnAarch64);
   in.arguments[0] = ranges[0].address.value;  // its `locked`: in its struct
   EXPECT_EQ(gil.state_of(&in), GilState::waits);
   in.arguments[0] = fake_.thread().state().value;

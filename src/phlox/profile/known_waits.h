@@ -3,11 +3,10 @@
 // wait_places.h) decides what they mean; this file knows no recording.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <string_view>
 
+#include "phlox/base/system_call_numbers.h"
 #include "phlox/profile/model.h"
 
 namespace phlox::profile {
@@ -53,34 +52,25 @@ constexpr bool is_fetching(Role role) {
   return role >= Role::fetch && role <= Role::native_loop;
 }
 
-struct Call {
-  int16_t x86_64;   // arch/x86/entry/syscalls/syscall_64.tbl
-  int16_t aarch64;  // include/uapi/asm-generic/unistd.h; -1: not there
-};
-// accept, accept4.
-inline constexpr Call kAcceptCalls[] = {{43, 202}, {288, 242}};
-// epoll_wait, epoll_pwait, epoll_pwait2.
-inline constexpr Call kEpollCalls[] = {{232, -1}, {281, 22}, {441, 441}};
-// accept, accept4, and the epoll calls above.
-inline constexpr Call kEventCalls[] = {{43, 202}, {288, 242}, {232, -1}, {281, 22}, {441, 441}};
-// Those, and the calls in which threads of a native pool wait: futex, futex_waitv, poll, ppoll, select,
-// pselect6.
-inline constexpr Call kPoolCalls[] = {{43, 202},  {288, 242}, {232, -1}, {281, 22}, {441, 441}, {202, 98},
-                                      {449, 449}, {7, -1},    {271, 73}, {23, -1},  {270, 72}};
-// futex, futex_waitv.
-inline constexpr Call kFutexCalls[] = {{202, 98}, {449, 449}};
-// wait4, waitid.
-inline constexpr Call kChildCalls[] = {{61, 260}, {247, 95}};
-// fsync, fdatasync, pread64, pwrite64: only for files, which hand out no work.
-inline constexpr Call kDiskCalls[] = {{74, 82}, {75, 83}, {17, 67}, {18, 68}};
-// clock_nanosleep, nanosleep; before Python 3.11 time.sleep() was select (pselect6 on aarch64).
-inline constexpr Call kSleepCalls[] = {{230, 115}, {35, 101}, {23, 72}};
-
-template <class Calls>
-bool is_call(const Calls& calls, int16_t number, bool aarch64) {
-  return number >= 0 && std::any_of(std::begin(calls), std::end(calls), [&](const Call& call) {
-           return number == (aarch64 ? call.aarch64 : call.x86_64);
-         });
-}
+inline constexpr SystemCall kAcceptCalls[] = {system_call("accept"), system_call("accept4")};
+inline constexpr SystemCall kEpollCalls[] = {system_call("epoll_wait"), system_call("epoll_pwait"),
+                                             system_call("epoll_pwait2")};
+inline constexpr SystemCall kEventCalls[] = {kAcceptCalls[0], kAcceptCalls[1], kEpollCalls[0], kEpollCalls[1],
+                                             kEpollCalls[2]};
+inline constexpr SystemCall kFutexCalls[] = {system_call("futex"), system_call("futex_waitv")};
+// Those in which threads of a native pool wait.
+inline constexpr SystemCall kPoolCalls[] = {
+    kAcceptCalls[0],      kAcceptCalls[1],       kEpollCalls[0],         kEpollCalls[1],
+    kEpollCalls[2],       kFutexCalls[0],        kFutexCalls[1],         system_call("poll"),
+    system_call("ppoll"), system_call("select"), system_call("pselect6")};
+inline constexpr SystemCall kChildCalls[] = {system_call("wait4"), system_call("waitid")};
+// Only for files, which hand out no work.
+inline constexpr SystemCall kDiskCalls[] = {system_call("fsync"), system_call("fdatasync"),
+                                            system_call("pread64"), system_call("pwrite64")};
+// Before Python 3.11 time.sleep() was select(), which is pselect6 on aarch64.
+inline constexpr SystemCall kSleepCalls[] = {
+    system_call("clock_nanosleep"),
+    system_call("nanosleep"),
+    {"select", system_call("select").x86_64, system_call("pselect6").aarch64}};
 
 }  // namespace phlox::profile

@@ -38,7 +38,10 @@ constexpr int64_t kFewSamples = 5;
 constexpr double kChance = 0.05;
 
 // poll, ppoll, select, pselect6, epoll_wait and its likes.
-constexpr Call kPollCalls[] = {{7, -1}, {271, 73}, {23, -1}, {270, 72}, {232, -1}, {281, 22}, {441, 441}};
+constexpr SystemCall kPollCalls[] = {system_call("poll"),        system_call("ppoll"),
+                                     system_call("select"),      system_call("pselect6"),
+                                     system_call("epoll_wait"),  system_call("epoll_pwait"),
+                                     system_call("epoll_pwait2")};
 
 StallKind kind_of(const Sample& sample) {
   if (sample.gil_state == GilState::waits) return StallKind::gil;

@@ -4,45 +4,61 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <iterator>
 #include <span>
 
 #include "phlox/base/address.h"
+#include "phlox/base/system_call_numbers.h"
 
 namespace phlox::target {
 namespace {
 
-#ifdef __aarch64__
-constexpr bool kArm = true;
-#else
-constexpr bool kArm = false;
-#endif
-
-struct Call {
-  int16_t x86_64;   // arch/x86/entry/syscalls/syscall_64.tbl
-  int16_t aarch64;  // include/uapi/asm-generic/unistd.h; -1: not there
-};
-template <size_t N>
-bool is_among(const Call (&calls)[N], int64_t number) {
-  return number >= 0 && std::any_of(std::begin(calls), std::end(calls), [number](const Call& call) {
-           return number == (kArm ? call.aarch64 : call.x86_64);
-         });
+template <class Calls>
+bool is_among(const Calls& calls, int64_t number) {
+  return is_call(calls, number, kOnAarch64);
 }
 
-// Whose first argument is what they wait for: read, write, close, ioctl, pread64, pwrite64, readv, writev,
-// sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg, fcntl, flock, fsync, fdatasync, ftruncate,
-// getdents64, epoll_wait, splice, tee, sync_file_range, vmsplice, epoll_pwait, fallocate, accept4, preadv,
-// pwritev, recvmmsg, sendmmsg, preadv2, pwritev2, io_uring_enter, epoll_pwait2.
-constexpr Call kOfDescriptor[] = {
-    {0, 63},    {1, 64},    {3, 57},    {16, 29},   {17, 67},   {18, 68},  {19, 65},  {20, 66},
-    {40, 71},   {42, 203},  {43, 202},  {44, 206},  {45, 207},  {46, 211}, {47, 212}, {72, 25},
-    {73, 32},   {74, 82},   {75, 83},   {77, 46},   {217, 61},  {232, -1}, {275, 76}, {276, 77},
-    {277, 84},  {278, 75},  {281, 22},  {285, 47},  {288, 242}, {295, 69}, {296, 70}, {299, 243},
-    {307, 269}, {327, 286}, {328, 287}, {426, 426}, {441, 441}};
-constexpr Call kPoll[] = {{7, -1}, {271, 73}};     // poll, ppoll
-constexpr Call kSelect[] = {{23, -1}, {270, 72}};  // select, pselect6
-constexpr Call kWait4[] = {{61, 260}};
-constexpr Call kWaitid[] = {{247, 95}};
+// Whose first argument is what they wait for.
+constexpr SystemCall kOfDescriptor[] = {system_call("read"),
+                                        system_call("write"),
+                                        system_call("close"),
+                                        system_call("ioctl"),
+                                        system_call("pread64"),
+                                        system_call("pwrite64"),
+                                        system_call("readv"),
+                                        system_call("writev"),
+                                        system_call("sendfile"),
+                                        system_call("connect"),
+                                        system_call("accept"),
+                                        system_call("sendto"),
+                                        system_call("recvfrom"),
+                                        system_call("sendmsg"),
+                                        system_call("recvmsg"),
+                                        system_call("fcntl"),
+                                        system_call("flock"),
+                                        system_call("fsync"),
+                                        system_call("fdatasync"),
+                                        system_call("ftruncate"),
+                                        system_call("getdents64"),
+                                        system_call("epoll_wait"),
+                                        system_call("splice"),
+                                        system_call("tee"),
+                                        system_call("sync_file_range"),
+                                        system_call("vmsplice"),
+                                        system_call("epoll_pwait"),
+                                        system_call("fallocate"),
+                                        system_call("accept4"),
+                                        system_call("preadv"),
+                                        system_call("pwritev"),
+                                        system_call("recvmmsg"),
+                                        system_call("sendmmsg"),
+                                        system_call("preadv2"),
+                                        system_call("pwritev2"),
+                                        system_call("io_uring_enter"),
+                                        system_call("epoll_pwait2")};
+constexpr SystemCall kPoll[] = {system_call("poll"), system_call("ppoll")};
+constexpr SystemCall kSelect[] = {system_call("select"), system_call("pselect6")};
+constexpr SystemCall kWait4[] = {system_call("wait4")};
+constexpr SystemCall kWaitid[] = {system_call("waitid")};
 // P_PID, P_PIDFD of include/uapi/linux/wait.h.
 constexpr uint64_t kByNumber = 1, kByDescriptor = 3;
 

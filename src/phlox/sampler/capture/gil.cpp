@@ -2,16 +2,14 @@
 
 #include <cstring>
 
+#include "phlox/base/system_call_numbers.h"
+
 namespace phlox::sampler {
 namespace {
 
 using profile::GilState;
 
-#if defined(__x86_64__)
-constexpr int64_t kFutex = 202;
-#elif defined(__aarch64__)
-constexpr int64_t kFutex = 98;
-#endif
+constexpr int64_t kFutex = system_call("futex").number(kOnAarch64);
 
 }  // namespace
 
