@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "phlox/base/text.h"
 #include "phlox/memory/living_thread.h"
@@ -38,12 +39,42 @@ ProcessFacts read_process(pid_t pid) {
   return facts;
 }
 
+namespace {
+
+// __rseq_offset counts from the thread pointer, which on x86-64 is what pthread_self() gives. On aarch64 it
+// is the end of struct pthread (sysdeps/aarch64/nptl/tls.h), of which the C library tells debuggers how large
+// it is.
+#if defined(__aarch64__)
+constexpr std::string_view kSizeOfPthread = "_thread_db_sizeof_pthread";
+#else
+constexpr std::string_view kSizeOfPthread;
+#endif
+
+std::optional<int64_t> find_thread_pointer(pid_t pid, const std::vector<Module>& modules,
+                                           memory::ProcessMemory& memory, const Budget& budget) {
+  constexpr uint32_t kMost = 65536;
+  if (kSizeOfPthread.empty()) return 0;
+  for (const Module& module : modules) {
+    const std::string_view name = base_name(module.path);
+    if (!name.starts_with("libc.so") && !name.starts_with("libc-2.")) continue;
+    const auto loaded = load_module(pid, module, budget);
+    const auto symbol = loaded ? loaded->elf.find_symbol(kSizeOfPthread) : std::nullopt;
+    uint32_t size = 0;
+    if (symbol && memory.read_value(loaded->remote(symbol->address), size) && size > 0 && size < kMost)
+      return size;
+  }
+  return {};
+}
+
+}  // namespace
+
 std::optional<int64_t> find_rseq_offset(pid_t pid) {
   const auto maps = read_maps(pid);
   if (!maps) return {};
   memory::ProcessMemory memory(pid);
   const auto budget = std::make_shared<elf::ReadBudget>();
-  for (const Module& module : modules_of(*maps)) {
+  const std::vector<Module> modules = modules_of(*maps);
+  for (const Module& module : modules) {
     const std::string_view name = base_name(module.path);
     if (!name.starts_with("ld-linux") && !name.starts_with("ld-2.")) continue;
     const auto loaded = load_module(pid, module, budget);
@@ -57,7 +88,9 @@ std::optional<int64_t> find_rseq_offset(pid_t pid) {
         !memory.read_value(loaded->remote(length->address), bytes))
       continue;
     if (bytes == 0 || value < -65536 || value > 65536) return {};  // 0: not registered (GLIBC_TUNABLES)
-    return value;
+    const auto pointer = find_thread_pointer(pid, modules, memory, budget);
+    if (!pointer) return {};
+    return *pointer + value;
   }
   return {};
 }

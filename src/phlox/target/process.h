@@ -16,8 +16,8 @@ struct ProcessFacts {
 };
 ProcessFacts read_process(pid_t pid);
 
-// The offset of struct rseq in the target's C library, from a thread's pointer (pthread_self()): the value of
-// __rseq_offset (glibc 2.35+, in ld.so). none: no such library, or registration is off.
+// Where struct rseq lies in the target's C library, from what pthread_self() gives: by __rseq_offset (glibc
+// 2.35+, in ld.so). none: no such library, or registration is off.
 std::optional<int64_t> find_rseq_offset(pid_t pid);
 
 }  // namespace phlox::target
