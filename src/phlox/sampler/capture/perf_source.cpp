@@ -30,7 +30,15 @@ void read_first() {
 #endif
 }
 
-constexpr size_t kPage = 4096;
+// Of the host: kernels for aarch64 have 4, 16 or 64 KiB.
+size_t page_bytes() {
+  static const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+// The size of a ring's data, whole pages; one more precedes it.
+size_t ring_bytes() {
+  return std::max<size_t>(8192, page_bytes());
+}
 // Only to be a sample with a stack; the stack itself is read while the thread stands still.
 constexpr uint32_t kStackBytes = 64;
 // The kernel drops a record that finds no room and says so only in the next one that finds some. With this
@@ -85,7 +93,7 @@ PerfCapture::PerfCapture(Nanoseconds interval, uint64_t seed, Workers& workers)
   const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
   budget_ = EventBudget(most_events(files.rlim_cur, number_in("/proc/sys/kernel/perf_event_mlock_kb", 516),
                                     cpus > 0 ? static_cast<uint64_t>(cpus) : 1, memory.rlim_cur,
-                                    kRingBytes + kPage));
+                                    ring_bytes() + page_bytes()));
 }
 
 PerfCapture::~PerfCapture() {
@@ -132,7 +140,8 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
     }
   }
   numbers_.kernel = depth_ == Depth::kernel_frames;
-  event.ring = ::mmap(nullptr, kPage + kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, event.file.get(), 0);
+  event.ring =
+      ::mmap(nullptr, page_bytes() + ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, event.file.get(), 0);
   if (event.ring == MAP_FAILED) {
     refused = events_.empty();  // as many as there is room for
     if (refused) refusal_ = {"mmap", errno};
@@ -148,7 +157,7 @@ void PerfCapture::close(pid_t tid) {
   const auto found = events_.find(tid);
   if (found == events_.end()) return;
   if (held_ == &found->second) held_ = nullptr;
-  ::munmap(found->second.ring, kPage + kRingBytes);
+  ::munmap(found->second.ring, page_bytes() + ring_bytes());
   events_.erase(found);
   budget_.closed(tid);
 }
@@ -159,8 +168,8 @@ void PerfCapture::drain(pid_t tid, Event& event) {
   const uint64_t head = std::atomic_ref(page.data_head).load(std::memory_order_acquire);
   const uint64_t tail = page.data_tail;
   if (head == tail) return;
-  perf::RingReader reader(std::span(static_cast<const std::byte*>(event.ring) + kPage, kRingBytes), tail,
-                          head);
+  perf::RingReader reader(std::span(static_cast<const std::byte*>(event.ring) + page_bytes(), ring_bytes()),
+                          tail, head);
   bool sampled = false;
   const int before = event.state.cpu();
   for (auto bytes = reader.next(); !bytes.empty(); bytes = reader.next()) {
@@ -170,7 +179,7 @@ void PerfCapture::drain(pid_t tid, Event& event) {
     sampled = sampled || std::holds_alternative<perf::SampleRecord>(record);
   }
   if (sampled) budget_.ran(tid, clock_now());
-  if (reader.damaged() || head - tail > kRingBytes - kRoomForAnother) event.state.forget();
+  if (reader.damaged() || head - tail > ring_bytes() - kRoomForAnother) event.state.forget();
   std::atomic_ref(page.data_tail).store(head, std::memory_order_release);
   // A thread has come to this CPU: who waits there does not know of it.
   if (event.state.cpu() != before) workers_.wake_at(event.state.cpu());

@@ -121,9 +121,6 @@ class PerfCapture : public NativeCapture {
   // Why the last Held::refused was refused.
   const target::EventRefusal& refusal() const { return refusal_; }
 
-  // The size of a ring's data; a page precedes it.
-  static constexpr size_t kRingBytes = 8192;
-
  private:
   struct Event {
     Descriptor file;
