@@ -40,10 +40,11 @@ NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& 
 
 void NativeStacks::unwind(const NativeLook& look) {
   restarts_.clear();
-  if (distance_ > 0 && agreed_ >= kAgree) {
+  if (distance_ > 0 && agreed_ >= kAgree && ra_offset_ != 0) {
     for (const PythonGroup& group : groups_) {
       if (group.anchor) {
-        restarts_.push_back({group.anchor, group.anchor + static_cast<uint64_t>(distance_), -8, fp_offset_});
+        restarts_.push_back(
+            {group.anchor, group.anchor + static_cast<uint64_t>(distance_), ra_offset_, fp_offset_});
       }
     }
     std::sort(restarts_.begin(), restarts_.end(),
@@ -79,6 +80,8 @@ void NativeStacks::learn_distance() {
     if (const unwind::UnwindTable* table = space_.table_of(host->module)) {
       const auto rule = table->find(ImageAddress(host->lookup_pc().value - space_.mapped(host->module).bias));
       fp_offset_ = rule.fp == unwind::FpRule::at_cfa ? rule.fp_offset : 0;
+      if (rule.kind == unwind::RuleKind::plain && rule.ra == unwind::RaRule::at_cfa)
+        ra_offset_ = rule.ra_offset;
     }
   }
   ++agreed_;

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "phlox/base/machine.h"
 #include "phlox/memory/remote_memory.h"
 #include "phlox/profile/interner.h"
 #include "phlox/profile/native_module.h"
@@ -97,6 +98,9 @@ class NativeStacks {
   // cfa - anchor of the interpreter loop: constant in one build. 0: not learnt yet; -1: it is not constant.
   int64_t distance_ = 0;
   int32_t fp_offset_ = 0;
+  // Always the same on x86-64. On aarch64 each function has its own place for it, and a word of any other
+  // place could be the address of code, too; 0: not known.
+  int32_t ra_offset_ = kOnAarch64 ? 0 : -8;
   unsigned agreed_ = 0;
   NativeCounts counts_;
 };
