@@ -1,14 +1,20 @@
 #include "phlox/cli/features.h"
 
+#include "phlox/base/machine.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/symbols/debug_files.h"
 #include "phlox/unwind/arch/x86_64_code.h"
 
 namespace phlox::cli {
+namespace {
+
+constexpr const char* kNoDecoder = kOnAarch64 ? "it decodes x86-64 only" : "built without Zydis";
+
+}  // namespace
 
 std::vector<Feature> features() {
   return {{"kernel capture", sampler::kernel_capture_missing()},
-          {"instruction decoder", unwind::has_decoder() ? "" : "built without Zydis"},
+          {"instruction decoder", unwind::has_decoder() ? "" : kNoDecoder},
           {"debuginfod", symbols::has_debuginfod() ? "" : "a static program loads no library"}};
 }
 
