@@ -9,6 +9,7 @@
 
 #include "phlox/python/locate.h"
 #include "phlox/sampler/assemble/merge.h"
+#include "phlox/unwind/arch/this_machine.h"
 #include "support/live_python.h"
 #include "support/live_walk.h"
 #include "support/source_path.h"
@@ -48,7 +49,7 @@ TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
   test::TargetTables tables(live.pid());
   thread.resume();
   unwind::Unwinder unwinder(
-      tables.map(), EM_X86_64, [&tables](uint32_t m) { return tables.table_of(m); },
+      tables.map(), unwind::kThisMachine, [&tables](uint32_t m) { return tables.table_of(m); },
       [&tables](uint32_t m) { return tables.code_of(m); });
   std::mt19937 random(11);
   unwind::NativeStack native;

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "phlox/target/thread_probe.h"
+#include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::test {
 namespace {
@@ -51,7 +52,7 @@ FrameComparison::FrameComparison(pid_t pid)
       tables_(pid),
       reference_(pid),
       unwinder_(
-          tables_.map(), EM_X86_64, [this](uint32_t m) { return tables_.table_of(m); },
+          tables_.map(), unwind::kThisMachine, [this](uint32_t m) { return tables_.table_of(m); },
           [this](uint32_t m) { return tables_.code_of(m); }) {}
 
 bool FrameComparison::take() {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <random>
 
+#include "phlox/unwind/arch/this_machine.h"
 #include "support/dwfl_reference.h"
 #include "support/frame_comparison.h"
 #include "support/live_python.h"
@@ -31,7 +32,7 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
   ASSERT_TRUE(reference.ok());
   thread.resume();
   Unwinder unwinder(
-      tables.map(), EM_X86_64, [&tables](uint32_t m) { return tables.table_of(m); },
+      tables.map(), kThisMachine, [&tables](uint32_t m) { return tables.table_of(m); },
       [&tables](uint32_t m) { return tables.code_of(m); });
 
   std::mt19937 random(7);
