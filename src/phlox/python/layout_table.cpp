@@ -1,5 +1,10 @@
 #include "phlox/python/layout_table.h"
 
+#include <array>
+#include <iterator>
+
+#include "phlox/base/machine.h"
+
 namespace phlox::python {
 namespace {
 
@@ -109,8 +114,9 @@ constexpr Traits debug(Traits t) {
   return t;
 }
 
+// As read off headers on x86-64.
 // clang-format off
-constexpr Layout kRows[] = {
+constexpr Layout kRead[] = {
 {.name = "2.7", .major = 2, .minor = 7, .traits = kPython2_7,
 #include "phlox/python/rows/2.7.inc"
 },
@@ -188,6 +194,55 @@ constexpr Layout kRows[] = {
 },
 };
 // clang-format on
+
+// A pthread_mutex_t takes 48 bytes on aarch64, and 40 on x86-64; the struct of the GIL holds two. What lies
+// behind it in another struct lies 16 bytes further out. That is all that differs from 3.8 to 3.13
+// (CC=aarch64-linux-gnu-gcc tools/layouts row).
+constexpr Layout on_aarch64(Layout row) {
+  constexpr uint32_t kMore = 16;
+  const auto move = [](Offset& field) {
+    if (field.present()) field = Offset(*field + kMore);
+  };
+  const auto move_behind = [&](Offset gil, Offset& field) {
+    if (gil.present() && field.present() && *field > *gil) move(field);
+  };
+  auto& runtime = row.runtime;
+  auto& interpreter = row.interpreter;
+  for (Offset* field : {&runtime.size, &runtime.interpreters_head, &runtime.interpreters_main,
+                        &runtime.tstate_current, &runtime.finalizing, &runtime.autoTSSkey})
+    move_behind(runtime.gil, *field);
+  // The first interpreter lies at the end of the runtime.
+  if (interpreter.gil.present()) move(runtime.size);
+  for (Offset* field : {&interpreter.size, &interpreter.next, &interpreter.id, &interpreter.threads_head,
+                        &interpreter.ceval_gil, &interpreter.gc_collecting, &interpreter.modules,
+                        &interpreter.code_object_generation, &interpreter.func_state_next_version,
+                        &interpreter.tlbc_generation, &interpreter.threads_main})
+    move_behind(interpreter.gil, *field);
+  move(row.gil_state.size);
+  return row;
+}
+
+constexpr auto kRows = [] {
+  std::array<Layout, std::size(kRead)> rows{};
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = kOnAarch64 ? on_aarch64(kRead[i]) : kRead[i];
+  return rows;
+}();
+
+// What the headers of 3.8.18 to 3.13.0 say when they are compiled for aarch64.
+constexpr Layout of_aarch64(uint8_t minor) {
+  for (const Layout& row : kRead) {
+    if (row.major == 3 && row.minor == minor) return on_aarch64(row);
+  }
+  return {};
+}
+static_assert(of_aarch64(8).runtime.tstate_current == 1384 && of_aarch64(8).runtime.autoTSSkey == 1408);
+static_assert(of_aarch64(9).runtime.tstate_current == 584 && of_aarch64(9).runtime.autoTSSkey == 600);
+static_assert(of_aarch64(10).runtime.tstate_current == 584 && of_aarch64(10).runtime.autoTSSkey == 600);
+static_assert(of_aarch64(11).runtime.tstate_current == 592 && of_aarch64(11).runtime.autoTSSkey == 608);
+static_assert(of_aarch64(11).runtime.size == 166704 && of_aarch64(11).gil_state.size == 224);
+static_assert(of_aarch64(12).interpreter.func_state_next_version == 269832);
+static_assert(of_aarch64(12).interpreter.size == 383568 && of_aarch64(12).runtime.size == 459960);
+static_assert(of_aarch64(13).interpreter.func_state_next_version == 17016);
 
 Build build_of(const Layout& row) {
   return {.debug = row.traits.debug, .free_threaded = row.traits.free_threaded};
