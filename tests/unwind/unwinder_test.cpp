@@ -66,6 +66,11 @@ class Process {
       // Every return address of these tests follows a call, but for those ending in 0xf.
       input.read_code = [this](RemoteAddress where, std::span<std::byte> into) {
         const uint64_t end = where.value + into.size();
+        if (machine_ == EM_AARCH64) {
+          const uint32_t last = end % 16 == 15 ? 0xd503201f : 0x94000000;  // nop, bl
+          if (into.size() >= sizeof last) std::memcpy(&into[into.size() - sizeof last], &last, sizeof last);
+          return true;
+        }
         std::fill(into.begin(), into.end(), std::byte{0x90});
         if (end % 16 == 15 || into.size() < 5) return true;
         into[into.size() - 5] = std::byte{0xe8};
@@ -476,6 +481,23 @@ TEST(Unwinder, aarch64_leaf_returns_by_its_link_register_once) {
             (std::vector<uint64_t>{Process::code(0x3000), Process::code(0x2010), Process::code(0x1010)}));
   p.word(kStack + 8, Process::code(0x3010));  // a caller that claims to be a leaf: its link register is gone
   EXPECT_EQ(p.unwind(registers).end, StackEnd::bad_memory);
+}
+
+// Where the pair of words lies in its frame is up to the compiler: gcc puts it at the end that is further in.
+TEST(Unwinder, aarch64_s_frame_pointer_does_not_tell_where_its_frame_ends) {
+  Process p(EM_AARCH64);
+  p.function(0x1000, {0x07, 30});
+  p.function(0x2000, {0x0e, 32, 0x9d, 4, 0x9e, 3});
+  p.word(kStack + 16, kStack + 80);
+  p.word(kStack + 24, Process::code(0x2010));
+  p.word(kStack + 40,
+         Process::code(0x1050));  // of the same frame; where x30 were if it ended behind the pair
+  p.word(kStack + 80, 0);
+  p.word(kStack + 88, Process::code(0x1010));
+  const NativeStack stack = p.unwind(at(0x900010, kStack, kStack + 16));
+  EXPECT_EQ(stack.end, StackEnd::reached_end);
+  EXPECT_EQ(pcs(stack), (std::vector<uint64_t>{0x900010, Process::code(0x2010), Process::code(0x1010)}));
+  EXPECT_EQ(stack.frames.back().found_by, FoundBy::frame_pointer);
 }
 
 bool ends_in_call(std::initializer_list<uint8_t> code) {

@@ -295,6 +295,13 @@ std::optional<std::pair<Restart, Step>> step_by_restart(const UnwindInput& input
   return std::pair(*next, step);
 }
 
+// Rules that begin at the stack pointer.
+bool needs_sp(const Rule& rule) {
+  if (rule.kind == RuleKind::signal) return true;
+  return rule.kind == RuleKind::plain &&
+         (rule.base == CfaBase::sp || rule.base == CfaBase::deref_sp || rule.base == CfaBase::plt);
+}
+
 StackEnd end_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::no_rule:
@@ -402,6 +409,7 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
   regs.pc = RemoteAddress(Arch::strip(regs.pc.value));
   out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, FoundBy::registers, true});
   const Slot* next = nullptr;
+  bool sp_known = true;  // if not, regs.sp lies no further out than it
   while (true) {
     NativeFrame& frame = out.frames.back();
     const Slot& slot = next != nullptr ? *next : look_up(regs.pc, frame.exact_pc);
@@ -411,8 +419,10 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
     const Rule rule = slot.rule;  // the slot may be another's after the next look_up()
     bool by_code = slot.by_code;
     const bool until_return = slot.until_return;
-    Outcome outcome = step_by_rule<Arch>(rule, regs, words, step);
+    Outcome outcome =
+        !sp_known && needs_sp(rule) ? Outcome::no_rule : step_by_rule<Arch>(rule, regs, words, step);
     if (outcome == Outcome::end) break;
+    sp_known = true;
     if (outcome == Outcome::no_rule && !regs.fp_known) {
       outcome = step_by_rule<Arch>(by_stack_pointer(slot, regs.pc, frame.exact_pc), regs, words, step);
       by_code = by_code || outcome == Outcome::stepped;
@@ -458,6 +468,8 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
         step_by_frame_pointer<Arch>(map_, regs, words, step) &&
         returns_from_call<Arch>(input, step.caller.pc.value)) {
       outcome = Outcome::stepped;
+      // There the pair of words lies where the function made room for it, and not at the end of its frame.
+      sp_known = !Arch::kHasLinkRegister;
     }
     if (outcome != Outcome::stepped) {
       const auto restart = step_by_restart<Arch>(input, regs.sp, words);
