@@ -45,10 +45,10 @@ def watches_signals(pid):
     return blocked is None or bool(int(blocked[1], 16) & 1 << signal.SIGINT - 1)  # None: it has ended
 
 
-def refused(call, when, command, pid, after=0.7):
+def refused(call, when, command, pid, after=0.7, error=None):
     words = [word.format(pid=pid) for word in COMMANDS[command]]
     process = subprocess.Popen(["strace", "-f", "-qq", "-o", "calls.txt", "-e", f"trace={call}", "-e",
-                                f"inject={call}:error={REFUSALS[call]}:when={when}", "--", PHLOX, *words],
+                                f"inject={call}:error={error or REFUSALS[call]}:when={when}", "--", PHLOX, *words],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         if command not in MADE_BY:
@@ -112,3 +112,20 @@ def test_a_read_that_fails_is_said(workdir, start, command, file, call, error):
     assert done.returncode == 118, (done.returncode, done.stderr)
     assert f"cannot read {file}: {os.strerror(getattr(errno, error))}" in done.stderr, done.stderr
     assert not os.path.exists("b.phlox")
+
+
+@pytest.mark.parametrize("call,when", [("pwrite64", "1+"), ("pwrite64", "14+"), ("ftruncate", "1+")])
+def test_a_write_that_is_interrupted_for_ever_is_an_error(workdir, call, when):
+    """SQLite would repeat it for ever."""
+    with open("in.txt", "w", encoding="utf-8") as text:
+        text.writelines(f"main;work;function_{i} 1\n" for i in range(2000))
+    done = subprocess.run(["strace", "-f", "-qq", "-o", "calls.txt", "-e", f"inject={call}:error=EINTR:when={when}", "--",
+                           PHLOX, "import", "in.txt", "-o", "b.phlox"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode in documented(), (done.returncode, done.stderr)
+    assert done.returncode == 0 or done.stderr.startswith("phlox: "), done.stderr
+
+
+@pytest.mark.parametrize("command", ["record", "top"])
+def test_ctrl_c_is_seen_where_the_wait_for_it_is_always_interrupted(busy, workdir, command):
+    status, _, err = refused("rt_sigtimedwait", "1+", command, busy.pid, error="EINTR")
+    assert status in documented(), (status, err)

@@ -15,9 +15,11 @@ int end_signal() {
   return SIGRTMIN;
 }
 constexpr timespec kLongestWait{1, 0};
+// What stops and continues us interrupts a wait now and then, never so often in a row.
+constexpr int kMostInterrupted = 20;
 
-// Where the kernel refuses sigtimedwait(2): ignoring a signal for a moment takes away one that waits
-// (sigaction(2)).
+// Where the kernel refuses or always interrupts sigtimedwait(2): ignoring a signal for a moment takes away
+// one that waits (sigaction(2)).
 void take_without_waiting(const sigset_t& wanted, const SignalWatch::Handler& call) {
   constexpr timespec kPause{0, 50'000'000};
   ::nanosleep(&kPause, nullptr);
@@ -59,12 +61,14 @@ void SignalWatch::start(Handler handler) {
 }
 
 void SignalWatch::run(const Handler& handler) const {
+  int interrupted = 0;
   while (!ended_) {
     siginfo_t seen{};
     const int number = ::sigtimedwait(&waited_for_, &seen, &kLongestWait);
+    interrupted = number <= 0 && errno == EINTR ? interrupted + 1 : 0;
     if (number > 0) {
       if (number != end_signal()) handler({number, seen.si_code == SI_KERNEL});
-    } else if (errno != EAGAIN && errno != EINTR) {
+    } else if (errno != EAGAIN && (errno != EINTR || interrupted > kMostInterrupted)) {
       take_without_waiting(waited_for_, handler);
     }
   }

@@ -33,6 +33,43 @@ int open_plain(const char* path, int flags, int mode) {
   return -1;
 }
 
+// SQLite repeats a call as often as a signal interrupts it. We block signals: where it happens again and
+// again, a call that fails is better than a recorder that never ends.
+template <class Call, class... Arguments>
+auto bounded(Call call, Arguments... arguments) {
+  constexpr int kMostInARow = 1000;
+  thread_local int in_a_row = 0;
+  const auto result = call(arguments...);
+  if (result >= 0 || errno != EINTR) {
+    in_a_row = 0;
+  } else if (++in_a_row > kMostInARow) {
+    errno = EIO;
+  }
+  return result;
+}
+ssize_t bounded_read(int file, void* to, size_t size) {
+  return bounded(::read, file, to, size);
+}
+ssize_t bounded_pread(int file, void* to, size_t size, off_t offset) {
+  return bounded(::pread, file, to, size, offset);
+}
+ssize_t bounded_write(int file, const void* from, size_t size) {
+  return bounded(::write, file, from, size);
+}
+ssize_t bounded_pwrite(int file, const void* from, size_t size, off_t offset) {
+  return bounded(::pwrite, file, from, size, offset);
+}
+int bounded_truncate(int file, off_t size) {
+  return bounded(::ftruncate, file, size);
+}
+
+// Only what SQLite was built to call.
+template <class Call>
+void replace_call(sqlite3_vfs* system, const char* name, Call call) {
+  if (system->xGetSystemCall(system, name) != nullptr)
+    system->xSetSystemCall(system, name, reinterpret_cast<sqlite3_syscall_ptr>(call));
+}
+
 int copy_path(sqlite3_vfs*, const char* path, int size, char* to) {
   const size_t length = std::strlen(path);
   if (size <= 0 || length >= static_cast<size_t>(size)) return SQLITE_CANTOPEN;
@@ -48,7 +85,12 @@ void settle_sqlite() {
     sqlite3_initialize();
     sqlite3_vfs* const usual = sqlite3_vfs_find("unix");
     if (usual == nullptr) return false;
-    usual->xSetSystemCall(usual, "open", reinterpret_cast<sqlite3_syscall_ptr>(open_plain));
+    replace_call(usual, "open", open_plain);
+    replace_call(usual, "read", bounded_read);
+    replace_call(usual, "write", bounded_write);
+    replace_call(usual, "ftruncate", bounded_truncate);
+    for (const char* name : {"pread", "pread64"}) replace_call(usual, name, bounded_pread);
+    for (const char* name : {"pwrite", "pwrite64"}) replace_call(usual, name, bounded_pwrite);
     static sqlite3_vfs as_is = *usual;
     as_is.zName = kAsIs;
     as_is.pNext = nullptr;
