@@ -40,13 +40,13 @@ def text(result):
              "Each attempt is made on a running program or on a file. The choices are random; each failure is",
              "printed with its seed. A few attempts of each trial run in every `make test`.",
              "[SECURITY.md](../SECURITY.md) says what Phlox guarantees.", "",
-             f"The last run took {number(round(result['seconds']))} s, on {result['date']}: commit {result['commit']}, Linux {result['kernel']}, {result['cpus']} CPUs.", "",
-             "| what is done | how often | what must hold | failures | command |", "| --- | ---: | --- | ---: | --- |"]
+             f"All trials together take {number(round(result['seconds']))} s. The last run was on {result['date']}: Linux {result['kernel']}, {result['cpus']} CPUs.", "",
+             "| what is done | how often | what must hold | failures | command | commit |", "| --- | ---: | --- | ---: | --- | --- |"]
     for name, row in result["trials"].items():
         done, holds = WHAT[name]
         if row["longest"]:
             holds += f" (longest: {1000 * row['longest']:.0f} ms)"
-        lines.append(f"| {done} | {number(row['tried'])} | {holds} | {len(row['failures'])} | `tests/trust/trust.py --only {name} build/release/phlox` |")
+        lines.append(f"| {done} | {number(row['tried'])} | {holds} | {len(row['failures'])} | `tests/trust/trust.py --only {name} build/release/phlox` | {row['commit']} |")
     lines += ["", "Recorders are killed and stopped in four modes: in the kernel, on the thread's own CPU, with `ptrace`,", "and with `ptrace` for native frames.", ""]
     failures = [(name, failure) for name, row in result["trials"].items() for failure in row["failures"]]
     if failures:
