@@ -31,6 +31,14 @@ TEST(JitMap, perf_map_lines) {
   EXPECT_EQ(map.refused(), 2u);
 }
 
+TEST(JitMap, a_name_of_megabytes_is_cut) {
+  JitMap map;
+  const std::string megabytes(size_t{4} << 20, 'n');
+  map.add_perf_map("1000 10 old\n1000 10 " + megabytes + "\n2000 10 next\n");
+  EXPECT_EQ(name_at(map, 0x1000), std::string(1 << 16, 'n') + "...");
+  EXPECT_EQ(name_at(map, 0x2000), "next");
+}
+
 TEST(JitMap, code_written_over_older_code_wins_where_it_lies) {
   JitMap map;
   map.add_perf_map("1000 100 old\n1040 20 new\n2000 10 a\n2010 10 b\n2008 10 c\n");

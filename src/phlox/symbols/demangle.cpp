@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <csetjmp>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "phlox/base/text.h"
 #include "phlox/symbols/cython_name.h"
 
 namespace phlox::symbols {
@@ -16,12 +18,41 @@ namespace {
 // libiberty recurses with the name's nesting; the longest names of real programs have some 10,000 characters.
 constexpr size_t kLongest = 32 * 1024;
 
-// Empty: it is not mangled.
+struct Demangled {
+  std::string text;
+  std::jmp_buf too_long;
+};
+
+void append_demangled(const char* piece, size_t size, void* to) {
+  auto& demangled = *static_cast<Demangled*>(to);
+  // Back into run(): below it there is only C, which nothing else ends. 200 letters can stand for 2^40.
+  if (size > kLongest - demangled.text.size()) std::longjmp(demangled.too_long, 1);
+  demangled.text.append(piece, size);
+}
+
+using Demangler = int (*)(const char*, int, demangle_callbackref, void*);
+
+enum class Outcome : uint8_t { mangled_otherwise, done, too_long };
+
+// No object of its own that a jump would forget.
+Outcome run(Demangler demangler, const char* name, Demangled& to) {
+  if (setjmp(to.too_long) != 0) return Outcome::too_long;
+  const int known = demangler(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO, append_demangled, &to);
+  return known != 0 ? Outcome::done : Outcome::mangled_otherwise;
+}
+
+// Empty: it is not mangled, or what it stands for is too long.
 std::string demangled(std::string_view name) {
   const std::string terminated(name);
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      cplus_demangle(terminated.c_str(), DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO), &std::free);
-  return text == nullptr ? std::string() : std::string(text.get());
+  const auto to = std::make_unique<Demangled>();
+  to->text.reserve(kLongest);
+  for (const Demangler demangler : {&rust_demangle_callback, &cplus_demangle_v3_callback}) {
+    to->text.clear();
+    const Outcome outcome = run(demangler, terminated.c_str(), *to);
+    if (outcome == Outcome::done) return to->text;
+    if (outcome == Outcome::too_long) return {};
+  }
+  return {};
 }
 
 // Where a legacy name of Rust ends, behind "17h", 16 digits and "E"; npos: it is none.
@@ -46,7 +77,7 @@ std::string with_suffix(std::string name, std::string_view suffix) {
 }  // namespace
 
 std::string demangle(std::string_view name) {
-  if (name.size() > kLongest) return std::string(name);
+  if (name.size() > kLongest) return shortened(name, kLongest);
   if (std::string cython = cython_name(name).name; !cython.empty()) return cython;
   if (name.substr(0, 2) != "_Z" && name.substr(0, 2) != "_R" && name.substr(0, 3) != "__Z")
     return std::string(name);
@@ -202,7 +233,7 @@ std::vector<std::string> parts_of(std::string_view text, int depth) {
 }  // namespace
 
 std::string short_name(std::string_view demangled) {
-  if (demangled.size() > kLongest) return std::string(demangled);
+  if (demangled.size() > kLongest) return shortened(demangled, kLongest);
   // "f(int)@plt": behind the parameters.
   if (const size_t at = demangled.rfind('@');
       at != std::string_view::npos && at > 0 && demangled.find_first_of(" ()<>[]{}:", at) == demangled.npos)

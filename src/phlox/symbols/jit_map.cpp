@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kMostMapRanges = 4'000'000;
 constexpr size_t kMostMapLines = 1'000'000;  // of one function
 constexpr size_t kMostMoves = 100'000;
-constexpr uint32_t kMagic = 0x4A695444;  // "JiTD", in the writer's byte order
+constexpr size_t kLongestJitName = 1 << 16;  // numba's have thousands of letters
+constexpr uint32_t kMagic = 0x4A695444;      // "JiTD", in the writer's byte order
 enum Record : uint32_t { code_load = 0, code_move = 1, code_debug_info = 2, code_close = 3 };
 
 bool take_hex(std::string_view& text, uint64_t& value) {
@@ -90,7 +91,8 @@ void JitMap::add_perf_map(std::string_view text) {
     if (line.empty()) continue;
     uint64_t start = 0, size = 0;
     if (take_hex(line, start) && take_hex(line, size)) {
-      if (wants(start, size)) put(start, size, std::make_shared<Code>(Code{std::string(line), {}, {}}));
+      if (wants(start, size))
+        put(start, size, std::make_shared<Code>(Code{shortened(line, kLongestJitName), {}, {}}));
     } else {
       ++refused_;
     }
@@ -107,8 +109,9 @@ JitMap::Code JitMap::parse_lines(std::span<const std::byte> bytes) {
     line.offset = record.read<uint64_t>() - lines_of;
     line.line = static_cast<int32_t>(record.read<uint32_t>() & 0x7fffffff);
     record.skip(4);
-    const auto name = record.c_string();
+    auto name = record.c_string();
     if (record.failed()) break;
+    if (name.size() > kLongestJitName) name = {};
     // The byte 0xff stands for "the same as before".
     if (code.files.empty() || (name != "\xff" && name != code.files.back())) code.files.emplace_back(name);
     line.file = static_cast<uint32_t>(code.files.size() - 1);
@@ -152,7 +155,7 @@ void JitMap::add_jitdump(std::span<const std::byte> bytes) {
       } else if (wants(address, length)) {
         Code code;
         if (lines && ByteReader(*lines).read<uint64_t>() == address) code = parse_lines(*lines);
-        code.name = name;
+        code.name = shortened(name, kLongestJitName);
         put(address, length, std::make_shared<Code>(std::move(code)));
       }
       lines.reset();

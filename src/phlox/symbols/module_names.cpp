@@ -111,7 +111,7 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
   const std::string kept = kept_identity(fd.get()), kept_debug = identity_of(names.debug_path_, search);
   // The number: of the rules by which names are made.
   if (!search.name_cache.empty() && !kept.empty() && !kept_debug.empty())
-    names.cache_ = NameCache(search.name_cache, fmt::format("4 {} {} {}", kept, kept_debug, shown_path));
+    names.cache_ = NameCache(search.name_cache, fmt::format("5 {} {} {}", kept, kept_debug, shown_path));
   return names;
 }
 
