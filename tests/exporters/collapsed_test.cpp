@@ -56,6 +56,25 @@ TEST(collapsed, separators_in_names_are_escaped_and_come_back) {
   EXPECT_EQ(unescape_collapsed(escaped), name);
 }
 
+// The export's default output is a terminal.
+TEST(collapsed, names_steer_no_terminal) {
+  EXPECT_EQ(escape_collapsed("a\xc2\x9b"
+                             "31m\xe2\x80\xae"
+                             "b\x7f\xff\xc3"),
+            "a\\xc2\\x9b31m\\xe2\\x80\\xae"
+            "b\\x7f\\xff\\xc3");
+  EXPECT_EQ(escape_collapsed("\xef\xbb\xbf"
+                             "f\xef\xbf\xbd"),
+            "\\xef\\xbb\\xbf"
+            "f\xef\xbf\xbd");
+}
+
+TEST(collapsed, no_stack_is_a_comment) {
+  profile::Label block{profile::FrameKind::marker, "#<Class:0x1>#run", "", 0, ""};
+  EXPECT_EQ(collapsed(call_tree_of({{{block, block}, 3}})), "\\x23<Class:0x1>#run;#<Class:0x1>#run 3\n");
+  EXPECT_EQ(unescape_collapsed("\\x23<Class:0x1>#run"), "#<Class:0x1>#run");
+}
+
 TEST(collapsed, any_bytes_survive_escaping) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

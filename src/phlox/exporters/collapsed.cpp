@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
+
+#include "phlox/exporters/words.h"
 
 namespace phlox::exporters {
 namespace {
@@ -30,17 +33,20 @@ void keep_last_word_apart(std::string& leaf) {
 std::string escape_collapsed(std::string_view name) {
   std::string out;
   out.reserve(name.size());
-  for (char c : name) {
-    auto byte = static_cast<unsigned char>(c);
+  for (size_t at = 0; at < name.size();) {
+    const char c = name[at];
+    const size_t visible = visible_character(name.substr(at));
     if (c == '\\') {
       out += "\\\\";
     } else if (c == '\n') {
       out += "\\n";
-    } else if (c == ';' || byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
+    } else if (c == ';' || visible == 0) {
+      // Byte by byte; of what is invisible, the bytes behind the first begin no character either.
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
-      out += c;
+      out += name.substr(at, visible);
     }
+    at += std::max<size_t>(visible, 1);
   }
   return out;
 }
@@ -97,6 +103,8 @@ void write_collapsed(const profile::CallTree& tree, bool by_line, std::ostream& 
       line += name;
       line += k == 0 ? ' ' : ';';
     }
+    // It would be a comment.
+    if (line.starts_with('#')) line.replace(0, 1, "\\x23");
     out << line << tree.nodes[i].self << '\n';
   }
 }

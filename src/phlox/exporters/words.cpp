@@ -99,6 +99,14 @@ std::string displayable(std::string_view name) {
   return out;
 }
 
+size_t visible_character(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto [code, bytes] = decode(text);
+  const bool is_control = code < 0x20 || (code >= 0x7f && code <= 0x9f);
+  const bool is_invalid = code == kReplacement && bytes == 1;
+  return is_control || is_deceiving(code) || is_invalid ? 0 : bytes;
+}
+
 std::string xml_escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());

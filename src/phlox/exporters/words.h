@@ -17,6 +17,10 @@ namespace phlox::exporters {
 // characters and those that turn the direction of text become \xNN or \uNNNN in letters.
 std::string displayable(std::string_view name);
 
+// The bytes of the character that the text begins with, if it shows itself. 0: it is a control character or
+// turns the direction of text, or the text does not begin with valid UTF-8.
+size_t visible_character(std::string_view text);
+
 // For text and attribute values of XML. The input is displayable.
 std::string xml_escaped(std::string_view text);
 
