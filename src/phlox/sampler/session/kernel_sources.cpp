@@ -14,6 +14,8 @@
 #include "phlox/sampler/capture/waker.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 #include "phlox/sampler/kernel/process_config.h"
+#include "phlox/target/emulated_cpu.h"
+#include "phlox/target/maps.h"
 #include "phlox/target/process_state.h"
 
 namespace phlox::sampler {
@@ -83,6 +85,14 @@ Result<std::unique_ptr<KernelSources>> KernelSources::open(double rate_hz,
 }
 
 Result<kernel_process> KernelSources::place(Program& program, const Descriptor& pidfd) const {
+  if (const auto maps = target::read_maps(program.pid);
+      maps && target::is_emulated(program.pid, *maps, program.interpreter.interpreters_head))
+    return fail(
+        ErrorKind::unsupported_python,
+        fmt::format("cannot sample process {} inside the kernel: another program emulates its CPU, and "
+                    "the kernel knows only the registers of that one",
+                    program.pid),
+        "without --way kernel phlox takes the best of the other ways");
   auto place = kernel_process_of(program.interpreter);
   if (!place) return place;
   place->walk_share = walk_share_;
