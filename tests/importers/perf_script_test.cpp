@@ -1,5 +1,6 @@
 #include "phlox/importers/perf_script.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "phlox/importers/registry.h"
@@ -194,6 +195,50 @@ TEST(PerfScript, what_else_f_asks_for_is_no_part_of_names) {
   EXPECT_EQ(in.profile.threads().size(), 1u);
   EXPECT_EQ(in.profile.threads()[0].tid, 2);
   EXPECT_EQ(in.profile.modules().back().path, "/opt/a (b)/app");
+}
+
+// -F without event, without dso, without either: the period, the event and the address are in columns.
+TEST(PerfScript, without_a_call_graph_f_may_leave_out_the_event_and_the_module) {
+  const auto leaf = [](std::string_view line) {
+    const Imported in = import_text(import_perf_script, std::string(line) + "\n" + std::string(line) + "\n");
+    EXPECT_EQ(in.profile.samples().size(), 2u) << line;
+    EXPECT_TRUE(in.outcome.warnings.empty()) << line;
+    EXPECT_LE(profile::sampled_events(in.profile).size(), 1u) << line;
+    EXPECT_TRUE(recognise_perf_script(std::as_bytes(std::span(line)))) << line;
+    return in.stack(1);
+  };
+  const std::vector<std::string> expected = {"work"};
+  EXPECT_EQ(leaf("         python3  9788/9788  27969.193460:      7fa6aeb98866 work (/lib/a.so)"), expected);
+  EXPECT_EQ(leaf("         python3  9788/9788  27969.193460:            401136 work (/lib/a.so)"), expected);
+  EXPECT_EQ(leaf(" 9788 27969.193460:      7fa6aeb98866 work"), expected);
+  EXPECT_EQ(leaf("27969.193460:      7fa6aeb98866 work+0x10"), expected);
+  EXPECT_EQ(leaf("         python3  9788 27969.193460: cpu-clock:pppH:            401136 work+0x10"),
+            expected);
+  EXPECT_EQ(leaf("         python3  9788 27969.193460:   10101010 cycles:      7fa6aeb98866 work"), expected);
+  EXPECT_EQ(leaf("   python3  9788 27969.1: cycles:      7fffdeadbeef     7fa6aeb98866 work"), expected);
+  EXPECT_EQ(leaf("   python3  9788 27969.1: cycles:      7fffdeadbeef ffffffff81000010 work"), expected);
+  EXPECT_EQ(leaf("         python3  9788/9788       7fa6aeb98866 work (/lib/a.so)"), expected);
+  EXPECT_EQ(leaf("         python3  9788 27969.193460:      7fa6aeb98866"),
+            std::vector<std::string>{"(an address without a name)"});
+  const Imported period = import_text(
+      import_perf_script, "   python3  9788 27969.193460:   10101010      7fa6aeb98866 work (/lib/a.so)\n");
+  EXPECT_EQ(period.stack(0), expected);
+  EXPECT_EQ(period.profile.samples()[0].value, 10'101'010);
+}
+
+// dd, bc, cc and ed are names of programs and hexadecimal numbers.
+TEST(PerfScript, a_program_whose_name_is_a_number_has_samples_of_its_own) {
+  for (const char* time : {" [000]  5000.100000:        100 cycles:", ""}) {
+    const std::string text = fmt::format(
+        "              dd    10{0}      55d0c0a01010 copy+0x2 (/bin/dd)\n"
+        "              dd    10{0}      55d0c0a01020 fill+0x2 (/bin/dd)\n"
+        "              bc    11{0}      55d0c0a01010 add+0x2 (/bin/bc)\n",
+        time);
+    const Imported in = import_text(import_perf_script, text);
+    ASSERT_EQ(in.profile.samples().size(), 3u) << text;
+    EXPECT_EQ(in.stack(1), std::vector<std::string>{"fill"});
+    EXPECT_EQ(in.stack(2), std::vector<std::string>{"add"});
+  }
 }
 
 // Where perf finds no line, it prints a file and an address; -F +srccode prints the line itself.

@@ -56,7 +56,8 @@ struct Head {
   std::optional<Nanoseconds> time;
   uint64_t period = 0;
   std::string_view event;
-  std::string_view rest;  // behind the event: without a call graph, the one frame that there is
+  std::string_view rest;       // behind the event: without a call graph, the one frame that there is
+  bool address_first = false;  // in `rest`, in the column where perf prints it
 };
 
 // The words of a line, one after the other.
@@ -105,16 +106,38 @@ std::string_view between(std::string_view first, std::string_view last) {
   return {first.data(), static_cast<size_t>(last.data() + last.size() - first.data())};
 }
 
-// Behind the time: "1001001 cpu-clock:pppH:  ...".
-void take_event(Words& words, Head& head) {
+// As perf prints an address: to the right of a column of 16 digits. `word` is one of `line`.
+bool is_in_address_column(std::string_view line, std::string_view word) {
+  constexpr size_t kColumn = 16;
+  const auto start = static_cast<size_t>(word.data() - line.data());
+  const size_t before = line.substr(0, start).find_last_not_of(' ');
+  const size_t blanks = before == std::string_view::npos ? start : start - before - 1;
+  return blanks + word.size() >= kColumn && script_number<uint64_t>(word, 16).has_value();
+}
+
+// Behind the time: "1001001 cpu-clock:pppH:  ...", of which -F may leave out either. An address may be there
+// instead, and all its digits be decimal.
+void take_event(std::string_view line, Words& words, Head& head) {
+  size_t place = words.place();
   std::string_view word = words.next();
   if (const auto period = script_number<uint64_t>(word)) {
-    head.period = *period;
-    word = words.next();
+    const size_t behind = words.place();
+    const std::string_view next = words.next();
+    if (next.empty() || next.ends_with(':') || is_in_address_column(line, next)) {
+      head.period = *period;
+      place = behind;
+      word = next;
+    }
   }
-  while (word.ends_with(':')) word.remove_suffix(1);
-  head.event = word;
+  // "PERF_RECORD_SWITCH OUT" is no sample: the caller passes it over.
+  if (word.ends_with(':') || word.starts_with("PERF_RECORD_")) {
+    while (word.ends_with(':')) word.remove_suffix(1);
+    head.event = word;
+  } else {
+    words.go_back(place);
+  }
   head.rest = trimmed(words.rest());
+  if (const auto first = words.next(); !first.empty()) head.address_first = is_in_address_column(line, first);
 }
 
 // "python3  4711/4712 [001]  3305.705454:    1001001 cpu-clock:pppH:  ..." with the parts that -F asked for.
@@ -139,14 +162,13 @@ std::optional<Head> parse_head(std::string_view line) {
   }
   if (!before.empty() && take_ids(before.back(), head)) before.pop_back();
   if (!before.empty()) head.comm = between(before.front(), before.back());
-  take_event(words, head);
+  take_event(line, words, head);
   return head;
 }
 
 // Without a time: "python3  4711/4712 [001]  1001001 cycles:". Much that is no sample looks like it: frames
-// have to follow.
+// have to follow, or one stand behind it: then perf puts blanks before the command.
 std::optional<Head> parse_timeless_head(std::string_view line) {
-  if (line.empty() || line.front() == ' ' || line.front() == '\t') return std::nullopt;
   Head head;
   Words words(line);
   const std::string_view first = words.next();
@@ -166,13 +188,7 @@ std::optional<Head> parse_timeless_head(std::string_view line) {
     place = words.place();
   }
   words.go_back(place);
-  head.rest = trimmed(words.rest());
-  const auto period = script_number<uint64_t>(words.next());
-  if (!period) words.go_back(place);
-  if (const auto word = words.next(); word.ends_with(':') || (period && word.empty())) {
-    words.go_back(place);
-    take_event(words, head);
-  }
+  take_event(line, words, head);
   return head;
 }
 
@@ -181,11 +197,12 @@ struct TextFrame {
   uint64_t address = 0;
 };
 
-// "    7f0011223344 PyObject_Call+0x24 (/usr/bin/python3.11)"; without +0x24, and with (inlined).
+// "    7f0011223344 PyObject_Call+0x24 (/usr/bin/python3.11)"; without +0x24, with (inlined), and without a
+// symbol or a module where -F leaves them out.
 std::optional<TextFrame> parse_frame_text(std::string_view line) {
-  const size_t space = line.find(' ');
+  const size_t space = std::min(line.find(' '), line.size());
   const auto address = script_number<uint64_t>(line.substr(0, space), 16);
-  if (!address || space == std::string_view::npos) return std::nullopt;
+  if (!address) return std::nullopt;
   TextFrame frame;
   frame.address = *address;
   std::string_view rest = trimmed(line.substr(space));
@@ -212,10 +229,6 @@ bool is_indented(std::string_view line) {
   return !line.empty() && (line.front() == ' ' || line.front() == '\t');
 }
 
-std::optional<TextFrame> parse_frame(std::string_view line) {
-  return is_indented(line) ? parse_frame_text(trimmed(line)) : std::nullopt;
-}
-
 // An address as perf prints it where others stand before it: in a column of 16 digits.
 bool is_address_column(std::string_view word) {
   constexpr size_t kShortest = 8;
@@ -224,12 +237,15 @@ bool is_address_column(std::string_view word) {
 
 // The frame of a sample without a call graph. What -F asked for besides stands before it ("+addr"): columns,
 // and no symbol has two blanks in a row. What a tracepoint prints there is none.
-std::optional<TextFrame> parse_only_frame(std::string_view rest) {
-  if (!rest.ends_with(')')) return std::nullopt;
+// Without a module (-F comm,tid,time,event,ip,sym) the address's column tells it from that.
+std::optional<TextFrame> parse_only_frame(const Head& head) {
+  std::string_view rest = head.rest;
+  const bool with_module = rest.ends_with(')');
+  if (!with_module && !head.address_first) return std::nullopt;
   for (size_t blanks = rest.rfind("  "); blanks != std::string_view::npos;
        blanks = rest.rfind("  ", blanks - 1)) {
     const std::string_view column = trimmed(rest.substr(blanks));
-    if (const auto frame = parse_frame_text(column); frame && !frame->module.empty()) {
+    if (const auto frame = parse_frame_text(column); frame && frame->module.empty() != with_module) {
       rest = column;
       break;
     }
@@ -241,12 +257,24 @@ std::optional<TextFrame> parse_only_frame(std::string_view rest) {
     const size_t end = std::min(more.find(' '), more.size());
     // A name may be one too: "feedface". Behind an address there is a name.
     const bool is_address =
-        is_address_column(more.substr(0, end)) && !trimmed(more.substr(end)).starts_with('(');
+        with_module ? is_address_column(more.substr(0, end)) && !trimmed(more.substr(end)).starts_with('(')
+                    : !more.empty() && is_in_address_column(rest, more.substr(0, end));
     if (!is_address_column(rest.substr(0, blank)) || !is_address) break;
     rest = more;
   }
   auto frame = parse_frame_text(rest);
-  return frame && !frame->module.empty() ? frame : std::nullopt;
+  return frame && (!frame->module.empty() || head.address_first) ? frame : std::nullopt;
+}
+
+// Before frames of a call graph perf writes a tab. Without one, and behind blanks only, stands the next
+// sample of a program whose name or number is a hexadecimal number too: "  dd  4711 [001] 3305.705454: ...".
+std::optional<TextFrame> parse_frame(std::string_view line) {
+  if (!is_indented(line)) return std::nullopt;
+  if (line.front() != '\t') {
+    if (parse_head(line)) return std::nullopt;
+    if (const auto head = parse_timeless_head(line); head && parse_only_frame(*head)) return std::nullopt;
+  }
+  return parse_frame_text(trimmed(line));
 }
 
 // "  app.c:10", "  ./nptl/pthread_create.c:442 (discriminator 2)": of the frame above (-F +srcline). "??:0"
@@ -329,7 +357,7 @@ class ScriptImport {
   // `next`: the line behind it.
   void begin_timeless_sample(std::string_view next) {
     const auto head = parse_timeless_head(timeless_);
-    if (parse_frame(next) || parse_only_frame(head->rest)) {
+    if (parse_frame(next) || parse_only_frame(*head)) {
       begin_sample(*head);
     } else {
       ++refused_;
@@ -350,7 +378,7 @@ class ScriptImport {
     sample_.event = numbers_.of({on_all_cores(head.event), unit});
     hybrid_.met(head.event);
     only_frame_ = {};
-    if (const auto frame = parse_only_frame(head.rest)) only_frame_ = frame_of(*frame);
+    if (const auto frame = parse_only_frame(head)) only_frame_ = frame_of(*frame);
     if (!clock) sample_.value = numbers_.take(head.period);
     if (clock) sample_.wall = sample_.cpu = clock_periods_.take(head.period);
     if (!head.time) return;
@@ -375,6 +403,12 @@ class ScriptImport {
     if (text.symbol == "[unknown]" && text.module == "[unknown]") {
       frame.kind = profile::FrameKind::marker;
       frame.function = frame.qualified_name = "(an address at which perf knows of nothing)";
+      return frame;
+    }
+    // -F without sym, without dso: it is not known whether it is code of a JIT compiler.
+    if ((text.symbol == "[unknown]" || text.symbol.empty()) && text.module.empty()) {
+      frame.kind = profile::FrameKind::marker;
+      frame.function = frame.qualified_name = "(an address without a name)";
       return frame;
     }
     frame.kind = text.module.starts_with("[kernel") || text.module.starts_with("[guest.kernel")
@@ -431,12 +465,12 @@ bool recognise_perf_script(std::span<const std::byte> head) {
     const std::string_view next = take_text_line(rest);
     const bool frames_follow = parse_frame(next).has_value();
     if (const auto timed = parse_head(line)) {
-      if (frames_follow || parse_only_frame(timed->rest)) return true;
+      if (frames_follow || parse_only_frame(*timed)) return true;
       if (preamble == 0)
         return trimmed(next).empty() || next.starts_with('#') || parse_head(next) || is_indented(next);
     } else if (const auto timeless = parse_timeless_head(line)) {
       const auto frame = parse_frame(next);
-      if ((frame && !frame->module.empty()) || parse_only_frame(timeless->rest)) return true;
+      if ((frame && !frame->module.empty()) || parse_only_frame(*timeless)) return true;
     }
     ++preamble;
   }
