@@ -62,6 +62,17 @@ TEST(CollapsedImport, threads_at_the_root_are_threads) {
   EXPECT_EQ(spied.profile.threads()[1].tid, 13);
 }
 
+TEST(CollapsedImport, a_hash_may_begin_a_name) {
+  const Imported in = import_text(import_collapsed,
+                                  "# mode: wall\n# interval: 100\n#\n#!1 2\n#<Class:0x1>#run;f 3\n# a;b 4\n"
+                                  "#main 5\n");
+  ASSERT_EQ(in.profile.samples().size(), 3u);
+  EXPECT_EQ(in.stack(0), (std::vector<std::string>{"f", "#<Class:0x1>#run"}));
+  EXPECT_EQ(in.stack(1), (std::vector<std::string>{"b", "# a"}));
+  EXPECT_EQ(in.stack(2), (std::vector<std::string>{"#main"}));
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
 TEST(CollapsedImport, counts_beyond_what_a_row_holds_are_kept) {
   const Imported in = import_text(import_collapsed, "a 10000000000\n");
   EXPECT_EQ(weighed(in), std::pair(std::string("weight"), int64_t{10'000'000'000}));

@@ -99,8 +99,13 @@ bool ends_in_number(std::string_view stack) {
   return begin > 0 && is_blank(stack[begin - 1]) && parse_number(stack.substr(begin)).has_value();
 }
 
+// flamegraph.pl knows no comments, and Ruby has frames like "#<Class:0x1>#run". austin's "# mode: wall" is
+// none.
 bool is_comment(std::string_view text) {
-  return without_blanks(text).empty() || text.starts_with('#');
+  if (without_blanks(text).empty()) return true;
+  if (!text.starts_with('#')) return false;
+  const bool has_words = text.size() < 2 || is_blank(text[1]) || text[1] == '!';
+  return (has_words && text.find(';') == std::string_view::npos) || !parse_line(text);
 }
 
 // Our own escapes (docs/formats.md): "\x3b" is ';', "\\" and "\n".
