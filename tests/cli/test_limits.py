@@ -92,3 +92,21 @@ def test_a_program_that_is_started_has_its_own_dispositions(workdir):
     ignored = int(done.stdout.split()[1], 16)
     assert not ignored >> 24 & 1, done.stdout  # 25 - 1
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kib", [64, 200])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_small_stack(recorded, command, kib):
+    """Only the soft limit is small: it is raised. The hard one too: that is said, unless root may raise it."""
+    soft = subprocess.run([PHLOX, *(word.format(pid=recorded.pid, name="soft") for word in COMMANDS[command])], capture_output=True, text=True, timeout=LIMIT,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (kib << 10, resource.getrlimit(resource.RLIMIT_STACK)[1])))
+    assert soft.returncode == 0, soft.stderr
+    hard = limited("hard", command, recorded.pid, [(resource.RLIMIT_STACK, kib << 10)])
+    assert hard.returncode == 0 or hard.returncode == 119 and "the limit of the stack" in hard.stderr, (hard.returncode, hard.stderr)
+
+
+def test_a_program_gets_the_stack_that_phlox_got(workdir):
+    done = subprocess.run([PHLOX, "record", "-q", "-o", "a.phlox", "--", "python3", "-c", "import resource as r, time; time.sleep(.3); print(r.getrlimit(r.RLIMIT_STACK)[0])"],
+                          capture_output=True, text=True, timeout=LIMIT,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (200 << 10, resource.getrlimit(resource.RLIMIT_STACK)[1])))
+    assert done.returncode == 0 and done.stdout == f"{200 << 10}\n", (done.returncode, done.stdout, done.stderr)

@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "phlox/base/stack_limit.h"
 #include "phlox/cli/command_line.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
@@ -83,6 +84,13 @@ int run_words(const std::vector<std::string>& words) {
 int run(const std::vector<std::string>& words) {
   install_last_resort();
   try {
+    if (!ensure_stack()) {
+      Talk talk(stderr, Talk::options_for_stderr(false, false));
+      return say_error(
+          {ErrorKind::system, "the limit of the stack is smaller than the 1 MiB that phlox needs",
+           "ulimit -s 8192, or run phlox where the hard limit (ulimit -Hs) allows it"},
+          talk);
+    }
     return run_words(words);
   } catch (...) {
     const FailureWords failure = words_of_current_exception();

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "phlox/base/interrupted.h"
+#include "phlox/base/stack_limit.h"
 #include "phlox/base/text.h"
 
 namespace phlox::target {
@@ -94,6 +95,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
       give_up(ChildReport::Step::user);
   }
   ::sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
+  restore_stack_limit();
   ::execvpe(arguments[0], arguments, environment);
   give_up(ChildReport::Step::exec);
   ::_exit(127);
