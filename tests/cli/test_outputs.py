@@ -151,6 +151,19 @@ def test_of_two_recorders_that_begin_at_once_one_has_the_file(busy, start, workd
         assert count("a.phlox") > 20
 
 
+def test_of_two_recorders_that_append_at_once_one_waits_for_the_other(busy, start, workdir):
+    """Both gave their rows the same numbers. And a process that goes on has its threads only once."""
+    assert phlox("record", "-p", busy.pid, "-d", "0.3", "-o", "a.phlox").returncode == 0
+    for _ in range(5):
+        both = [start([PHLOX, "record", "--append", "-p", busy.pid, "-d", "0.4", "-o", "a.phlox"], stderr=subprocess.PIPE) for _ in range(2)]
+        words = [recorder.communicate(timeout=60)[1] for recorder in both]
+        assert [recorder.returncode for recorder in both] == [0, 0], words
+    with contextlib.closing(sqlite3.connect("a.phlox")) as db:
+        assert db.execute("SELECT count(*) FROM process").fetchone() == (1,)
+        assert db.execute("SELECT count(*), count(DISTINCT tid) FROM thread").fetchone() == (1, 1)
+    assert "work" in phlox("export", "a.phlox", "-f", "collapsed").stdout
+
+
 @pytest.mark.parametrize("output", ["a.svg", "a.txt", "a.phlox"])
 def test_a_killed_recorder_leaves_a_recording_and_nothing_half_written(busy, start, workdir, output):
     recorder = start([PHLOX, "record", "-p", busy.pid, "-o", output], stderr=subprocess.PIPE)

@@ -298,6 +298,7 @@ void record_process(Writer& out, std::string_view ticks, const std::string& exec
   thread.python_id = 7;
   thread.start = clock_now();
   out.put_thread(ThreadId(1), thread);
+  const Thread main = thread;
   thread.tid = 4712;
   thread.python_id = ends ? 8 : 9;  // two that were given one kernel id, one after the other
   out.put_thread(ThreadId(2), thread);
@@ -316,8 +317,13 @@ void record_process(Writer& out, std::string_view ticks, const std::string& exec
     ASSERT_TRUE(out.commit());
     return;
   }
-  process.end = clock_now();
+  // As the recorder does: whatever lives ends with it.
+  thread.end = process.end = clock_now();
   process.how_ended = "recording ended";
+  Thread ended = main;
+  ended.end = thread.end;
+  out.put_thread(ThreadId(1), ended);
+  out.put_thread(ThreadId(2), thread);
   out.put_process(ProcessId(1), process);
   ASSERT_TRUE(out.finish());
 }

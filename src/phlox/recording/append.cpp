@@ -11,6 +11,7 @@
 #include "phlox/profile/kept.h"
 #include "phlox/profile/tally.h"
 #include "phlox/recording/reader.h"
+#include "phlox/recording/recorder_mark.h"
 #include "phlox/recording/schema.h"
 #include "phlox/recording/schema_check.h"
 #include "phlox/recording/writer.h"
@@ -29,14 +30,26 @@ std::string meta_number(std::string_view key) {
 
 }  // namespace
 
-Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::optional<Owner> owner) {
+// Of two recorders at once, one marks the file, and the other waits for its end: both would give their rows
+// the same numbers.
+Result<Descriptor> Writer::mark_for_append(const std::string& path, const std::optional<Owner>& owner) {
   // Who looks at it, such as a report, is soon gone.
-  const Nanoseconds until = clock_now() + 2 * kSecond;
-  while (!check(path, owner) && clock_now() < until) ::usleep(20'000);
-  if (auto possible = check(path, owner); !possible) return fail(possible);
+  for (const Nanoseconds until = clock_now() + 2 * kSecond;; ::usleep(20'000)) {
+    const auto place = Place::find(path, owner);
+    const Descriptor folder = place ? lock_folder(*place) : Descriptor();
+    const auto possible = check(path, owner);
+    if (possible && place) return mark_as_growing(*place);
+    if (clock_now() >= until) return possible ? cannot_append(path, "it is gone") : fail(possible);
+  }
+}
+
+Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::optional<Owner> owner) {
+  std::unique_ptr<Writer> writer(new Writer());
+  auto mark = mark_for_append(path, owner);
+  if (!mark) return fail(mark);
+  writer->mark_ = *std::move(mark);
   // Nothing of it may be odd: rows are put beside its own.
   if (auto sound = read(path); !sound) return fail(sound);
-  std::unique_ptr<Writer> writer(new Writer());
   if (auto opened = writer->open(path, owner); !opened) return cannot_append(path, opened.error().message);
   if (auto plain = check_schema(writer->database_, path); !plain) return fail(plain);
   const ActAs as = writer->place_->rights();

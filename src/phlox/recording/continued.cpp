@@ -10,6 +10,13 @@
 #include "phlox/recording/database.h"
 
 namespace phlox::recording {
+namespace {
+
+// A recorder that ends writes that its threads end then. The kernel gives the number of a thread that has
+// ended to no other one within a second.
+constexpr Nanoseconds kEndsTogether = 1'000'000'000;
+
+}  // namespace
 
 int64_t Numbering::row(uint32_t id) const {
   if (id == 0) return 0;
@@ -52,8 +59,11 @@ Result<void> Continued::load(sqlite3* database) {
               found->second->tallies.emplace(text_of(row, 1), sqlite3_column_int64(row, 2));
           });
   sound = sound && each_row(database,
-                            "SELECT process, tid, python_id, interpreter, id, start_ns FROM thread "
-                            "WHERE end_ns = 0 AND tid <> 0 ORDER BY id",
+                            fmt::format("SELECT process, tid, python_id, interpreter, thread.id, "
+                                        "thread.start_ns FROM thread JOIN process ON process.id = process "
+                                        "WHERE tid <> 0 AND (thread.end_ns = 0 OR "
+                                        "thread.end_ns >= process.end_ns - {}) ORDER BY thread.id",
+                                        kEndsTogether),
                             [&](sqlite3_stmt* row) {
                               ThreadKey key;
                               key.process = static_cast<uint32_t>(sqlite3_column_int64(row, 0));

@@ -106,6 +106,7 @@ class Writer : public profile::Sink {
   int fold();
   void finalize_statements();
   Result<void> prepare_statements();
+  static Result<Descriptor> mark_for_append(const std::string& path, const std::optional<Owner>& owner);
   Result<void> continue_after_what_is_there();
   std::optional<int64_t> number(const std::string& sql);
   void run(const std::string& sql);

@@ -114,7 +114,7 @@ Result<void> Writer::open(const std::string& path, const std::optional<Owner>& o
   if (!as) return cannot_write(path, errno);
   // Before SQLite opens it, and closed after it: closing any descriptor of a file drops what SQLite has
   // locked.
-  mark_ = mark_as_growing(*place_);
+  if (!mark_) mark_ = mark_as_growing(*place_);
   database_ = open_database(*place_, SQLITE_OPEN_READWRITE).release();
   if (sqlite3_errcode(database_) != SQLITE_OK) {
     return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database_)));
