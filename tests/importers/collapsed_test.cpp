@@ -150,8 +150,14 @@ TEST(CollapsedImport, weights_of_days_in_nanoseconds_keep_their_sum) {
   EXPECT_TRUE(in.outcome.warnings.empty());
 }
 
+TEST(CollapsedImport, a_sum_of_63_bits_is_exact) {
+  const Imported in = import_text(import_collapsed, "a;b 9223372036854775800\na 6\nc 1\n");
+  EXPECT_EQ(weighed(in), std::pair(std::string("weight"), std::numeric_limits<int64_t>::max()));
+  EXPECT_TRUE(in.outcome.warnings.empty());
+}
+
 TEST(CollapsedImport, weights_that_no_sum_holds_are_said) {
-  const Imported in = import_text(import_collapsed, "a 9223372036854775807\nb 99999999999999999999\n");
+  const Imported in = import_text(import_collapsed, "a 9223372036854775807\nb 5\nc 99999999999999999999\n");
   EXPECT_EQ(in.outcome.warnings.size(), 2u);
 }
 

@@ -150,12 +150,11 @@ TEST(Speedscope, whole_numbers_of_64_bits_are_exact) {
 }
 
 TEST(Speedscope, values_beyond_every_sum_are_said) {
-  const Imported in = sampled("none", "[[0],[0]]", "[2000000000000000000,2000000000000000000]");
-  EXPECT_EQ(in.profile.samples()[1].value,
-            std::numeric_limits<int64_t>::max() / 4 - 2'000'000'000'000'000'000);
+  const Imported in = sampled("none", "[[0],[0]]", "[8000000000000000000,2000000000000000000]");
+  EXPECT_EQ(in.profile.samples()[1].value, std::numeric_limits<int64_t>::max() - 8'000'000'000'000'000'000);
   EXPECT_EQ(in.outcome.warnings, std::vector<std::string>{EventNumbers::kLeftOut});
   const Imported larger = sampled("bytes", "[[0],[0]]", "[7,18446744073709551615]");
-  EXPECT_EQ(larger.profile.samples()[1].value, std::numeric_limits<int64_t>::max() / 4 - 7);
+  EXPECT_EQ(larger.profile.samples()[1].value, std::numeric_limits<int64_t>::max() - 7);
   EXPECT_EQ(larger.outcome.warnings, std::vector<std::string>{EventNumbers::kLeftOut});
 }
 

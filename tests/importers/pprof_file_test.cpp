@@ -247,7 +247,7 @@ TEST(PprofImport, values_that_no_sum_holds_are_cut_and_said) {
   // The last type is the first event.
   EXPECT_EQ(in.profile.samples()[1].value, 1 << 20);
   EXPECT_EQ(in.profile.samples()[2].value, 3);
-  EXPECT_EQ(in.profile.samples()[3].value, kMost / 4 - (1 << 20) - 5);
+  EXPECT_EQ(in.profile.samples()[3].value, kMost - (1 << 20) - 5);
   EXPECT_NE(std::find(in.outcome.warnings.begin(), in.outcome.warnings.end(), EventNumbers::kLeftOut),
             in.outcome.warnings.end());
 }

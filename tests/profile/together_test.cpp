@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 #include "phlox/profile/cpu_shortage.h"
@@ -25,6 +26,21 @@ Profile made(Nanoseconds wall, const std::string& frames, int64_t boot) {
   profile.put_meta("host_busy_ns", "100");
   maker.add(maker.thread("MainThread", 4711), frames, wall);
   return profile;
+}
+
+TEST(Together, values_that_fill_a_sum_each_do_not_overflow_it) {
+  const auto counted = [](int64_t boot) {
+    Profile profile = made(kMs, "main;work", boot);
+    Sample sample = profile.samples()[0];
+    sample.value = std::numeric_limits<int64_t>::max() - 1;
+    profile.put_sample(SampleId(1), sample);
+    return profile;
+  };
+  Profile all = counted(0);
+  add_recording(all, counted(5'000 * kSecond));
+  int64_t sum = 0;
+  for (const Sample& sample : all.samples()) ASSERT_FALSE(__builtin_add_overflow(sum, sample.value, &sum));
+  EXPECT_EQ(sum, std::numeric_limits<int64_t>::max());
 }
 
 TEST(Together, rows_keep_what_they_refer_to) {

@@ -94,7 +94,7 @@ class EventNumbers {
   }
 
   // All values together: readers of recordings believe no more.
-  static constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 4;
+  static constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
   // `value`, or less if all values together exceed kMost.
   int64_t take(uint64_t value) {
     const uint64_t taken = std::min(value, left_);
@@ -105,7 +105,7 @@ class EventNumbers {
   bool left_out() const { return left_out_; }
   // The message in that case.
   static constexpr const char* kLeftOut =
-      "the values add up to more than 2,305,843,009,213,693,951; what is beyond was left out";
+      "the values add up to more than 9,223,372,036,854,775,807; what is beyond was left out";
 
  private:
   profile::Sink& sink_;

@@ -188,7 +188,7 @@ std::optional<Number> number(const Json* value) {
 }
 
 uint64_t WholeWeights::take(Number weight) {
-  constexpr Number kMostWhole = 9.2e18L;  // more than all values of a recording together
+  constexpr Number kMostWhole = 18446744073709551615.0L;  // of a uint64_t
   const Number exact = weight + rest_;
   const Number whole = std::clamp(std::round(exact), Number{0}, kMostWhole);
   rest_ = std::clamp(exact - whole, Number{-1}, Number{1});

@@ -81,6 +81,7 @@ class Addition {
     overlap_ = !before.is_empty() && !added.is_empty() && share_a_clock(all, other) &&
                added.begin < before.end && before.begin < added.end;
     if (!overlap_ && !before.is_empty() && !added.is_empty()) shift_ = before.end - added.begin;
+    for (const Sample& sample : all.samples()) value_left_ -= sample.value;
   }
 
   void add() {
@@ -182,6 +183,9 @@ class Addition {
       row.code_file = shifted(row.code_file, modules_);
       row.stack = shifted(row.stack, stacks_);
       row.start += shift_;
+      // What one recording counts may be all that a sum holds.
+      row.value = std::min(row.value, value_left_);
+      value_left_ -= row.value;
       all_.put_sample(next<SampleId>(all_.samples().size()), row);
     }
   }
@@ -206,6 +210,7 @@ class Addition {
   size_t processes_, threads_, modules_, frames_, stacks_, wakes_, awaited_;
   bool overlap_ = false;
   Nanoseconds shift_ = 0;
+  int64_t value_left_ = std::numeric_limits<int64_t>::max();
 };
 
 }  // namespace

@@ -285,7 +285,8 @@ class Reading {
         return damaged(path_, "meta: sample_epoch_ns is no time");
     }
     // Whoever adds weights up later need not fear an overflow.
-    int64_t left = std::numeric_limits<int64_t>::max() / 4, value_left = left;
+    int64_t left = std::numeric_limits<int64_t>::max() / 4;
+    int64_t value_left = std::numeric_limits<int64_t>::max();
     uint32_t last = 0;
     const bool has_value = has_column("sample", "value");
     const std::string columns = "rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state";
