@@ -6,6 +6,7 @@
 #include <map>
 
 #include "phlox/python/objects.h"
+#include "phlox/python/page_memory.h"
 #include "support/fake_interpreter.h"
 #include "support/layout_rows.h"
 
@@ -151,7 +152,7 @@ class FakeAsyncio {
     return at;
   }
 
-  AsyncTasks read() {
+  AsyncTasks read(bool chains_only = false) {
     const bool listed = layout_.task.node.present();
     std::vector<RemoteAddress> references;
     for (RemoteAddress task : tasks) references.push_back(reference(task));
@@ -172,7 +173,10 @@ class FakeAsyncio {
                                 {"CodeType", type("code")}})},
               {"greenlet", module({{"greenlet", greenlet_type()}})}});
     fake.set(fake.state(), layout_.interpreter.modules, modules);
-    return read_async_tasks(fake.interpreter(), fake.memory(), {{}, [this] { return Heap{{heap}, ""}; }});
+    TaskSources sources;
+    sources.chains_only = chains_only;
+    sources.heap = [this] { return Heap{{heap}, ""}; };
+    return read_async_tasks(fake.interpreter(), fake.memory(), sources);
   }
 
   void link(RemoteAddress from, RemoteAddress to) {
@@ -266,6 +270,58 @@ TEST_P(EveryTask, has_the_chain_of_its_awaits_down_to_the_future) {
   ASSERT_EQ(read.loops.size(), 1U);
   EXPECT_EQ(read.loops[0].type, "Loop");
   EXPECT_EQ(read.loops[0].python_id, 77U);
+}
+
+TEST_P(EveryTask, has_its_chain_and_its_kind_where_only_chains_are_read) {
+  const RemoteAddress future = program.future();
+  const RemoteAddress outer =
+      program.coroutine("outer", 27, program.coroutine("inner", 12, program.iterator_of(future)));
+  const RemoteAddress first = program.task("first", outer, future);
+  program.task("second", program.coroutine("awaits", 33, program.iterator_of(first)), first);
+  const AsyncTasks read = program.read(/*chains_only=*/true);
+  ASSERT_EQ(read.tasks.size(), 2U);
+  EXPECT_EQ(chain(read, read.tasks[0]), (std::vector<std::string>{"outer:27", "inner:12"}));
+  EXPECT_EQ(read.tasks[0].name, "");
+  EXPECT_EQ(read.tasks[0].state, TaskState::waiting);
+  EXPECT_EQ(read.tasks[1].kind, AwaitedKind::task);
+  EXPECT_TRUE(read.tasks[1].awaits.empty());
+}
+
+TEST_P(EveryTask, can_come_only_where_asyncio_is_imported_and_imports_are_seen) {
+  auto& fake = program.fake;
+  const auto field = GetParam()->interpreter.modules;
+  EXPECT_TRUE(program.read().imported) << "no task, but asyncio";
+  const uint64_t all = modules_stamp(fake.interpreter(), fake.memory());
+  EXPECT_NE(all, 0U);
+  fake.set(fake.state(), field, program.dict({{"sys", program.module({})}}));
+  EXPECT_FALSE(read_async_tasks(fake.interpreter(), fake.memory(), {}).imported);
+  const uint64_t one = modules_stamp(fake.interpreter(), fake.memory());
+  EXPECT_NE(one, all);
+  EXPECT_EQ(modules_stamp(fake.interpreter(), fake.memory()), one);
+  fake.set(fake.state(), field, program.dict({{"sys", program.module({})}, {"re", program.module({})}}));
+  EXPECT_NE(modules_stamp(fake.interpreter(), fake.memory()), one);
+  fake.set(fake.state(), field, RemoteAddress(8));
+  EXPECT_EQ(modules_stamp(fake.interpreter(), fake.memory()), 0U) << "it cannot be read";
+}
+
+TEST_P(EveryTask, is_the_same_with_pages_of_an_earlier_look_and_others_may_do_something_between) {
+  const RemoteAddress future = program.future();
+  const RemoteAddress task =
+      program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);
+  PageMemory pages(program.fake.memory());
+  TaskSources sources;
+  size_t pauses = 0;
+  sources.pages = &pages;
+  sources.between = [&pauses] { ++pauses; };
+  program.read();
+  auto& fake = program.fake;
+  EXPECT_EQ(read_async_tasks(fake.interpreter(), fake.memory(), sources).tasks.size(), 1U);
+  EXPECT_GE(pauses, 1U);
+  fake.set(future, GetParam()->task.state, int32_t{2});
+  const AsyncTasks again = read_async_tasks(fake.interpreter(), fake.memory(), sources);
+  ASSERT_EQ(again.tasks.size(), 1U);
+  EXPECT_EQ(again.tasks[0].address, task);
+  EXPECT_EQ(again.tasks[0].state, TaskState::ready) << "an old page was used";
 }
 
 TEST_P(EveryTask, is_ready_when_what_it_awaited_is_done_or_is_nothing) {

@@ -21,6 +21,7 @@
 #include "phlox/recording/labels.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/schema.h"
+#include "phlox/recording/task_tables.h"
 #include "phlox/recording/writer.h"
 #include "support/profile_of.h"
 #include "support/source_path.h"
@@ -67,6 +68,15 @@ class Recording : public testing::Test {
     sqlite3_close(database);
   }
 
+  // A recording that may be gone on with.
+  static void put_this_host(Sink& sink) {
+    char host[256] = {};
+    ::gethostname(host, sizeof host - 1);
+    sink.put_meta("host", host);
+    sink.put_meta("start_monotonic_ns", std::to_string(clock_now()));
+    sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+  }
+
   // A small recording of two threads.
   void write_small() {
     auto out = writer();
@@ -85,6 +95,11 @@ class Recording : public testing::Test {
     waits.awaited = AwaitedId(1);
     out->put_awaited(AwaitedId(1), {AwaitedKind::pipe, "", "worker.py (72)"});
     maker.put(waits);
+    out->put_task_census(TaskCensusId(1), {ProcessId(1), 10, kSecond});
+    out->put_event_loop(EventLoopId(1), {ProcessId(1), main, "uvloop.Loop"});
+    out->put_task_stack(TaskStackId(1), {{}, FrameId(1)});
+    out->put_task_time(TaskTimeId(1),
+                       {EventLoopId(1), TaskStackId(1), TaskState::waiting, "lock", "Lock", 5, 1});
     out->put_tally({ProcessId(1), "samples", 3});
     out->put_tally({{}, "elapsed_ns", 80'000'000});
     ASSERT_TRUE(out->finish());
@@ -604,6 +619,131 @@ TEST_F(Recording, what_a_wait_was_for_comes_back) {
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;
   EXPECT_FALSE(older->samples()[0].awaited);
+}
+
+TEST_F(Recording, what_tasks_awaited_comes_back_as_it_was_put_last) {
+  const TaskTime waits{
+      EventLoopId(1), TaskStackId(2), TaskState::waiting, "semaphore", "BoundedSemaphore", 70'000'000, 7,
+      60'000'000};
+  const TaskTime bare{EventLoopId(2), {}, TaskState::ready, "", "", 1'000, 1, 0};
+  TaskCensus census;
+  census.process = ProcessId(1);
+  census.times = 7;
+  census.span = 700'000'000;
+  census.cost = 1'000;
+  census.tasks = 8;
+  census.unproved = 1;
+  census.ended = 2;
+  census.beyond = 3;
+  census.without_stack = 4;
+  census.problem = "a list changed";
+  {
+    auto out = writer();
+    ASSERT_TRUE(out);
+    ProfileMaker maker(*out);
+    const ThreadId main = maker.thread("MainThread");
+    maker.add(main, "main:3", 30'000'000);
+    put_this_host(*out);
+    out->put_task_census(TaskCensusId(1), census);
+    out->put_event_loop(EventLoopId(1), {ProcessId(1), main, "uvloop.Loop"});
+    out->put_event_loop(EventLoopId(2), {ProcessId(1), {}, "trio"});
+    out->put_task_stack(TaskStackId(1), {{}, maker.frame("handle:12")});
+    out->put_task_stack(TaskStackId(2), {TaskStackId(1), maker.frame("acquire:50")});
+    out->put_task_time(TaskTimeId(1), {EventLoopId(1), TaskStackId(1)});
+    out->put_task_time(TaskTimeId(2), bare);
+    ASSERT_TRUE(out->commit());
+    out->put_task_time(TaskTimeId(1), waits);
+    ASSERT_TRUE(out->finish());
+  }
+  const auto tasks = read_tasks(path_.string());
+  ASSERT_TRUE(tasks) << tasks.error().message;
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_TRUE(check_tasks(*tasks, *profile, path_.string()));
+  EXPECT_EQ(tasks->times, (std::vector<TaskTime>{waits, bare}));
+  EXPECT_EQ(tasks->censuses, (std::vector<TaskCensus>{census}));
+  EXPECT_EQ(tasks->loops,
+            (std::vector<EventLoop>{{ProcessId(1), ThreadId(1), "uvloop.Loop"}, {ProcessId(1), {}, "trio"}}));
+  ASSERT_EQ(tasks->stacks.size(), 2u);
+  EXPECT_EQ(tasks->stacks[1].parent, TaskStackId(1));
+  EXPECT_EQ(profile->frame(tasks->stacks[1].frame).function, "acquire");
+
+  // A recording that goes on puts its own behind them.
+  {
+    auto more = Writer::append(path_.string());
+    ASSERT_TRUE(more) << more.error().message;
+    ProfileMaker maker(**more);
+    const ThreadId thread = maker.thread("later");
+    maker.add(thread, "later:1", 1'000);
+    (*more)->put_event_loop(EventLoopId(1), {ProcessId(1), thread, "asyncio"});
+    (*more)->put_task_stack(TaskStackId(1), {{}, maker.frame("later:9")});
+    (*more)->put_task_time(TaskTimeId(1), {EventLoopId(1), TaskStackId(1)});
+    ASSERT_TRUE((*more)->finish());
+  }
+  const auto longer = read(path_.string());
+  ASSERT_TRUE(longer) << longer.error().message;
+  const auto more = read_tasks(path_.string());
+  ASSERT_TRUE(more) << more.error().message;
+  ASSERT_EQ(more->times.size(), 3u);
+  EXPECT_EQ(more->times[2].loop, EventLoopId(3));
+  EXPECT_EQ(longer->frame(more->stacks[more->times[2].stack.value - 1].frame).function, "later");
+}
+
+TEST_F(Recording, of_before_there_were_task_times_is_read_and_gone_on_with) {
+  {
+    auto out = writer();
+    put_this_host(*out);
+    ProfileMaker maker(*out);
+    maker.add(maker.thread("MainThread"), "main:3", 30'000'000);
+    ASSERT_TRUE(out->finish());
+  }
+  run_sql("DROP TABLE task_time; DROP TABLE task_stack; DROP TABLE event_loop; DROP TABLE task_census");
+  ASSERT_TRUE(read(path_.string()));
+  const auto none = read_tasks(path_.string());
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_TRUE(none->times.empty());
+  auto more = Writer::append(path_.string());
+  ASSERT_TRUE(more) << more.error().message;
+  (*more)->put_task_stack(TaskStackId(1), {{}, FrameId(1)});
+  EXPECT_TRUE((*more)->finish());
+}
+
+TEST_F(Recording, a_wrong_number_in_a_row_of_tasks_is_refused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"DELETE FROM event_loop; DELETE FROM task_stack; DELETE FROM task_census; DELETE FROM task_time; "
+       "INSERT INTO task_time VALUES (1, 1, NULL, 0, NULL, NULL, 1, 1, 0)",
+       "loop"},
+      {"INSERT INTO event_loop VALUES (1, 1, NULL, 'x'); UPDATE task_time SET stack = 1", "stack"},
+      {"UPDATE task_time SET stack = NULL, time_ns = -1", "time_ns"},
+      {"UPDATE task_time SET time_ns = 9223372036854775807", "time_ns"},
+      {"UPDATE task_time SET time_ns = 1, state = 3", "does not know"},
+      {"UPDATE task_time SET state = 0, seen = -1", "seen"},
+      {"UPDATE task_time SET seen = 1; INSERT INTO task_stack VALUES (1, 1, 1)", "parent"},
+      {"UPDATE task_stack SET parent = NULL, id = 2", "comes next"},
+      {"DELETE FROM task_stack; INSERT INTO task_census VALUES (1, 1, 1, -1, 0, 0, 0, 0, 0, 0, NULL)",
+       "span_ns"},
+      {"DROP TABLE task_census", "damaged"}};
+  write_small();
+  for (const auto& [sql, words] : cases) {
+    SCOPED_TRACE(sql);
+    run_sql(sql);
+    const auto tasks = read_tasks(path_.string());
+    ASSERT_FALSE(tasks);
+    EXPECT_EQ(tasks.error().kind, ErrorKind::input);
+    EXPECT_NE(tasks.error().message.find(words), std::string::npos) << tasks.error().message;
+  }
+}
+
+TEST_F(Recording, tasks_that_refer_to_what_is_not_there_are_refused) {
+  write_small();
+  const auto profile = read(path_.string());
+  ASSERT_TRUE(profile);
+  TaskRows loop, thread, stack;
+  loop.put_event_loop(EventLoopId(1), {ProcessId(9), {}, "x"});
+  thread.put_event_loop(EventLoopId(1), {ProcessId(1), ThreadId(9), "x"});
+  stack.put_task_stack(TaskStackId(1), {{}, FrameId(1000)});
+  for (const TaskRows& rows : {loop, thread, stack}) EXPECT_FALSE(check_tasks(rows, *profile, "a.phlox"));
+  EXPECT_TRUE(check_tasks(TaskRows(), *profile, "a.phlox"));
 }
 
 TEST_F(Recording, which_library_ran_comes_back) {

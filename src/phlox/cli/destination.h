@@ -42,6 +42,8 @@ class Destination {
 
   // After begin().
   profile::Sink& sink() { return options_.native ? static_cast<profile::Sink&>(*rows_) : *writer_; }
+  // Of the same recording.
+  profile::TaskSink& tasks() { return *writer_; }
   // The native frames, when the recording is complete.
   std::vector<NativeRows::Missing> name(const std::vector<sampler::NativeModule>& modules);
   // Closes the recording and writes the export from it.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,18 +63,6 @@ struct Looked {
   report::Dump dump;
   std::optional<FileUser> reader;  // with whose rights its source is read
 };
-
-// By the words of docs/json/dump.schema.json.
-constexpr const char* name_of(python::AwaitedKind kind) {
-  constexpr const char* kNames[] = {"",           "future",      "task",        "gather",
-                                    "wait",       "task_group",  "sleep",       "lock",
-                                    "semaphore",  "condition",   "event",       "queue_item",
-                                    "queue_room", "stream_data", "stream_room", "concurrent_future",
-                                    "subprocess", "server",      "socket",      "nursery",
-                                    "thread_job", "object"};
-  static_assert(std::size(kNames) == static_cast<size_t>(python::AwaitedKind::object) + 1);
-  return kNames[static_cast<size_t>(kind)];
-}
 
 // Whether the program's CLOCK_MONOTONIC is ours.
 bool has_our_clock(pid_t pid) {
@@ -156,7 +143,7 @@ report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
     task.state = state_of(row.state);
     task.loop = row.loop;
     task.cut = row.cut;
-    task.kind = name_of(row.kind);
+    task.kind = python::awaited_key(row.kind);
     task.awaited = row.awaited;
     task.awaits = std::move(row.awaits);
     if (our_clock) task.seconds_left = seconds_left(row, now);

@@ -75,6 +75,7 @@ class Recording {
     if (auto begun = destination_->begin(); !begun) return not_attached(begun.error());
     talk_.detail(fmt::format("recording into {}", destination_->recording()));
     begun_ = true;
+    (*recorder)->with_tasks(destination_->tasks());
     for (const pid_t pid : pids_) put_container(pid);
     // Of a new program not an instant is to be missed; those that are to be recorded get the time for it.
     if (!program_ && !options_.follow && !request_.selection) look_beside(false);

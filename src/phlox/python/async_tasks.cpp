@@ -29,9 +29,12 @@ class Census {
       : layout_(layout),
         source_(memory),
         sources_(sources),
-        pages_(memory),
+        own_pages_(memory),
+        pages_(sources.pages != nullptr ? *sources.pages : own_pages_),
         codes_(layout, pages_, out.functions),
-        out_(out) {}
+        out_(out) {
+    pages_.forget();
+  }
 
   void read_interpreter(RemoteAddress state);
   void resolve_awaits();
@@ -47,12 +50,16 @@ class Census {
   void keep(AsyncioModule& module, TaskReading& reading, uint64_t python_id);
   AsyncLoop describe_loop(AsyncioModule& module, const TaskReading& reading) const;
   uint32_t loop_of(AsyncioModule& module, const TaskReading& reading, uint64_t python_id);
-  size_t room() const { return kMaxTasks - std::min(kMaxTasks, out_.tasks.size()); }
+  size_t room() const {
+    const size_t most = sources_.chains_only ? kMaxChains : kMaxTasks;
+    return most - std::min(most, out_.tasks.size());
+  }
 
   const Layout& layout_;
   memory::RemoteMemory& source_;
   const TaskSources& sources_;
-  PageMemory pages_;
+  PageMemory own_pages_;
+  PageMemory& pages_;
   TaskCodes codes_;
   AsyncTasks& out_;
   std::unordered_map<uint64_t, uint32_t> loops_;
@@ -74,21 +81,26 @@ class Census {
 
 void Census::read_all(TaskReader& reader, AsyncioModule& module,
                       std::span<const AsyncioModule::Found> found) {
-  for (size_t at = 0; at < found.size(); at += kBatch)
+  for (size_t at = 0; at < found.size(); at += kBatch) {
     read_batch(reader, module, found.subspan(at, std::min(kBatch, found.size() - at)));
+    if (sources_.between) sources_.between();
+  }
 }
 
 void Census::read_interpreter(RemoteAddress state) {
   AsyncioModule module(layout_, pages_);
-  if (module.open(state)) {
+  const bool opened = module.open(state);
+  if (opened) {
     auto found = module.find_tasks(room(), out_.beyond);
     // Tasks that lie side by side are read with the same pages, and so are their coroutines mostly.
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
     TaskReader reader(layout_, pages_, module, codes_, sources_.link);
+    if (sources_.chains_only) reader.with_chains_only();
     const size_t first = out_.tasks.size();
     read_all(reader, module, found);
     if (!jobs_.empty()) read_jobs(reader, module, first);
   }
+  out_.imported |= opened || !module.problem().empty();
   if (!module.problem().empty()) out_.problem = module.problem();
   read_trio(module, state);
   read_greenlets(module, state);
@@ -111,9 +123,11 @@ void Census::read_jobs(TaskReader& reader, AsyncioModule& module, size_t first) 
 void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
   pages_.forget();
   TrioModule trio(layout_, pages_, module);
-  if (trio.open(state)) {
+  const bool opened = trio.open(state);
+  if (opened) {
     TaskReader reader(layout_, pages_, module, codes_, sources_.link);
     reader.with_trio(trio);
+    if (sources_.chains_only) reader.with_chains_only();
     for (const RemoteAddress runner : trio.runners()) {
       std::vector<AsyncioModule::Found> found;
       for (const RemoteAddress task : trio.tasks(runner, room())) found.push_back({task, 0});
@@ -121,6 +135,7 @@ void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
       read_all(reader, module, found);
     }
   }
+  out_.imported |= opened || !trio.problem().empty();
   if (!trio.problem().empty()) out_.problem = trio.problem();
 }
 
@@ -267,6 +282,28 @@ void Census::resolve_locks() {
 
 }  // namespace
 
+uint64_t modules_stamp(const Interpreter& interpreter, memory::RemoteMemory& memory) {
+  const Layout& layout = interpreter.layout;
+  if (!layout.interpreter.modules.present() || !layout.dict.ma_keys.present() ||
+      !layout.dictkeys.dk_nentries.present())
+    return 0;
+  ObjectReader objects(layout, memory);
+  uint64_t stamp = 1;
+  const auto mix = [&stamp](uint64_t value) { stamp = (stamp ^ value) * 0x9E3779B97F4A7C15ULL; };
+  auto state = objects.pointer(interpreter.interpreters_head);
+  for (size_t i = 0; state && *state && i < kMaxInterpreters; ++i) {
+    const auto modules = objects.pointer(*state + *layout.interpreter.modules);
+    const auto keys =
+        modules && *modules ? objects.pointer(*modules + *layout.dict.ma_keys) : Read<RemoteAddress>();
+    uint64_t entries = 0;  // never fewer in the same table
+    if (!modules || !keys || (*keys && !memory.read_value(*keys + *layout.dictkeys.dk_nentries, entries)))
+      return 0;
+    for (const uint64_t value : {state->value, modules->value, keys->value, entries}) mix(value);
+    state = objects.pointer(*state + *layout.interpreter.next);
+  }
+  return state ? stamp : 0;
+}
+
 AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory,
                             const TaskSources& sources) {
   AsyncTasks out;
@@ -277,6 +314,7 @@ AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory
     census.read_interpreter(*state);
     state = objects.pointer(*state + *interpreter.layout.interpreter.next);
   }
+  if (sources.chains_only) return out;
   census.resolve_awaits();
   census.resolve_locks();
   return out;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -63,6 +64,8 @@ enum class AwaitedKind : uint8_t {
   thread_job,  // a function that trio or anyio calls in a thread of its own
   object,      // another awaitable object; `awaited` is its class
 };
+// By the words of docs/json/dump.schema.json: "queue_item"; of none "".
+std::string_view awaited_key(AwaitedKind kind);
 
 // The function in a thread that a task waits for.
 struct AsyncJob {
@@ -114,10 +117,20 @@ struct Heap {
   std::string problem;  // why it may not be all; empty: it is
 };
 
+class PageMemory;
+
 // What only the process can tell; any of them may be missing.
 struct TaskSources {
+  // Only the chain of each task, and the kind and class of what it awaits: no names, no holders of locks, no
+  // jobs, no sockets. Half the work.
+  bool chains_only = false;
   DescriptorLink link;
   std::function<Heap()> heap;  // asked for if there are greenlets
+  // Called after each few hundred tasks, which takes milliseconds: for who has something else to do
+  // meanwhile.
+  std::function<void()> between;
+  // Of the same memory: its pages are allocated once for many looks.
+  PageMemory* pages = nullptr;
 };
 
 struct AsyncTasks {
@@ -125,18 +138,23 @@ struct AsyncTasks {
   std::vector<AsyncLoop> loops;
   std::vector<AsyncTask> tasks;
   std::vector<AsyncLock> locks;
-  size_t unproved = 0;  // tasks that changed each time they were read
-  size_t ended = 0;     // tasks that ended after the others were found
-  size_t beyond = 0;    // tasks beyond kMaxTasks
-  std::string problem;  // why tasks may be missing; empty: none is known to be missing
+  size_t unproved = 0;    // tasks that changed each time they were read
+  size_t ended = 0;       // tasks that ended after the others were found
+  size_t beyond = 0;      // tasks beyond kMaxTasks
+  bool imported = false;  // asyncio or trio is, or it is not known whether: there may be tasks later
+  std::string problem;    // why tasks may be missing; empty: none is known to be missing
 };
 
 inline constexpr size_t kMaxTasks = 100'000;
+inline constexpr size_t kMaxChains = 10'000;  // tasks, if only chains are read
 inline constexpr size_t kMaxAwaitFrames = 200;
 inline constexpr size_t kMaxTaskNameBytes = 200;
 // For tasks that one task awaits (gather), and for all of these together.
 inline constexpr size_t kMaxAwaitedTasks = 10'000;
 inline constexpr size_t kMaxAwaits = 1'000'000;
+
+// Another number if modules were imported since, in any interpreter; 0: not known.
+uint64_t modules_stamp(const Interpreter& interpreter, memory::RemoteMemory& memory);
 
 // For every interpreter in the process.
 AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory& memory,

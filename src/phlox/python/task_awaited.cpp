@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -11,6 +12,15 @@
 
 namespace phlox::python {
 namespace {
+
+// In the order of AwaitedKind.
+constexpr std::string_view kKeys[] = {"",           "future",      "task",        "gather",
+                                      "wait",       "task_group",  "sleep",       "lock",
+                                      "semaphore",  "condition",   "event",       "queue_item",
+                                      "queue_room", "stream_data", "stream_room", "concurrent_future",
+                                      "subprocess", "server",      "socket",      "nursery",
+                                      "thread_job", "object"};
+static_assert(std::size(kKeys) == static_cast<size_t>(AwaitedKind::object) + 1);
 
 constexpr uint64_t kMaxHandle = 512;  // bytes of a TimerHandle: some 100
 
@@ -54,6 +64,10 @@ constexpr Class kLocks[] = {{"Lock", AwaitedKind::lock},
                             {"Event", AwaitedKind::event}};
 
 }  // namespace
+
+std::string_view awaited_key(AwaitedKind kind) {
+  return kKeys[static_cast<size_t>(kind)];
+}
 
 // `self` of a method in asyncio/locks.py.
 void TaskReader::explain_lock(TaskReading& out) {
@@ -111,6 +125,7 @@ bool TaskReader::explain_by_frame(TaskReading& out) {
     if (function.file != own || function.name != leaf_code_->code.name) continue;
     out.task.kind = function.kind;
     if (own == "locks.py") explain_lock(out);
+    if (chains_only_) return out.task.kind != AwaitedKind::future;
     if (function.kind == AwaitedKind::sleep) out.task.awaited = number_text(leaf_.first);
     add_details(out.task);
     if (function.kind == AwaitedKind::wait) add_children(leaf_.first, out);
@@ -221,6 +236,7 @@ void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
   }
   if (type.kind == TypeKind::gathering) {
     out.task.kind = AwaitedKind::gather;
+    if (chains_only_) return;
     const auto children = module_.objects().attribute(waiter, "_children");
     if (children && *children) add_children(*children, out);
     return;
@@ -229,11 +245,11 @@ void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
   out.task.kind = AwaitedKind::future;
   if (type.kind == TypeKind::c_future && is_concurrent(waiter)) {
     out.task.kind = AwaitedKind::concurrent_future;
-    add_job(concurrent_future(memory_.word(waiter + *layout_.task.callback0)), out);
+    if (!chains_only_) add_job(concurrent_future(memory_.word(waiter + *layout_.task.callback0)), out);
   } else if (leaf_code_ != nullptr && leaf_code_->code.name == "run_sync_in_worker_thread" &&
              leaf_code_->code.file.ends_with("/anyio/_backends/_asyncio.py")) {
     out.task.kind = AwaitedKind::thread_job;
-    add_job(waiter, out);
+    if (!chains_only_) add_job(waiter, out);
   } else if (leaf_object_ && leaf_object_ != waiter) {
     out.task.kind = AwaitedKind::object;
     out.task.awaited = module_.type_of(leaf_object_).name;

@@ -239,7 +239,7 @@ bool TaskReader::add_frame(const Generator& generator, TaskReading& out) {
   if (!leaf_.bottom && layout_.generator.gi_iframe.present() && leaf_.top)
     leaf_.bottom = leaf_.frame + *layout_.frame.localsplus + 8 * uint64_t{known->variables};
   frames_.push_back(generator.frame);
-  note_exits(leaf_, out);
+  if (!chains_only_) note_exits(leaf_, out);
   return true;
 }
 
@@ -315,9 +315,9 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   if (out.gone) return false;
   out.loop = fields.loop;
   out.task.address = task;
-  if (!read_name(fields.name, out)) return false;
+  if (!chains_only_ && !read_name(fields.name, out)) return false;
   if (!read_chain(fields.coroutine, out)) return false;
-  find_held_locks(out);
+  if (!chains_only_) find_held_locks(out);
   if (fields.waiter && leaf_future_ && leaf_future_ != fields.waiter) return false;
   if (runs_) {
     out.task.state = TaskState::running;

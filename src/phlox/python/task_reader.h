@@ -84,6 +84,8 @@ class TaskReader {
   void with_trio(const TrioModule& trio) { trio_ = &trio; }
   // From now on, reads greenlets.
   void with_greenlets(GreenletModule& greenlets) { greenlets_ = &greenlets; }
+  // TaskSources::chains_only.
+  void with_chains_only() { chains_only_ = true; }
   // False: invalid contents, at this moment.
   bool read(RemoteAddress task, TaskReading& out);
   // By its thread state. None: it runs no such function, or one that changed each time.
@@ -169,6 +171,7 @@ class TaskReader {
   const DescriptorLink& link_;
   const TrioModule* trio_ = nullptr;
   GreenletModule* greenlets_ = nullptr;
+  bool chains_only_ = false;
   // Of the current chain.
   std::vector<RemoteAddress> frames_;  // of each frame of the task
   std::vector<Exit> exits_;

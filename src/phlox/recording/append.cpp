@@ -58,7 +58,8 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::opt
 }
 
 Result<void> Writer::continue_after_what_is_there() {
-  for (const auto& [table, added] : {std::pair("wake", kAddWakes), {"awaited", kAddAwaited}}) {
+  for (const auto& [table, added] :
+       {std::pair("wake", kAddWakes), {"awaited", kAddAwaited}, {"task_time", kAddTaskTimes}}) {
     if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
     run(added);
@@ -105,6 +106,10 @@ Result<void> Writer::continue_after_what_is_there() {
              most_id("stack"),
              most_id("wake"),
              most_id("awaited"),
+             most_id("task_census"),
+             most_id("event_loop"),
+             most_id("task_stack"),
+             most_id("task_time"),
              static_cast<uint32_t>(most("rowid", "sample")),
              most("id", "state"),
              true,

@@ -31,6 +31,19 @@ inline constexpr const char* kAddCodeFiles = "ALTER TABLE state ADD COLUMN code_
 // Distinguishes a wait in no system call from one whose call is not known. Older rows do not.
 inline constexpr const char* kAddNoCalls = "ALTER TABLE state ADD COLUMN no_call INTEGER";
 
+// What tasks of event loops awaited.
+inline constexpr const char* kAddTaskTimes = R"sql(
+CREATE TABLE task_census (
+  id INTEGER PRIMARY KEY, process INTEGER NOT NULL, times INTEGER NOT NULL, span_ns INTEGER NOT NULL,
+  phlox_cpu_ns INTEGER NOT NULL, tasks INTEGER NOT NULL, unproved INTEGER NOT NULL, ended INTEGER NOT NULL,
+  beyond INTEGER NOT NULL, without_stack INTEGER NOT NULL, problem TEXT);
+CREATE TABLE event_loop (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, thread INTEGER, type TEXT NOT NULL);
+CREATE TABLE task_stack (id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER NOT NULL);
+CREATE TABLE task_time (
+  id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, stack INTEGER, state INTEGER NOT NULL, kind TEXT, awaited TEXT,
+  time_ns INTEGER NOT NULL, seen INTEGER NOT NULL, longest_ns INTEGER NOT NULL);
+)sql";
+
 // A process that records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that
 // the lock ends with the recorder, however it ends. Far beyond the bytes that SQLite locks (os.h:
 // PENDING_BYTE).

@@ -90,14 +90,19 @@ Result<void> Writer::prepare_statements() {
   grown_sample_ = prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=?, value=? WHERE rowid=?");
   event_ = prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
   tally_ = prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
+  task_census_ = prepare("INSERT OR REPLACE INTO task_census VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+  event_loop_ = prepare("INSERT OR REPLACE INTO event_loop VALUES (?,?,?,?)");
+  task_stack_ = prepare("INSERT OR REPLACE INTO task_stack VALUES (?,?,?)");
+  task_time_ = prepare("INSERT OR REPLACE INTO task_time VALUES (?,?,?,?,?,?,?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
   if (has_file_) note_side_files();
   return {};
 }
 
 void Writer::finalize_statements() {
-  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &awaited_,
-                           &state_, &grown_sample_, &event_, &tally_}) {
+  for (sqlite3_stmt** s :
+       {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &awaited_, &state_,
+        &grown_sample_, &event_, &tally_, &task_census_, &event_loop_, &task_stack_, &task_time_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }
@@ -348,6 +353,44 @@ void Writer::put_tally(const profile::Tally& t) {
   }
   Row(tally_).integer(processes_.row(t.process.value)).text(t.name).integer(value);
   step(tally_);
+}
+
+void Writer::put_task_census(profile::TaskCensusId id, const profile::TaskCensus& c) {
+  Row row(task_census_);
+  row.id(id, before_.task_censuses).integer(processes_.row(c.process.value));
+  for (const uint64_t number : {c.times, static_cast<uint64_t>(c.span), static_cast<uint64_t>(c.cost),
+                                c.tasks, c.unproved, c.ended, c.beyond, c.without_stack})
+    row.integer(static_cast<int64_t>(number));
+  row.optional_text(c.problem);
+  step(task_census_);
+}
+
+void Writer::put_event_loop(profile::EventLoopId id, const profile::EventLoop& l) {
+  Row(event_loop_)
+      .id(id, before_.event_loops)
+      .integer(processes_.row(l.process.value))
+      .optional(reference(l.thread ? threads_.row(l.thread.value) : 0))
+      .text(l.type);
+  step(event_loop_);
+}
+
+void Writer::put_task_stack(profile::TaskStackId id, const profile::TaskStack& s) {
+  Row(task_stack_).id(id, before_.task_stacks).id(s.parent, before_.task_stacks).id(s.frame, before_.frames);
+  step(task_stack_);
+}
+
+void Writer::put_task_time(profile::TaskTimeId id, const profile::TaskTime& t) {
+  Row(task_time_)
+      .id(id, before_.task_times)
+      .id(t.loop, before_.event_loops)
+      .id(t.stack, before_.task_stacks)
+      .value(t.state)
+      .optional_text(t.kind)
+      .optional_text(t.awaited)
+      .integer(t.time)
+      .integer(static_cast<int64_t>(t.seen))
+      .integer(t.longest);
+  step(task_time_);
 }
 
 Result<void> Writer::commit() {

@@ -21,6 +21,7 @@
 #include "phlox/base/result.h"
 #include "phlox/base/spread.h"
 #include "phlox/profile/sink.h"
+#include "phlox/profile/task_time.h"
 #include "phlox/recording/bulk_insert.h"
 #include "phlox/recording/continued.h"
 #include "phlox/recording/new_recording.h"
@@ -42,7 +43,7 @@ struct Retention {
   explicit operator bool() const { return bytes || age; }
 };
 
-class Writer : public profile::Sink {
+class Writer : public profile::Sink, public profile::TaskSink {
  public:
   // Whether create() would work. Changes nothing; another recorder may be using the file.
   static Result<void> check(const std::string& path, const std::optional<Owner>& owner = {});
@@ -73,6 +74,10 @@ class Writer : public profile::Sink {
   void put_sample(profile::SampleId id, const profile::Sample& sample) override;
   void put_event(const profile::Event& event) override;
   void put_tally(const profile::Tally& tally) override;
+  void put_task_census(profile::TaskCensusId id, const profile::TaskCensus& census) override;
+  void put_event_loop(profile::EventLoopId id, const profile::EventLoop& loop) override;
+  void put_task_stack(profile::TaskStackId id, const profile::TaskStack& stack) override;
+  void put_task_time(profile::TaskTimeId id, const profile::TaskTime& time) override;
 
   // After an error (the disk is full) committed rows stay readable, and later rows are dropped. A renamed or
   // removed file is an error, too; but all rows still go into it.
@@ -89,7 +94,8 @@ class Writer : public profile::Sink {
  private:
   // The numbers of existing rows: added to every id that is put.
   struct Before {
-    uint32_t modules = 0, frames = 0, stacks = 0, wakes = 0, awaited = 0, samples = 0;
+    uint32_t modules = 0, frames = 0, stacks = 0, wakes = 0, awaited = 0, task_censuses = 0, event_loops = 0,
+             task_stacks = 0, task_times = 0, samples = 0;
     int64_t states = 0;
     bool any = false;
     std::map<std::string, int64_t, std::less<>> recorder_times;  // tallies
@@ -133,7 +139,8 @@ class Writer : public profile::Sink {
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
                *missing_names_ = nullptr, *frame_ = nullptr, *wake_ = nullptr, *awaited_ = nullptr,
-               *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr;
+               *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr,
+               *task_census_ = nullptr, *event_loop_ = nullptr, *task_stack_ = nullptr, *task_time_ = nullptr;
   BulkInsert stacks_, samples_;
   // Rows of `state` by their values, waker, wait target, and library.
   struct StateKey {

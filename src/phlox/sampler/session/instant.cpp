@@ -152,10 +152,12 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
     Workers workers(target::read_kept_free_cpus());
     ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
     look_at_everybody(sampler, workers, consumer, ring, options.limit);
-    if (options.tasks)
-      instant.tasks = python::read_async_tasks(
-          program.interpreter, program.memory,
-          {[pid](int32_t descriptor) { return link_of(pid, descriptor); }, [pid] { return heap_of(pid); }});
+    if (options.tasks) {
+      python::TaskSources sources;
+      sources.link = [pid](int32_t descriptor) { return link_of(pid, descriptor); };
+      sources.heap = [pid] { return heap_of(pid); };
+      instant.tasks = python::read_async_tasks(program.interpreter, program.memory, sources);
+    }
     instant.missing = missing_of(sampler, options.limit);
     row.way_of_reading = "same CPU (ordinary class)";
     if (sampler.counts().stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";

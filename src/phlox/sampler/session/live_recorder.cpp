@@ -31,6 +31,12 @@ constexpr Nanoseconds kLongestDrain = kSecond / 10;
 // Where everything is late, as on a machine with far too much to do, a recording waits so long for its first
 // look.
 constexpr Nanoseconds kFirstLook = 5 * kSecond;
+// Censuses of many programs share their wake-ups.
+constexpr Nanoseconds kCensusApart = kSecond / 100;
+// So often the rings are drained meanwhile.
+constexpr Nanoseconds kCensusSlice = kSecond / 200;
+// Then everything else is looked after first. The end of the recording waits for the last ones.
+constexpr Nanoseconds kCensusesAtOnce = kSecond / 20, kLastCensuses = kSecond / 5;
 constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
 constexpr Nanoseconds kNamesEvery = kSecond / 2;
@@ -70,9 +76,10 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   note_fork(id, pid, found.parent, found.program->image);
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
   const SamplerThread::Together together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
-  const ProgramRecording::Shared shared{options_, *sink_, *identities_,  together,
-                                        ends_,    files_, kernel_.get(), place ? &*place : nullptr,
-                                        share};
+  const ProgramRecording::Shared shared{
+      options_, *sink_,     *identities_, together,      ends_,
+      files_,   task_sink_, task_ids_,    kernel_.get(), place ? &*place : nullptr,
+      share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
@@ -196,7 +203,7 @@ std::vector<size_t> LiveRecorder::wait_for_news() {
   }
   all.push_back({finder_->descriptor(), POLLIN, 0});
   if (kernel_) all.push_back({kernel_->descriptor(), POLLIN, 0});
-  const int longest = none_to_wait_for ? 0 : static_cast<int>(longest_wait() / 1'000'000);
+  const int longest = none_to_wait_for ? 0 : static_cast<int>((longest_wait() + 999'999) / 1'000'000);
   if (::poll(all.data(), all.size(), longest) >= 0 || errno == EINTR) {
     refused_since_.reset();
   } else {
@@ -224,6 +231,16 @@ void LiveRecorder::note_refused_wait(int error) {
 }
 
 Nanoseconds LiveRecorder::longest_wait() const {
+  Nanoseconds wait = until_rings_are_due();
+  // A census is due at a random moment, so that no program runs in step with it.
+  const Nanoseconds now = clock_now();
+  for (const auto& one : active_) {
+    if (const auto due = one->next_census()) wait = std::min(wait, std::max(*due - now, kCensusApart));
+  }
+  return wait;
+}
+
+Nanoseconds LiveRecorder::until_rings_are_due() const {
   const bool newborn = kernel_ && clock_now() - kernel_->last_birth() < KERNEL_NEWBORN_FOR;
   if (came_much_ || newborn || active_.empty() || options_.native) return kDrainEvery;
   if (!options_.duration) return kDrainAtLeisure;
@@ -241,6 +258,33 @@ void LiveRecorder::drain() {
     for (size_t i = 0; i < active_.size(); ++i)
       active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
     ++first_to_drain_;
+  }
+  drained_ = clock_now();
+}
+
+// In the midst of a long piece of work. Who began and who ended waits for its end.
+void LiveRecorder::drain_between() {
+  const Nanoseconds now = clock_now();
+  if (now - drained_ < kCensusSlice) return;
+  const Nanoseconds deadline = now + kLongestDrain;
+  if (kernel_) kernel_->drain(deadline);
+  for (const auto& one : active_) one->drain(deadline);
+  drained_ = clock_now();
+}
+
+void LiveRecorder::count_tasks(Nanoseconds now) {
+  for (const auto& one : active_) {
+    if (clock_now() - now > kCensusesAtOnce) return;  // the others a little later
+    one->count_tasks(clock_now(), [this] { drain_between(); });
+  }
+}
+
+// So that they count up to now.
+void LiveRecorder::count_tasks_at_end() {
+  const Nanoseconds until = clock_now() + kLastCensuses;
+  for (const auto& one : active_) {
+    if (clock_now() >= until) return;
+    one->count_tasks_at_end(clock_now(), [this] { drain_between(); });
   }
 }
 
@@ -382,6 +426,7 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
     look_around();
     next_.names = now + kNamesEvery;
   }
+  count_tasks(now);
   for (const auto& one : active_) one->put_changes(now, outcome_.warnings);
   if (now >= next_.progress) {
     progress(total());
@@ -419,6 +464,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
     if (is_over(now)) break;
     put_what_is_due(now, progress);
   }
+  count_tasks_at_end();
   drain();
   begin_births(clock_now());
   end_execs();

@@ -46,6 +46,7 @@ class LiveRecorder : public Recorder {
         options_(options),
         description_(first_.empty() ? "" : first_.front().program->description()) {}
 
+  void with_tasks(profile::TaskSink& sink) override { task_sink_ = &sink; }
   Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
               const std::function<void(const Progress&)>& progress) override;
 
@@ -74,7 +75,11 @@ class LiveRecorder : public Recorder {
   std::vector<size_t> wait_for_news();
   void note_refused_wait(int error);
   Nanoseconds longest_wait() const;
+  Nanoseconds until_rings_are_due() const;
   void drain();
+  void drain_between();
+  void count_tasks(Nanoseconds now);
+  void count_tasks_at_end();
   void look_around();
   // Whether nothing is left to record or to wait for.
   bool all_ended(Nanoseconds now);
@@ -99,6 +104,9 @@ class LiveRecorder : public Recorder {
   std::optional<Beat> beat_;
   EndWatch ends_;
   AwaitedFiles::Host files_;
+  profile::TaskSink* task_sink_ = nullptr;
+  TaskRowIds task_ids_;
+  Nanoseconds drained_ = 0;
   CpuWatch cpus_;
   DescendantWatch descendants_;
   std::vector<std::unique_ptr<ProgramRecording>> active_;

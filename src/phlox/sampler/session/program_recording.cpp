@@ -36,6 +36,7 @@ constexpr size_t kNativeRingBytes = size_t{16} << 20;
 constexpr int kMostTitles = 2;
 // In half a minute a worker has its name.
 constexpr int kMostNameTries = 60;
+constexpr Nanoseconds kTasksEvery = kSecond, kRestPerPut = 100;
 // For what is on its way still as it ends.
 constexpr Nanoseconds kLastDrain = kSecond;
 
@@ -152,6 +153,9 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   // A fork has none of its parent's.
   if (!program_->birth) kernel_threads_ = target::count_kernel_workers(pid());
   source_ = make_source(shared);
+  if (shared.tasks != nullptr)
+    census_.emplace(id_, begin_, program_->interpreter, memory_, clock_, *shared.tasks, identities_.interner,
+                    shared.task_ids, options_.max_overhead_percent);
 }
 
 // None: it goes on, or is gone already.
@@ -259,6 +263,28 @@ void ProgramRecording::count_calls() {
   }
 }
 
+void ProgramRecording::take_census(Nanoseconds now, const std::function<void()>& between) {
+  const auto thread_of = [this](uint64_t python_id) {
+    const auto& live = consumer_.live_threads();
+    const auto thread = std::find_if(live.begin(), live.end(),
+                                     [python_id](const auto& one) { return one.row.python_id == python_id; });
+    return thread == live.end() ? profile::ThreadId() : thread->id;
+  };
+  census_->take(now, thread_of, between);
+}
+
+void ProgramRecording::count_tasks(Nanoseconds now, const std::function<void()>& between) {
+  if (census_ && now >= census_->due() && !has_ended(pidfd_)) take_census(now, between);
+}
+
+void ProgramRecording::count_tasks_at_end(Nanoseconds now, const std::function<void()>& between) {
+  if (census_ && census_->has_tasks() && !has_ended(pidfd_)) take_census(now, between);
+}
+
+std::optional<Nanoseconds> ProgramRecording::next_census() const {
+  return census_ && census_->has_tasks() ? std::optional(census_->due()) : std::nullopt;
+}
+
 bool ProgramRecording::look_around() {
   const auto used = clock_.used();
   const bool has_run = !used || std::exchange(used_, used) != used;
@@ -331,6 +357,12 @@ void ProgramRecording::put_tallies() {
   Progress now = numbers();
   put_process_tallies(sink_, id_, now, told_ ? &*told_ : nullptr);
   told_ = std::move(now);
+  // A program may have thousands of places where tasks wait.
+  if (const Nanoseconds begun = clock_now(); census_ && (end_ != 0 || begun >= next_tasks_)) {
+    census_->put();
+    const Nanoseconds done = clock_now();
+    next_tasks_ = done + std::max(kTasksEvery, kRestPerPut * (done - begun));
+  }
 }
 
 void ProgramRecording::finish(End end, Outcome& outcome) {

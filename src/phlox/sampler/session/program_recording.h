@@ -28,6 +28,7 @@
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/sampler_thread.h"
 #include "phlox/sampler/session/source.h"
+#include "phlox/sampler/session/task_census.h"
 
 namespace phlox::sampler {
 
@@ -43,6 +44,8 @@ class ProgramRecording {
     SamplerThread::Together together;
     EndWatch& ends;
     AwaitedFiles::Host& files;
+    profile::TaskSink* tasks;  // null: what tasks await is not recorded
+    TaskRowIds& task_ids;
     KernelSources* kernel = nullptr;
     // Where the kernel samples it, or why it cannot; null: not requested, or it was forked and is sampled.
     const Result<kernel_process>* place = nullptr;
@@ -62,6 +65,11 @@ class ProgramRecording {
   void drain(Nanoseconds deadline);
   // Names threads, stays above them. True: another program runs in the process by now.
   bool look_around();
+  // A census of its tasks, if one is due; the last one always, if it has had any. `between` drains.
+  void count_tasks(Nanoseconds now, const std::function<void()>& between);
+  void count_tasks_at_end(Nanoseconds now, const std::function<void()>& between);
+  // When to wake up for the next one; none: not for that.
+  std::optional<Nanoseconds> next_census() const;
   // Reports changes to the sink as events, and important ones to `warnings`.
   void put_changes(Nanoseconds now, std::vector<std::string>& warnings);
   void put_tallies();
@@ -81,6 +89,7 @@ class ProgramRecording {
   RemoteAddress first_interpreter();
   void name_threads();
   void name_process();
+  void take_census(Nanoseconds now, const std::function<void()>& between);
   // Calls that wait for a thread of a pool.
   void count_calls();
   std::optional<Nanoseconds> used_at_end() const;
@@ -97,6 +106,8 @@ class ProgramRecording {
   Ring ring_;
   memory::ProcessMemory memory_;  // its own: the sampler's belongs to another thread
   python::PoolQueues queues_;
+  std::optional<TaskCensus> census_;
+  Nanoseconds next_tasks_ = 0;                                      // when their rows are put
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
   EndWatch& ends_;
   std::shared_ptr<EndWatch::End> its_end_;

@@ -20,6 +20,10 @@
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/way.h"
 
+namespace phlox::profile {
+class TaskSink;
+}
+
 namespace phlox::sampler {
 
 struct Options {
@@ -118,6 +122,9 @@ class Recorder {
                                                   const std::atomic<bool>& stop,
                                                   std::vector<python::Attempt>* attempts = nullptr);
   virtual ~Recorder() = default;
+
+  // From now on, also records what tasks of event loops await. Before run(), which the sink must outlive.
+  virtual void with_tasks(profile::TaskSink& sink) = 0;
 
   // Records until `stop`, the duration, or the end of the target. Calls `progress` about ten times a second,
   // from the calling thread, which is also the one that calls the sink.

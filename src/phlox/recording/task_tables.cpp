@@ -1,0 +1,144 @@
+#include "phlox/recording/task_tables.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include "phlox/recording/columns.h"
+#include "phlox/recording/database.h"
+#include "phlox/recording/opened_recording.h"
+
+namespace phlox::recording {
+namespace {
+
+constexpr uint64_t kMostTaskText = uint64_t{64} << 20;  // names of kinds and classes
+constexpr size_t kAnyRow = std::numeric_limits<uint32_t>::max();
+// Whoever adds them up need not fear an overflow.
+constexpr int64_t kMostInAll = std::numeric_limits<int64_t>::max() / 4;
+
+class ReadingTasks {
+ public:
+  ReadingTasks(sqlite3* database, const std::string& path) : database_(database), path_(path) {}
+
+  Result<profile::TaskRows> run() {
+    if (!first_number(database_, "SELECT 1 FROM sqlite_schema WHERE name = 'task_time' AND type = 'table'"))
+      return std::move(rows_);
+    for (auto part :
+         {&ReadingTasks::censuses, &ReadingTasks::loops, &ReadingTasks::stacks, &ReadingTasks::times}) {
+      if (auto done = (this->*part)(); !done) return fail(done);
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  template <class OneRow>
+  Result<void> each(std::string_view table, std::string_view columns, OneRow&& row) {
+    const Statement statement =
+        prepare(database_, fmt::format("SELECT {} FROM {} ORDER BY rowid", columns, table));
+    if (!statement) return damaged(path_, sqlite3_errmsg(database_));
+    Columns values(statement.get(), table, text_left_);
+    for (;;) {
+      const int step = sqlite3_step(statement.get());
+      if (step == SQLITE_DONE) return {};
+      if (step != SQLITE_ROW) return damaged(path_, sqlite3_errmsg(database_));
+      values.next_row();
+      values.row_id();
+      row(values);
+      if (values.failed()) return damaged(path_, values.wrong());
+    }
+  }
+
+  Result<void> censuses() {
+    return each(
+        "task_census",
+        "id, process, times, span_ns, phlox_cpu_ns, tasks, unproved, ended, beyond, without_stack, "
+        "problem",
+        [this](Columns& c) {
+          profile::TaskCensus row;
+          row.process = c.reference<profile::ProcessTag>(kAnyRow);
+          row.times = number(c);
+          row.span = c.integer(0, kMaximumTime);
+          row.cost = c.integer(0, kMaximumTime);
+          for (uint64_t* one : {&row.tasks, &row.unproved, &row.ended, &row.beyond, &row.without_stack})
+            *one = number(c);
+          row.problem = c.optional_text();
+          if (!c.failed()) rows_.put_task_census(profile::TaskCensusId(c.row()), row);
+        });
+  }
+  // Of eight of them in some thousand rows the sum does not overflow.
+  static uint64_t number(Columns& c) { return static_cast<uint64_t>(c.integer(0, int64_t{1} << 48)); }
+
+  Result<void> loops() {
+    return each("event_loop", "id, process, thread, type", [this](Columns& c) {
+      profile::EventLoop row;
+      row.process = c.reference<profile::ProcessTag>(kAnyRow);
+      row.thread = c.optional_reference<profile::ThreadTag>(kAnyRow);
+      row.type = c.text();
+      if (!c.failed()) rows_.put_event_loop(profile::EventLoopId(c.row()), row);
+    });
+  }
+
+  Result<void> stacks() {
+    return each("task_stack", "id, parent, frame", [this](Columns& c) {
+      profile::TaskStack row;
+      row.parent = c.optional_reference<profile::TaskStackTag>(c.row() - 1);
+      row.frame = c.reference<profile::FrameTag>(kAnyRow);
+      if (!c.failed()) rows_.put_task_stack(profile::TaskStackId(c.row()), row);
+    });
+  }
+
+  Result<void> times() {
+    int64_t time_left = kMostInAll, seen_left = kMostInAll;
+    return each("task_time", "id, loop, stack, state, kind, awaited, time_ns, seen, longest_ns",
+                [&](Columns& c) {
+                  profile::TaskTime row;
+                  row.loop = c.reference<profile::EventLoopTag>(rows_.loops.size());
+                  row.stack = c.optional_reference<profile::TaskStackTag>(rows_.stacks.size());
+                  row.state = c.value(profile::TaskState::running);
+                  row.kind = c.optional_text();
+                  row.awaited = c.optional_text();
+                  row.time = c.integer(0, time_left);
+                  row.seen = static_cast<uint64_t>(c.integer(0, seen_left));
+                  row.longest = c.integer(0, kMaximumTime);
+                  if (c.failed()) return;
+                  time_left -= row.time;
+                  seen_left -= static_cast<int64_t>(row.seen);
+                  rows_.put_task_time(profile::TaskTimeId(c.row()), row);
+                });
+  }
+
+  sqlite3* database_;
+  const std::string& path_;
+  uint64_t text_left_ = kMostTaskText;
+  profile::TaskRows rows_;
+};
+
+}  // namespace
+
+Result<profile::TaskRows> read_tasks(const std::string& path) {
+  const auto recording = open_recording(path);
+  if (!recording) return fail(recording);
+  return ReadingTasks(recording->database.get(), path).run();
+}
+
+Result<void> check_tasks(const profile::TaskRows& rows, const profile::Profile& profile,
+                         const std::string& path) {
+  const auto is_there = [](const auto& id, const auto& table) { return id.value <= table.size(); };
+  const bool sound =
+      std::all_of(rows.censuses.begin(), rows.censuses.end(),
+                  [&](const auto& row) { return is_there(row.process, profile.processes()); }) &&
+      std::all_of(rows.loops.begin(), rows.loops.end(),
+                  [&](const auto& row) {
+                    return is_there(row.process, profile.processes()) &&
+                           is_there(row.thread, profile.threads());
+                  }) &&
+      std::all_of(rows.stacks.begin(), rows.stacks.end(),
+                  [&](const auto& row) { return is_there(row.frame, profile.frames()); });
+  if (sound) return {};
+  return damaged(path, "a row of its tasks refers to a process, a thread or a frame that is not there");
+}
+
+}  // namespace phlox::recording

@@ -1,0 +1,102 @@
+#include "phlox/sampler/session/task_census.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace phlox::sampler {
+
+void CensusPace::taken(Nanoseconds now, Nanoseconds cost, bool found_tasks) {
+  cost_ = cost_ ? (*cost_ + cost) / 2 : cost;
+  const auto affordable = static_cast<Nanoseconds>(static_cast<double>(*cost_) / share_);
+  schedule_.set_interval(std::max(found_tasks ? kEvery : kRarely, affordable));
+  due_ = now + schedule_.draw();
+}
+
+TaskCensus::TaskCensus(profile::ProcessId process, Nanoseconds begin, const python::Interpreter& interpreter,
+                       memory::RemoteMemory& memory, const target::ProcessClock& clock,
+                       profile::TaskSink& sink, profile::Interner& interner, TaskRowIds& ids,
+                       std::optional<double> max_overhead_percent)
+    : interpreter_(interpreter),
+      memory_(memory),
+      clock_(clock),
+      sink_(sink),
+      ids_(ids),
+      sums_(process, sink, interner, ids),
+      pace_(max_overhead_percent, static_cast<uint64_t>(begin) ^ process.value),
+      last_(begin) {
+  counts_.process = process;
+}
+
+// Whether there can be no other tasks than at the last census.
+bool TaskCensus::is_as_it_was(std::optional<Nanoseconds> used) {
+  // Modules are counted, not compared: what is wrong about them is so for this many times at most.
+  constexpr int kMostNotRead = 20;
+  // Of a running thread the kernel knows up to its last tick only: what it did in these milliseconds is then
+  // in the next census.
+  if (used && used == used_ && last_counts_.unproved + last_counts_.ended == 0) return true;
+  used_ = used;
+  if (imported_ || not_read_ >= kMostNotRead) return false;
+  const uint64_t stamp = python::modules_stamp(interpreter_, memory_);
+  return stamp != 0 && stamp == stamp_;
+}
+
+void TaskCensus::read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of,
+                      const std::function<void()>& between) {
+  python::TaskSources sources;
+  sources.chains_only = true;
+  sources.between = between;
+  sources.pages = pages_ ? &*pages_ : nullptr;
+  stamp_ = python::modules_stamp(interpreter_, memory_);
+  const auto found = python::read_async_tasks(interpreter_, memory_, sources);
+  imported_ = found.imported;
+  if (imported_ && !pages_) pages_.emplace(memory_);
+  last_counts_.tasks = found.tasks.size();
+  last_counts_.unproved = found.unproved;
+  last_counts_.ended = found.ended;
+  last_counts_.beyond = found.beyond;
+  counts_.problem = found.problem;  // a moment ago asyncio may still have been being imported
+  sums_.add(found, weight, thread_of);
+}
+
+void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,
+                      const std::function<void()>& between) {
+  const Nanoseconds weight = now - std::exchange(last_, now);
+  const Nanoseconds before = clock_now(CLOCK_THREAD_CPUTIME_ID);
+  Nanoseconds elsewhere = 0;
+  if (is_as_it_was(clock_.used())) {
+    ++not_read_;
+    sums_.add_again(weight);
+  } else {
+    not_read_ = 0;
+    read(weight, thread_of, [&] {
+      const Nanoseconds left = clock_now(CLOCK_THREAD_CPUTIME_ID);
+      between();
+      elsewhere += clock_now(CLOCK_THREAD_CPUTIME_ID) - left;
+    });
+  }
+  const Nanoseconds cost = clock_now(CLOCK_THREAD_CPUTIME_ID) - before - elsewhere;
+  counts_.tasks += last_counts_.tasks;
+  counts_.unproved += last_counts_.unproved;
+  counts_.ended += last_counts_.ended;
+  counts_.beyond += last_counts_.beyond;
+  const bool found = last_counts_.tasks + last_counts_.unproved + last_counts_.ended > 0;
+  // From the middle between the last census that found nothing and the first that found tasks.
+  const bool first = std::exchange(any_, any_ || found) != any_;
+  if (any_ || !counts_.problem.empty()) {
+    counts_.times += 1;
+    counts_.span += first && not_first_ ? weight - weight / 2 : weight;
+    counts_.cost += cost;
+  }
+  not_first_ = true;
+  pace_.taken(now, cost, found);
+}
+
+void TaskCensus::put() {
+  if ((!any_ && counts_.problem.empty()) || std::exchange(put_, counts_.times) == counts_.times) return;
+  if (!id_) id_ = profile::TaskCensusId(++ids_.censuses);
+  counts_.without_stack = sums_.without_stack();
+  sink_.put_task_census(id_, counts_);
+  sums_.put();
+}
+
+}  // namespace phlox::sampler

@@ -1,0 +1,85 @@
+// Reads the tasks of a program's event loops, now and then, while it runs: a census. At random moments, so
+// that no program runs in step; as often as kEvery, and less often where a census costs more than its share
+// of --max-overhead. A program that has not run since the last census is not read again. Called by the
+// recorder's thread, which can do something else every few milliseconds of it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "phlox/base/clock.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/profile/task_time.h"
+#include "phlox/python/interpreter.h"
+#include "phlox/python/page_memory.h"
+#include "phlox/sampler/capture/schedule.h"
+#include "phlox/sampler/session/task_sums.h"
+#include "phlox/target/process_clock.h"
+
+namespace phlox::sampler {
+
+// When the next census is due. Pure.
+class CensusPace {
+ public:
+  static constexpr Nanoseconds kEvery = kSecond / 10;
+  // While there is no task: programs without an event loop cost next to nothing.
+  static constexpr Nanoseconds kRarely = kSecond / 2;
+  // Of --max-overhead. Reading takes a CPU of Phlox's and none of the program's, but that may be the same.
+  static constexpr double kShare = 0.5;
+  // Without a budget: of one CPU.
+  static constexpr double kMost = 0.25;
+
+  CensusPace(std::optional<double> max_overhead_percent, uint64_t seed)
+      : share_(max_overhead_percent ? *max_overhead_percent / 100 * kShare : kMost),
+        schedule_(kEvery, seed) {}
+
+  Nanoseconds due() const { return due_; }
+  // A census was taken at `now` and took `cost`.
+  void taken(Nanoseconds now, Nanoseconds cost, bool found_tasks);
+
+ private:
+  double share_;
+  Schedule schedule_;
+  Nanoseconds due_ = 0;
+  std::optional<Nanoseconds> cost_;  // a mean, later ones count more
+};
+
+class TaskCensus {
+ public:
+  TaskCensus(profile::ProcessId process, Nanoseconds begin, const python::Interpreter& interpreter,
+             memory::RemoteMemory& memory, const target::ProcessClock& clock, profile::TaskSink& sink,
+             profile::Interner& interner, TaskRowIds& ids, std::optional<double> max_overhead_percent);
+
+  Nanoseconds due() const { return pace_.due(); }
+  // Whether it is worth waking up for the next one.
+  bool has_tasks() const { return any_; }
+  // `between`: as in TaskSources; its time is not the census's.
+  void take(Nanoseconds now, const TaskSums::ThreadOf& thread_of, const std::function<void()>& between);
+  // The rows that have grown.
+  void put();
+
+ private:
+  bool is_as_it_was(std::optional<Nanoseconds> used);
+  void read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of, const std::function<void()>& between);
+
+  const python::Interpreter& interpreter_;
+  memory::RemoteMemory& memory_;
+  std::optional<python::PageMemory> pages_;  // once there may be tasks
+  const target::ProcessClock& clock_;
+  profile::TaskSink& sink_;
+  profile::TaskCensusId id_;
+  TaskRowIds& ids_;
+  TaskSums sums_;
+  CensusPace pace_;
+  Nanoseconds last_;
+  std::optional<Nanoseconds> used_;  // CPU time of the program before the last census that read it
+  bool imported_ = true;             // AsyncTasks::imported of that census
+  uint64_t stamp_ = 0;               // and of the modules before it
+  int not_read_ = 0;                 // censuses since
+  profile::TaskCensus last_counts_, counts_;
+  uint64_t put_ = 0;  // of counts_.times
+  bool any_ = false, not_first_ = false;
+};
+
+}  // namespace phlox::sampler

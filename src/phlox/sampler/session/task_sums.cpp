@@ -1,0 +1,137 @@
+#include "phlox/sampler/session/task_sums.h"
+
+#include <algorithm>
+
+namespace phlox::sampler {
+namespace {
+
+profile::TaskState state_of(python::TaskState state) {
+  if (state == python::TaskState::running) return profile::TaskState::running;
+  return state == python::TaskState::waiting ? profile::TaskState::waiting : profile::TaskState::ready;
+}
+
+}  // namespace
+
+profile::EventLoopId TaskSums::loop_of(const python::AsyncLoop& loop, const ThreadOf& thread_of) {
+  auto found = loops_.find({loop.python_id, loop.type});
+  if (found == loops_.end()) {
+    // The last one stands for all that are too many.
+    if (loops_.size() >= kMostLoops) return profile::EventLoopId(ids_.loops);
+    found = loops_.emplace(std::pair(loop.python_id, loop.type), Loop{}).first;
+    found->second.id = profile::EventLoopId(++ids_.loops);
+    found->second.row = {process_, loop.python_id != 0 ? thread_of(loop.python_id) : profile::ThreadId(),
+                         loop.type};
+    sink_.put_event_loop(found->second.id, found->second.row);
+  }
+  Loop& row = found->second;
+  if (!row.row.thread && loop.python_id != 0) {
+    row.row.thread = thread_of(loop.python_id);
+    if (row.row.thread) sink_.put_event_loop(row.id, row.row);
+  }
+  return row.id;
+}
+
+profile::FrameId TaskSums::frame_of(const python::AsyncTasks& tasks, const python::TaskFrame& frame) {
+  const uint64_t key = uint64_t{frame.function} << 32 | static_cast<uint32_t>(frame.line);
+  const auto [at, is_new] = frames_.try_emplace(key);
+  if (is_new) {
+    const python::TaskFunction& function = tasks.functions[frame.function];
+    profile::Frame row;
+    row.function = function.name;
+    row.qualified_name = function.qualified_name;
+    row.file = function.file;
+    row.first_line = function.first_line;
+    row.line = frame.line;
+    at->second = interner_.frame(row);
+  }
+  return at->second;
+}
+
+// None: it has no frames, or there are too many stacks.
+profile::TaskStackId TaskSums::stack_of(const python::AsyncTasks& tasks, const python::AsyncTask& task) {
+  profile::StackId parent;
+  for (const python::TaskFrame& one : task.frames) {
+    const profile::FrameId frame = frame_of(tasks, one);
+    profile::StackId stack = ids_.stacks.find(parent, frame);
+    if (!stack) {
+      if (ids_.stacks.size() >= kMostStacks) return {};
+      stack = ids_.stacks.add(parent, frame).first;
+      sink_.put_task_stack(profile::TaskStackId(stack.value), {profile::TaskStackId(parent.value), frame});
+    }
+    parent = stack;
+  }
+  return profile::TaskStackId(parent.value);
+}
+
+uint32_t TaskSums::row_of(profile::EventLoopId loop, profile::TaskStackId stack,
+                          const python::AsyncTask& task) {
+  const profile::TaskState state = state_of(task.state);
+  // How long a sleep is would make a row of each.
+  const bool has_class = task.kind != python::AwaitedKind::sleep;
+  Key key{loop.value, stack.value, state, task.kind, has_class ? task.awaited : std::string()};
+  auto found = row_at_.find(key);
+  if (found != row_at_.end()) return found->second;
+  if (ids_.times >= kMostRows && stack) {
+    ++without_stack_;
+    python::AsyncTask bare;
+    bare.state = task.state;
+    return row_of(loop, {}, bare);
+  }
+  const auto row = static_cast<uint32_t>(rows_.size());
+  Row& made = rows_.emplace_back();
+  made.id = profile::TaskTimeId(++ids_.times);
+  made.time.loop = loop;
+  made.time.stack = stack;
+  made.time.state = state;
+  made.time.kind = python::awaited_key(task.kind);
+  made.time.awaited = std::get<std::string>(key);
+  row_at_.emplace(std::move(key), row);
+  return row;
+}
+
+void TaskSums::add_time(uint32_t row, Nanoseconds time) {
+  rows_[row].time.time += time;
+  rows_[row].has_grown = true;
+}
+
+void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of) {
+  frames_.clear();  // a function's number is valid in its census only
+  std::vector<profile::EventLoopId> loops;
+  for (const python::AsyncLoop& loop : tasks.loops) loops.push_back(loop_of(loop, thread_of));
+  std::unordered_map<uint64_t, Seen> now;
+  now.reserve(tasks.tasks.size());
+  const Nanoseconds of_last = any_ ? weight / 2 : 0;
+  any_ = true;
+  for (const auto& [address, seen] : last_) add_time(seen.row, of_last);
+  for (const python::AsyncTask& task : tasks.tasks) {
+    const profile::TaskStackId stack = stack_of(tasks, task);
+    if (!stack && !task.frames.empty()) ++without_stack_;
+    const uint32_t row = row_of(loops[task.loop], stack, task);
+    add_time(row, weight - of_last);
+    ++rows_[row].time.seen;
+    const auto before = last_.find(task.address.value);
+    const bool stayed = before != last_.end() && before->second.row == row;
+    const Nanoseconds since = stayed ? before->second.since + weight : 0;
+    rows_[row].time.longest = std::max(rows_[row].time.longest, since);
+    now[task.address.value] = {row, since};
+  }
+  last_ = std::move(now);
+}
+
+void TaskSums::add_again(Nanoseconds weight) {
+  for (auto& [address, seen] : last_) {
+    add_time(seen.row, weight);
+    ++rows_[seen.row].time.seen;
+    seen.since += weight;
+    rows_[seen.row].time.longest = std::max(rows_[seen.row].time.longest, seen.since);
+  }
+}
+
+void TaskSums::put() {
+  for (Row& row : rows_) {
+    if (row.has_grown) sink_.put_task_time(row.id, row.time);
+    row.has_grown = false;
+  }
+}
+
+}  // namespace phlox::sampler

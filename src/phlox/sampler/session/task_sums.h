@@ -1,0 +1,85 @@
+// Adds up what tasks awaited, over the censuses of one program: equal tasks are one row. The time between two
+// censuses counts half for what the one found and half for what the other did. Pure: gets what was read, and
+// passes rows to a TaskSink. Called by the recorder's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "phlox/profile/interner.h"
+#include "phlox/profile/stack_table.h"
+#include "phlox/profile/task_time.h"
+#include "phlox/python/async_tasks.h"
+
+namespace phlox::sampler {
+
+// Numbers of rows, shared by all programs of a recording.
+struct TaskRowIds {
+  uint32_t censuses = 0, loops = 0, times = 0;
+  profile::StackTable stacks;
+};
+
+class TaskSums {
+ public:
+  // A program may make new functions for ever: tasks beyond these are counted without their stacks. For all
+  // programs together.
+  static constexpr uint32_t kMostRows = 100'000, kMostStacks = 1'000'000;
+  static constexpr size_t kMostLoops = 1000;  // of one program
+
+  // The row of the thread with this python id; none: not known.
+  using ThreadOf = std::function<profile::ThreadId(uint64_t python_id)>;
+
+  TaskSums(profile::ProcessId process, profile::TaskSink& sink, profile::Interner& interner, TaskRowIds& ids)
+      : process_(process), sink_(sink), interner_(interner), ids_(ids) {}
+
+  // `weight`: the time since the last one; the first counts for all of it.
+  void add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of);
+  // Nothing has changed since the last census: every task is where it was.
+  void add_again(Nanoseconds weight);
+  // Reports the rows that have grown since.
+  void put();
+  uint64_t without_stack() const { return without_stack_; }
+
+ private:
+  struct Row {
+    profile::TaskTimeId id;
+    profile::TaskTime time;
+    bool has_grown = false;
+  };
+  // Of a task in the last census.
+  struct Seen {
+    uint32_t row = 0;
+    Nanoseconds since = 0;  // seen there, census after census
+  };
+  using Key = std::tuple<uint32_t, uint32_t, profile::TaskState, python::AwaitedKind, std::string>;
+
+  profile::EventLoopId loop_of(const python::AsyncLoop& loop, const ThreadOf& thread_of);
+  profile::TaskStackId stack_of(const python::AsyncTasks& tasks, const python::AsyncTask& task);
+  profile::FrameId frame_of(const python::AsyncTasks& tasks, const python::TaskFrame& frame);
+  uint32_t row_of(profile::EventLoopId loop, profile::TaskStackId stack, const python::AsyncTask& task);
+  void add_time(uint32_t row, Nanoseconds time);
+
+  profile::ProcessId process_;
+  profile::TaskSink& sink_;
+  profile::Interner& interner_;
+  TaskRowIds& ids_;
+  struct Loop {
+    profile::EventLoopId id;
+    profile::EventLoop row;
+  };
+  std::map<std::pair<uint64_t, std::string>, Loop> loops_;  // by python id and type
+  std::map<Key, uint32_t> row_at_;
+  std::vector<Row> rows_;
+  std::unordered_map<uint64_t, Seen> last_;                // by the task's address
+  bool any_ = false;                                       // there was a census
+  std::unordered_map<uint64_t, profile::FrameId> frames_;  // of this census, by function and line
+  uint64_t without_stack_ = 0;
+};
+
+}  // namespace phlox::sampler

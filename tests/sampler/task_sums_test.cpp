@@ -1,0 +1,189 @@
+#include "phlox/sampler/session/task_sums.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/profile/profile.h"
+#include "phlox/profile/task_time.h"
+#include "phlox/sampler/session/task_census.h"
+
+namespace phlox::sampler {
+namespace {
+
+constexpr Nanoseconds kMs = 1'000'000;
+
+python::AsyncTask task(uint64_t address, int32_t line, python::AwaitedKind kind,
+                       python::TaskState state = python::TaskState::waiting) {
+  python::AsyncTask out;
+  out.address = RemoteAddress(address);
+  out.state = state;
+  out.frames = {{0, line}, {1, 50}};
+  out.kind = kind;
+  return out;
+}
+
+python::AsyncTasks census(std::vector<python::AsyncTask> tasks) {
+  python::AsyncTasks out;
+  out.functions = {{"handle", "handle", "/app/web.py", 10},
+                   {"acquire", "Lock.acquire", "/lib/asyncio/locks.py", 40}};
+  out.loops = {{RemoteAddress(0x1000), "uvloop.Loop", 77}};
+  out.tasks = std::move(tasks);
+  return out;
+}
+
+class TaskSumsOf : public testing::Test {
+ protected:
+  profile::Profile frames_;
+  profile::Interner interner_{frames_};
+  profile::TaskRows seen_;
+  TaskRowIds ids_;
+  TaskSums sums_{profile::ProcessId(1), seen_, interner_, ids_};
+  TaskSums::ThreadOf thread_of_ = [](uint64_t id) { return profile::ThreadId(id == 77 ? 3 : 0); };
+};
+
+using python::AwaitedKind;
+
+TEST_F(TaskSumsOf, equal_tasks_are_one_row_and_censuses_share_the_time_between_them) {
+  sums_.add(census({task(1, 12, AwaitedKind::lock), task(2, 12, AwaitedKind::lock),
+                    task(3, 15, AwaitedKind::lock)}),
+            100 * kMs, thread_of_);
+  sums_.add(census({task(1, 12, AwaitedKind::lock)}), 50 * kMs, thread_of_);
+  sums_.put();
+  ASSERT_EQ(seen_.times.size(), 2u);
+  const profile::TaskTime& first = seen_.times[0];
+  EXPECT_EQ(first.time, (200 + 50 + 25) * kMs);
+  EXPECT_EQ(first.seen, 3u);
+  EXPECT_EQ(first.kind, "lock");
+  EXPECT_EQ(seen_.times[1].time, (100 + 25) * kMs);
+  ASSERT_EQ(seen_.loops.size(), 1u);
+  EXPECT_EQ(seen_.loops[0], (profile::EventLoop{profile::ProcessId(1), profile::ThreadId(3), "uvloop.Loop"}));
+}
+
+TEST_F(TaskSumsOf, tasks_that_began_after_a_census_without_any_have_half_of_the_time_between) {
+  sums_.add(census({}), 100 * kMs, thread_of_);
+  sums_.add(census({task(1, 12, AwaitedKind::lock)}), 50 * kMs, thread_of_);
+  sums_.add(census({}), 20 * kMs, thread_of_);
+  sums_.add(census({}), 20 * kMs, thread_of_);
+  sums_.put();
+  ASSERT_EQ(seen_.times.size(), 1u);
+  EXPECT_EQ(seen_.times[0].time, (25 + 10) * kMs);
+  EXPECT_EQ(seen_.times[0].seen, 1u);
+}
+
+TEST_F(TaskSumsOf, a_row_has_the_chain_with_its_lines_outermost_first) {
+  sums_.add(census({task(1, 12, AwaitedKind::lock)}), kMs, thread_of_);
+  sums_.put();
+  ASSERT_EQ(seen_.stacks.size(), 2u);
+  const profile::TaskStack& leaf = seen_.stacks[seen_.times[0].stack.value - 1];
+  EXPECT_EQ(frames_.frame(leaf.frame).qualified_name, "Lock.acquire");
+  EXPECT_EQ(frames_.frame(leaf.frame).line, 50);
+  const profile::TaskStack& root = seen_.stacks[leaf.parent.value - 1];
+  EXPECT_EQ(frames_.frame(root.frame).function, "handle");
+  EXPECT_EQ(frames_.frame(root.frame).line, 12);
+  EXPECT_FALSE(root.parent);
+}
+
+TEST_F(TaskSumsOf, what_is_ready_or_runs_is_apart_from_what_waits) {
+  using python::TaskState;
+  sums_.add(census({task(1, 12, AwaitedKind::none, TaskState::ready),
+                    task(2, 12, AwaitedKind::none, TaskState::running), task(3, 12, AwaitedKind::event)}),
+            kMs, thread_of_);
+  sums_.put();
+  std::vector<profile::TaskState> states;
+  for (const auto& row : seen_.times) states.push_back(row.state);
+  EXPECT_EQ(states, (std::vector{profile::TaskState::ready, profile::TaskState::running,
+                                 profile::TaskState::waiting}));
+}
+
+TEST_F(TaskSumsOf, the_longest_is_of_one_task_that_every_census_found_there) {
+  sums_.add(census({task(1, 12, AwaitedKind::event)}), 10 * kMs, thread_of_);
+  sums_.add(census({task(1, 12, AwaitedKind::event)}), 20 * kMs, thread_of_);
+  sums_.add_again(40 * kMs);
+  sums_.add(census({task(1, 13, AwaitedKind::event)}), 80 * kMs, thread_of_);
+  sums_.add(census({task(1, 12, AwaitedKind::event)}), 160 * kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(seen_.times[0].longest, 60 * kMs);
+  EXPECT_EQ(seen_.times[0].time, (10 + 20 + 40 + 40 + 80) * kMs);
+  EXPECT_EQ(seen_.times[1].longest, 0);
+}
+
+TEST_F(TaskSumsOf, sleeps_of_different_lengths_are_one_row_and_locks_of_different_classes_two) {
+  auto tasks = census({task(1, 12, AwaitedKind::sleep), task(2, 12, AwaitedKind::sleep),
+                       task(3, 12, AwaitedKind::semaphore), task(4, 12, AwaitedKind::semaphore)});
+  tasks.tasks[0].awaited = "0.1";
+  tasks.tasks[1].awaited = "0.2";
+  tasks.tasks[2].awaited = "Semaphore";
+  tasks.tasks[3].awaited = "BoundedSemaphore";
+  sums_.add(tasks, kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(seen_.times.size(), 3u);
+}
+
+TEST_F(TaskSumsOf, a_row_that_has_not_grown_is_not_put_again) {
+  sums_.add(census({task(1, 12, AwaitedKind::event)}), kMs, thread_of_);
+  sums_.put();
+  seen_.put_task_time(profile::TaskTimeId(1), {});
+  sums_.put();
+  EXPECT_EQ(seen_.times[0], profile::TaskTime());
+}
+
+TEST(TaskSumsOfTwo, share_the_numbers_of_rows_and_each_has_its_loop) {
+  profile::Profile frames;
+  profile::Interner interner(frames);
+  profile::TaskRows seen;
+  TaskRowIds ids;
+  const auto no_thread = [](uint64_t) { return profile::ThreadId(); };
+  TaskSums one(profile::ProcessId(1), seen, interner, ids), two(profile::ProcessId(2), seen, interner, ids);
+  for (TaskSums* sums : {&one, &two}) {
+    sums->add(census({task(1, 12, AwaitedKind::event)}), kMs, no_thread);
+    sums->put();
+  }
+  ASSERT_EQ(seen.times.size(), 2u);
+  EXPECT_EQ(seen.loops[seen.times[1].loop.value - 1].process, profile::ProcessId(2));
+  EXPECT_EQ(seen.stacks.size(), 2u) << "the same chain is there once";
+}
+
+constexpr Nanoseconds kNow = 1'000 * kSecond;
+
+TEST(CensusPace, is_a_tenth_of_a_second_and_never_in_step) {
+  CensusPace pace(2.0, 1);
+  EXPECT_LE(pace.due(), 0);
+  Nanoseconds least = kSecond, most = 0;
+  for (int i = 0; i < 1000; ++i) {
+    pace.taken(kNow, 0, true);
+    least = std::min(least, pace.due() - kNow);
+    most = std::max(most, pace.due() - kNow);
+  }
+  EXPECT_GE(least, 50 * kMs);
+  EXPECT_LT(least, 60 * kMs);
+  EXPECT_GT(most, 140 * kMs);
+  EXPECT_LE(most, 150 * kMs);
+}
+
+TEST(CensusPace, takes_at_most_half_of_the_budget) {
+  CensusPace pace(2.0, 1);
+  Nanoseconds sum = 0;
+  for (int i = 0; i < 1000; ++i) {
+    pace.taken(kNow, 10 * kMs, true);
+    sum += pace.due() - kNow;
+  }
+  EXPECT_NEAR(static_cast<double>(sum) / 1000, static_cast<double>(kSecond), 0.03 * kSecond);
+}
+
+TEST(CensusPace, without_a_budget_takes_at_most_a_quarter_of_a_cpu) {
+  CensusPace pace({}, 1);
+  Nanoseconds sum = 0;
+  for (int i = 0; i < 1000; ++i) {
+    pace.taken(kNow, 100 * kMs, true);
+    sum += pace.due() - kNow;
+  }
+  EXPECT_NEAR(static_cast<double>(sum) / 1000, 400.0 * kMs, 15.0 * kMs);
+}
+
+TEST(CensusPace, is_slow_where_there_is_no_task) {
+  CensusPace pace(2.0, 1);
+  pace.taken(kNow, 0, false);
+  EXPECT_GE(pace.due() - kNow, CensusPace::kRarely / 2);
+}
+
+}  // namespace
+}  // namespace phlox::sampler
