@@ -17,6 +17,8 @@
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/together.h"
+#include "phlox/recording/reader.h"
+#include "phlox/recording/task_tables.h"
 #include "phlox/report/report.h"
 
 namespace phlox::cli {
@@ -52,6 +54,12 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
   return *std::move(all);
 }
 
+// Of one recording: those of several are not added up.
+Result<profile::TaskRows> read_tasks_of(const ReportArguments& a) {
+  if (a.files.size() != 1 || !recording::is_recording(a.files.front())) return profile::TaskRows();
+  return recording::read_tasks(a.files.front());
+}
+
 Result<void> run_report(const ReportArguments& a, Talk& talk) {
   if (a.files.empty()) return fail(ErrorKind::usage, "report on which recording?", "phlox report app.phlox");
   if (int(a.json) + int(a.markdown) + int(a.source) > 1) {
@@ -74,8 +82,13 @@ Result<void> run_report(const ReportArguments& a, Talk& talk) {
     }
     options.shortest_stall = *stall;
   }
+  // Before the rest, which is then of a later moment and has all that they refer to.
+  const auto tasks = read_tasks_of(a);
+  if (!tasks) return fail(tasks);
   auto profile = read_all(a, options, talk);
   if (!profile) return fail(profile);
+  if (auto sound = recording::check_tasks(*tasks, *profile, a.files.front()); !sound) return sound;
+  options.tasks = &*tasks;
   if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, options.choices);
   if (auto labelled = profile::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);

@@ -70,11 +70,8 @@ std::string phrase(const DumpTask& task) {
   if (task.state == DumpTaskState::ready) return "ready to run";
   if (task.state == DumpTaskState::parked) return "parked";
   if (task.state == DumpTaskState::unstarted) return "not started yet";
-  std::string text;
-  for (const AwaitWords& row : kAwaitWords) {
-    if (row.kind == task.kind) text = row.words;
-  }
-  if (text.empty()) return "waiting";
+  if (task.kind.empty()) return "waiting";
+  std::string text(awaited_by_task(task.kind));
   if (task.kind == "sleep") {
     text = task.awaited.empty() ? text : fmt::format("sleep({})", plain(task.awaited));
   } else if (!task.awaited.empty()) {
@@ -403,6 +400,13 @@ std::vector<std::string> missing_tasks(const DumpTasks& tasks) {
                               tasks.beyond == 1 ? " is" : "s are"));
   if (!tasks.problem.empty()) why.push_back("Some tasks may be missing: " + plain(tasks.problem));
   return why;
+}
+
+std::string_view awaited_by_task(std::string_view kind) {
+  for (const AwaitWords& row : kAwaitWords) {
+    if (row.kind == kind) return row.words;
+  }
+  return kind;
 }
 
 std::string tasks_text(const profile::Profile& look, const DumpTasks& all, bool each, const DumpLine& line) {

@@ -1,4 +1,5 @@
 #include "phlox/report/report.h"
+#include "phlox/report/await_rows.h"
 
 #include <fmt/format.h>
 #include <tsl/robin_map.h>
@@ -434,6 +435,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.ended_waits_seen = ended.size();
   report.ended_waits = find_ended_waits(profile, ended, awaited, options.limit);
   report.loops = loop_rows(profile, *filter, options.shortest_stall);
+  if (options.tasks != nullptr) report.awaits = await_rows(profile, *options.tasks, options.limit);
   report.busy_pools = pool_rows(profile, *filter);
   report.waits_exact = profile::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);

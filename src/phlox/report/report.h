@@ -18,6 +18,7 @@
 #include "phlox/profile/loop_stalls.h"
 #include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
+#include "phlox/profile/task_time.h"
 #include "phlox/profile/view.h"
 #include "phlox/profile/wait_class.h"
 #include "phlox/profile/work.h"
@@ -39,6 +40,7 @@ struct ReportOptions {
   size_t limit = 15;                     // rows of each list
   std::vector<RecordingRow> recordings;  // if there are several
   Nanoseconds shortest_stall = profile::kStall;
+  const profile::TaskRows* tasks = nullptr;  // of the same recording; null: not known
 };
 
 // A part of the whole, with the interval of its share.
@@ -238,6 +240,30 @@ struct LoopRow {
   std::string sentence;
 };
 
+// Tasks of one outermost coroutine that wait at one line of it.
+struct AwaitRow {
+  std::string name;  // of the coroutine; empty: not known
+  std::string file;
+  int32_t line = 0;
+  std::string kind, awaited;  // as in dump.schema.json
+  std::string words;          // "a semaphore (BoundedSemaphore)"
+  Nanoseconds time = 0;       // of all tasks together
+  uint64_t seen = 0;          // tasks in censuses
+  Nanoseconds longest = 0;
+  std::vector<LineRow> chain;  // of coroutines, outermost first; only name, full, file and line
+};
+
+// What the tasks of one event loop awaited.
+struct LoopAwaitRow {
+  std::string thread;  // "Thread MainThread (4711)"; empty: not known
+  int32_t pid = 0;
+  std::string type;  // "_UnixSelectorEventLoop"
+  Nanoseconds waiting = 0, ready = 0, running = 0;
+  profile::TaskCensus census;    // of its process
+  std::vector<AwaitRow> groups;  // the most time first
+  size_t groups_seen = 0;
+};
+
 // A pool whose workers were all at work all the time.
 struct PoolRow {
   profile::BusyPool pool;
@@ -303,6 +329,7 @@ struct Report {
   size_t ended_waits_seen = 0;
   std::vector<EndedWaitRow> ended_waits;  // by wall time, with all of their time
   std::vector<LoopRow> loops;             // the longest first, with all of their time
+  std::vector<LoopAwaitRow> awaits;       // of the whole recording, whatever the choices
   std::vector<PoolRow> busy_pools;        // the same
   bool waits_exact = false;               // the waits are the scheduler's own account
   std::vector<Finding> findings;

@@ -3,6 +3,7 @@
 
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/wake_words.h"
+#include "phlox/report/await_rows.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/report.h"
 
@@ -377,6 +378,7 @@ std::string report_json(const Report& report) {
     if (!report.programs.empty()) write_programs(json, report.programs);
     write_threads(json, report.threads);
     write_loops(json, report.loops);
+    write_awaits(json, report.awaits);
     json.objects("waits", report.waits, [&](const WaitRow& row) {
       json.text("kind", wait_name(row.kind));
       json.text("class", profile::wait_class_key(row.waits));

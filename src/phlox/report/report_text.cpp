@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "phlox/report/await_rows.h"
 #include "phlox/report/native_column.h"
 #include "phlox/report/report.h"
 #include "phlox/report/table.h"
@@ -263,6 +264,7 @@ std::vector<Table> tables(const Report& report) {
   all.push_back(thread_table(report));
   if (!report.loops.empty()) all.push_back(loop_table(report));
   if (const Table stalls = stall_table(report); !stalls.rows.empty()) all.push_back(stalls);
+  for (Table& awaits : await_tables(report)) all.push_back(std::move(awaits));
   if (tells_states(report)) all.push_back(wait_table(report));
   if (!report.gil_waits.empty()) all.push_back(gil_table(report));
   if (!report.ended_waits.empty()) all.push_back(ended_waits_table(report));

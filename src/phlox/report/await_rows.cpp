@@ -1,0 +1,170 @@
+#include "phlox/report/await_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "phlox/profile/frame_labels.h"
+#include "phlox/report/await_groups.h"
+
+namespace phlox::report {
+namespace {
+
+AwaitRow await_row(const profile::Profile& profile, const profile::TaskRows& tasks, const AwaitGroup& group) {
+  AwaitRow row;
+  if (group.frame) {
+    const auto label = profile::line_label(profile, group.frame);
+    std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
+  }
+  row.kind = group.kind;
+  row.awaited = group.awaited;
+  row.words = awaited_words(group.kind, group.awaited);
+  row.time = group.time;
+  row.seen = group.seen;
+  row.longest = group.longest;
+  for (const profile::FrameId frame : task_frames(tasks, group.stack)) {
+    const auto label = profile::line_label(profile, frame);
+    LineRow line;
+    std::tie(line.name, line.file, line.line) = std::tie(label.name, label.file, label.line);
+    line.full = label.whole_name();
+    row.chain.push_back(std::move(line));
+  }
+  return row;
+}
+
+// Between two censuses, on average; 0: there was none.
+Nanoseconds every(const profile::TaskCensus& census) {
+  return census.times > 0 ? census.span / static_cast<Nanoseconds>(census.times) : 0;
+}
+
+// "8.0": how many tasks wait there at a time.
+std::string tasks_words(Nanoseconds time, Nanoseconds span) {
+  if (span <= 0) return "";
+  const double tasks = static_cast<double>(time) / static_cast<double>(span);
+  return tasks >= 1000 ? count_words(static_cast<uint64_t>(tasks + 0.5)) : fmt::format("{:.1f}", tasks);
+}
+
+std::string missing_words(const profile::TaskCensus& census) {
+  const auto part = [&](uint64_t number) {
+    return share_words(static_cast<double>(number) /
+                       static_cast<double>(census.tasks + census.unproved + census.ended + census.beyond));
+  };
+  std::string text;
+  const std::pair<uint64_t, std::string_view> kinds[] = {
+      {census.unproved, "of the tasks changed while they were read, and are missing here"},
+      {census.ended, "ended before they were read"},
+      {census.beyond, "were too many to be read, and are missing here"},
+      {census.without_stack, "are counted without their coroutines: there are too many different ones"}};
+  for (const auto& [number, words] : kinds) {
+    if (number > 0) text += fmt::format("{}{} {}", text.empty() ? " " : "; ", part(number), words);
+  }
+  return text.empty() ? text : text + ".";
+}
+
+std::string note_of(const LoopAwaitRow& loop) {
+  const profile::TaskCensus& census = loop.census;
+  const std::string problem =
+      census.problem.empty() ? "" : fmt::format(" Tasks may be missing: {}.", plain(census.problem));
+  return fmt::format(
+      "Sampled every {} ({} times in {}). At a time {} tasks waited, {} were ready to run.{}{}",
+      time_words(every(census)), count_words(census.times), time_words(census.span),
+      tasks_words(loop.waiting, census.span), tasks_words(loop.ready, census.span), missing_words(census),
+      problem);
+}
+
+Table await_table(const LoopAwaitRow& loop) {
+  Table table;
+  table.title = fmt::format("What tasks await: {}{}", loop.thread.empty() ? "" : plain(loop.thread) + ", ",
+                            plain(loop.type));
+  table.note = note_of(loop);
+  table.columns = {{"share", true},
+                   {"time of all", true},
+                   {"tasks at a time", true},
+                   {"one, at most", true},
+                   {"for", false, Fit::name},
+                   {"coroutine", false, Fit::name},
+                   {"where", false, Fit::place}};
+  for (const AwaitRow& row : loop.groups) {
+    const double share =
+        loop.waiting > 0 ? static_cast<double>(row.time) / static_cast<double>(loop.waiting) : 0;
+    table.rows.push_back({share_words(share), time_words(row.time), tasks_words(row.time, loop.census.span),
+                          row.longest > 0 ? time_words(row.longest) : "-", plain(row.words), plain(row.name),
+                          location_words(row.file, row.line)});
+  }
+  table.left_out = loop.groups_seen - loop.groups.size();
+  return table;
+}
+
+}  // namespace
+
+std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const profile::TaskRows& tasks,
+                                     size_t limit) {
+  std::vector<LoopAwaitRow> rows;
+  for (const LoopAwaits& loop : loop_awaits(tasks)) {
+    const profile::EventLoop& of = tasks.loops[loop.loop.value - 1];
+    LoopAwaitRow row;
+    if (of.thread) row.thread = profile::thread_label(profile.thread(of.thread));
+    row.pid = profile.process(of.process).pid;
+    row.type = of.type;
+    std::tie(row.waiting, row.ready, row.running) = std::tie(loop.waiting, loop.ready, loop.running);
+    row.census = census_of(tasks, of.process);
+    row.groups_seen = loop.groups.size();
+    for (size_t i = 0; i < std::min(limit, loop.groups.size()); ++i)
+      row.groups.push_back(await_row(profile, tasks, loop.groups[i]));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<Table> await_tables(const Report& report) {
+  constexpr size_t kMost = 5;
+  std::vector<Table> tables;
+  for (size_t i = 0; i < std::min(kMost, report.awaits.size()); ++i) {
+    if (!report.awaits[i].groups.empty()) tables.push_back(await_table(report.awaits[i]));
+  }
+  return tables;
+}
+
+void write_awaits(JsonText& json, const std::vector<LoopAwaitRow>& rows) {
+  json.objects("awaits", rows, [&](const LoopAwaitRow& loop) {
+    json.text("thread", loop.thread);
+    json.integer("pid", loop.pid);
+    json.text("loop", loop.type);
+    json.object("sampled", [&] {
+      json.count("times", loop.census.times);
+      json.integer("every_ns", every(loop.census));
+      json.integer("span_ns", loop.census.span);
+      json.integer("phlox_cpu_ns", loop.census.cost);
+      json.count("tasks", loop.census.tasks);
+      json.count("unproved", loop.census.unproved);
+      json.count("ended", loop.census.ended);
+      json.count("beyond", loop.census.beyond);
+      json.count("without_stack", loop.census.without_stack);
+      json.text("problem", loop.census.problem);
+    });
+    json.integer("waiting_ns", loop.waiting);
+    json.integer("ready_ns", loop.ready);
+    json.integer("running_ns", loop.running);
+    json.count("groups_seen", loop.groups_seen);
+    json.objects("groups", loop.groups, [&](const AwaitRow& row) {
+      json.text("name", row.name);
+      json.text("file", row.file);
+      json.integer("line", row.line);
+      json.text("kind", row.kind);
+      json.text("awaited", row.awaited);
+      json.text("words", row.words);
+      json.integer("time_ns", row.time);
+      json.count("seen", row.seen);
+      json.integer("longest_ns", row.longest);
+      json.objects("chain", row.chain, [&](const LineRow& line) {
+        json.text("name", line.full);
+        json.text("file", line.file);
+        json.integer("line", line.line);
+      });
+    });
+  });
+}
+
+}  // namespace phlox::report
