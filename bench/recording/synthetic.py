@@ -26,7 +26,7 @@ ASLEEP = [(0.6, 3, 1, 0, 202, 0), (0.25, 3, 1, 0, 232, 0), (0.1, 3, 1, 0, 0, 0),
 
 
 def schema():
-    return re.search(r'R"sql\((.*?)\)sql"', SCHEMA.read_text(), re.S).group(1)
+    return re.search(r'kSchema = R"sql\((.*?)\)sql"', SCHEMA.read_text(), re.S).group(1)
 
 
 class Maker:
