@@ -62,6 +62,7 @@ class Interner {
     FrameId frame;
   };
   void stacks(std::span<const Step> steps, std::span<StackId> out);
+
   // The same for wakers. Beyond the limit: none.
   WakeId wake(const Wake& wake);
   // The same for wait targets.

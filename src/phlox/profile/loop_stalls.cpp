@@ -37,7 +37,6 @@ constexpr Nanoseconds kLittle = 5'000'000;
 constexpr int64_t kFewSamples = 5;
 constexpr double kChance = 0.05;
 
-// poll, ppoll, select, pselect6, epoll_wait and its likes.
 constexpr SystemCall kPollCalls[] = {system_call("poll"),        system_call("ppoll"),
                                      system_call("select"),      system_call("pselect6"),
                                      system_call("epoll_wait"),  system_call("epoll_pwait"),

@@ -1,5 +1,4 @@
 #include "phlox/report/report.h"
-#include "phlox/report/await_rows.h"
 
 #include <fmt/format.h>
 #include <tsl/robin_map.h>
@@ -24,6 +23,7 @@
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/whole_waits.h"
 #include "phlox/report/analysis.h"
+#include "phlox/report/await_rows.h"
 #include "phlox/report/code_beneath.h"
 #include "phlox/report/comparison.h"
 #include "phlox/report/estimate.h"

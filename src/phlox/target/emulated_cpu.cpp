@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <memory>
 #include <string_view>
 
 #include "phlox/base/descriptor.h"
@@ -22,7 +23,7 @@ bool is_loader(std::string_view path) {
 }
 
 bool asks_for_a_loader(const Descriptor& executable) {
-  const auto file = elf::FileBytes::read(executable.get(), "");
+  const auto file = elf::FileBytes::read(executable.get(), "", std::make_shared<elf::ReadBudget>());
   if (!file) return true;
   const auto elf = elf::ElfFile::parse(*file);
   return !elf || std::any_of(elf->segments().begin(), elf->segments().end(),
