@@ -168,7 +168,7 @@ class CommandBuilder {
           {{},
            "WHAT",
            "work (default): computing, and waiting except by threads that have nothing to do; computing; "
-           "waiting; everything (default with --state, --thread or --weight cpu)",
+           "waiting; everything (default with --state, --thread, --weight cpu or await)",
            {"work", "computing", "waiting", "everything"},
            false});
     list(
@@ -192,13 +192,14 @@ class CommandBuilder {
            "only this time range, counted from the start of the recording: 2s..5s, ..500ms, 1.5..",
            {},
            false});
-    value("--weight", into.weight,
-          {{},
-           "WHAT",
-           "what to add up: wall time (default), cpu time, samples, or event: what the event of --event "
-           "counted",
-           {"wall", "cpu", "samples", "event"},
-           false});
+    value(
+        "--weight", into.weight,
+        {{},
+         "WHAT",
+         "what to add up: wall time (default), cpu time, samples, await: the time that tasks of event loops "
+         "waited, or event: what the event of --event counted",
+         {"wall", "cpu", "samples", "await", "event"},
+         false});
     flag("--all-frames", into.all_frames,
          "also show the C frames of the interpreter itself, which are hidden otherwise");
     flag("--inherited-frames", into.inherited_frames,

@@ -10,6 +10,7 @@
 #include "phlox/base/place.h"
 #include "phlox/base/temporary_folder.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/recording/reader.h"
@@ -80,6 +81,8 @@ Result<void> Destination::finish() {
   if (!finished) return finished;
   if (where_.empty()) return {};
   if (!exported_ && !is_short()) return {};
+  const auto tasks = exported_ ? read_task_rows(where_) : Result<profile::TaskRows>(profile::TaskRows());
+  if (!tasks) return fail(tasks);
   auto read = recording::read(where_);
   if (!read) return fail(read);
   profile_ = *std::move(read);
@@ -91,6 +94,11 @@ Result<void> Destination::finish() {
   if (with_inherited) profile::show_native_frames(*with_inherited, options_.choices);
   if (!exported_) return {};
   const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);
+  for (profile::Profile* one : {&profile_, with_inherited ? &*with_inherited : nullptr}) {
+    if (one == nullptr) continue;
+    if (auto added = add_await_time(*one, *tasks, options_.weighed, *format, choices, where_); !added)
+      return added;
+  }
   exporters::ExportOptions options;
   options.with_inherited = with_inherited ? &*with_inherited : nullptr;
   options.show_inherited = options_.inherited == profile::Inherited::shown;
@@ -100,6 +108,8 @@ Result<void> Destination::finish() {
   if (options_.source) options.source = [&](const std::string& file) { return sources.read(file); };
   if (auto written = format->write(profile_, choices, options, exported_->stream()); !written)
     return fail(written);
+  // What is said of the recording is of its threads.
+  if (options_.weighed == Weighed::tasks) profile_.show_samples_of(profile::kTimeOfThreads);
   if (auto committed = exported_->commit(); !committed) return committed;
   const auto place = kept_ ? std::nullopt : Place::find(where_, recording_owner());
   if (place) place->remove(place->name());

@@ -10,6 +10,7 @@
 #include "phlox/base/result.h"
 #include "phlox/cli/native_names.h"
 #include "phlox/cli/output_file.h"
+#include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/view.h"
 #include "phlox/recording/writer.h"
@@ -25,7 +26,8 @@ class Destination {
   struct Options {
     Output output;
     profile::Choices choices;  // for the export
-    bool show_given = false;   // by --show
+    Weighed weighed = Weighed::threads;
+    bool show_given = false;  // by --show
     profile::Inherited inherited = profile::Inherited::hidden;
     bool native = false;
     symbols::DebugSearch debug_search;

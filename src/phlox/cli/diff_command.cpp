@@ -14,6 +14,7 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/recordings.h"
+#include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
 #include "phlox/exporters/diff_svg.h"
 #include "phlox/exporters/html.h"
@@ -197,6 +198,9 @@ Result<int> run_diff(const DiffArguments& a, Talk& talk) {
   if (!files) return fail(files);
   if (a.json && a.markdown)
     return fail(ErrorKind::usage, "--json and --markdown are one choice", "phlox diff --help");
+  if (weighed_by(a.view) == Weighed::tasks)
+    return fail(ErrorKind::usage, "--weight await: diff does not compare await time",
+                "phlox export --weight await of each");
   auto options = options_of(a);
   if (!options) return fail(options);
   std::vector<report::Condition> conditions;

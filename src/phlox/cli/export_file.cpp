@@ -10,6 +10,7 @@
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/recordings.h"
 #include "phlox/cli/source_files.h"
+#include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/forks.h"
@@ -50,12 +51,18 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
                                                   .force = request.force,
                                                   .secret = request.source});
   if (!output) return fail(output);
+  const Weighed weighed = weighed_by(request.view);
+  if (auto possible = check_weighed(weighed, format); !possible) return possible;
+  const auto tasks = read_task_rows(request.file);
+  if (!tasks) return fail(tasks);
   auto profile = read_recording(request.file, request.input, talk);
   if (!profile) return fail(profile);
   if (const auto unfinished = profile::unfinished_words(*profile); !unfinished.empty()) talk.note(unfinished);
   if (request.view.show.empty()) *choices = choices_for(format, *choices);
   if (auto settled = settle_weight(*choices, request.view, request.input, *profile); !settled) return settled;
-  if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
+  if (weighed == Weighed::threads) {
+    if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
+  }
   profile::show_process_names(*profile);
   auto with_inherited = with_inherited_frames(*profile, format);
   profile::show_forks(*profile, with_inherited ? profile::Inherited::hidden : inherited_of(request.view));
@@ -63,6 +70,14 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
     if (one == nullptr) continue;
     profile::show_native_frames(*one, *choices);
     if (auto labelled = profile::show_time_labels(*one, *choices); !labelled) return fail(labelled);
+  }
+  for (profile::Profile* one : {&*profile, with_inherited ? &*with_inherited : nullptr}) {
+    if (one == nullptr) continue;
+    if (auto added = add_await_time(*one, *tasks, weighed, format, *choices, request.file); !added)
+      return added;
+  }
+  if (weighed == Weighed::tasks) {
+    if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   }
   options.with_inherited = with_inherited ? &*with_inherited : nullptr;
   options.show_inherited = request.view.inherited_frames;

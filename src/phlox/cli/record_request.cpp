@@ -112,6 +112,11 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
                 "events are what perf record and pprof count: phlox report perf.data --event NAME");
   }
   destination.choices = *choices;
+  destination.weighed = weighed_by(a.view);
+  if (destination.output.kind == OutputKind::exported) {
+    const exporters::Format& format = *exporters::find_format(destination.output.format);
+    if (auto possible = check_weighed(destination.weighed, format); !possible) return fail(possible);
+  }
   destination.inherited = inherited_of(a.view);
   destination.show_given = !a.view.show.empty();
   if (a.append && (destination.output.kind == OutputKind::exported || destination.output.path.empty()))

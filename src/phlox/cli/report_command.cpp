@@ -10,6 +10,7 @@
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/recordings.h"
 #include "phlox/cli/source_files.h"
+#include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/forks.h"
@@ -17,7 +18,6 @@
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/together.h"
-#include "phlox/recording/reader.h"
 #include "phlox/recording/task_tables.h"
 #include "phlox/report/report.h"
 
@@ -56,14 +56,18 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
 
 // Of one recording: those of several are not added up.
 Result<profile::TaskRows> read_tasks_of(const ReportArguments& a) {
-  if (a.files.size() != 1 || !recording::is_recording(a.files.front())) return profile::TaskRows();
-  return recording::read_tasks(a.files.front());
+  return a.files.size() == 1 ? read_task_rows(a.files.front())
+                             : Result<profile::TaskRows>(profile::TaskRows());
 }
 
 Result<void> run_report(const ReportArguments& a, Talk& talk) {
   if (a.files.empty()) return fail(ErrorKind::usage, "report on which recording?", "phlox report app.phlox");
   if (int(a.json) + int(a.markdown) + int(a.source) > 1) {
     return fail(ErrorKind::usage, "--json, --markdown and --source are one choice", "phlox report --help");
+  }
+  if (weighed_by(a.view) == Weighed::tasks) {
+    return fail(ErrorKind::usage, "--weight await: the report has await time in tables of its own",
+                "phlox report without --weight; phlox export --weight await writes a flame graph of it");
   }
   report::ReportOptions options;
   auto choices = choices_of(a.view);

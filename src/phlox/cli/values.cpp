@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "phlox/base/text.h"
+#include "phlox/cli/task_rows.h"
 #include "phlox/cli/view_values.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/sampled_events.h"
@@ -249,8 +250,15 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
     if (!weight) return of_option("--weight", weight);
     choices.weight = *weight;
   }
-  // Who names states or threads asks about just these; CPU time has no waiting in it.
-  const bool precise = !view.states.empty() || !view.thread.empty() || choices.weight == profile::Weight::cpu;
+  const bool awaits = weighed_by(view) == Weighed::tasks;
+  if (awaits && (!view.time.empty() || !view.label.empty() || choices.by.label))
+    return fail(ErrorKind::usage,
+                "--weight await is the time of the whole recording, of which no part is known",
+                "leave --time, --label and --by label out");
+  // Who names states or threads asks about just these; CPU time has no waiting in it, await time nothing
+  // else.
+  const bool precise =
+      !view.states.empty() || !view.thread.empty() || choices.weight == profile::Weight::cpu || awaits;
   choices.show = precise ? profile::Show::everything : profile::Show::work;
   if (!view.show.empty()) {
     auto show = parse_show(view.show);

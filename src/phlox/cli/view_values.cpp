@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "phlox/base/text.h"
+#include "phlox/profile/await_time.h"
 
 namespace phlox::cli {
 
@@ -91,8 +92,9 @@ Result<Weight> parse_weight(std::string_view text) {
   if (text == "cpu") return Weight::cpu;
   if (text == "samples") return Weight::samples;
   if (text == "event") return Weight::count;
+  if (text == profile::kAwaitTime) return Weight::wall;
   return fail(ErrorKind::usage, fmt::format("cannot weigh by '{}'", text),
-              "choose from wall, cpu, samples, event");
+              "choose from wall, cpu, samples, await, event");
 }
 
 Result<NativeNames> parse_native_names(std::string_view text) {

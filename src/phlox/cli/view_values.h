@@ -13,7 +13,8 @@ namespace phlox::cli {
 
 Result<profile::By> parse_by(std::string_view text);  // "function", "line,thread,process"
 Result<uint8_t> parse_states(std::string_view text);  // "running,gil-waits"
-// "wall" | "cpu" | "samples" | "event" (Weight::count, until the unit is known)
+// "wall" | "cpu" | "samples" | "await" (Weight::wall, of tasks) | "event" (Weight::count, until the unit is
+// known)
 Result<profile::Weight> parse_weight(std::string_view text);
 Result<profile::NativeNames> parse_native_names(std::string_view text);  // "full" | "short"
 Result<profile::Show> parse_show(std::string_view text);  // "work" | "computing" | "waiting" | "everything"

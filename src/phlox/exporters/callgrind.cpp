@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "phlox/exporters/recursion.h"
 #include "phlox/exporters/words.h"
+#include "phlox/profile/await_time.h"
 
 namespace phlox::exporters {
 namespace {
@@ -46,6 +48,8 @@ std::string event_word(const std::string& name) {
   }
   return word.empty() ? "event" : word;
 }
+
+constexpr std::string_view kAwaitEvent = "Await_ns";
 
 std::string callgrind_event(profile::Weight weight, const std::string& event) {
   switch (weight) {
@@ -179,11 +183,13 @@ class CallgrindWriter {
 void write_callgrind(const profile::Profile& profile, const profile::CallTree& tree,
                      const CallgrindFacts& facts, std::ostream& out) {
   std::vector<const profile::CallTree*> trees = {&tree};
-  std::string events = callgrind_event(facts.weight, facts.event);
+  std::string events = facts.awaits ? std::string(kAwaitEvent) : callgrind_event(facts.weight, facts.event);
   CallCost totals = {tree.total};
   for (const EventTree& other : facts.others) {
     trees.push_back(&other.tree);
-    events += ' ' + event_word(other.event.name);
+    events += ' ';
+    events +=
+        other.event.name == profile::kAwaitTime ? std::string(kAwaitEvent) : event_word(other.event.name);
     totals.push_back(other.tree.total);
   }
   out << "# callgrind format\nversion: 1\ncreator: phlox " PHLOX_VERSION "\n";

@@ -19,6 +19,7 @@ struct CallgrindFacts {
   std::string description;             // one line
   std::string event = {};              // the event of the weight, if it is of an event
   std::vector<EventTree> others = {};  // further costs
+  bool awaits = false;                 // the tree is of await time
 };
 
 // `tree`: by line, with By::place.

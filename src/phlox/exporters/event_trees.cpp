@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "phlox/profile/await_time.h"
+
 namespace phlox::exporters {
 
 Result<std::vector<EventTree>> other_events(const profile::Profile& profile,
@@ -11,10 +13,13 @@ Result<std::vector<EventTree>> other_events(const profile::Profile& profile,
   const std::vector<bool> there = profile::sampled_besides(profile);
   for (size_t i = 0; i < events.size(); ++i) {
     if (!there[i]) continue;
+    // Beside await time, that of threads: it was not asked for.
+    if (events[i].name.empty()) continue;
     const auto number = static_cast<uint16_t>(i + 1);
     profile::Choices wanted = choices;
     wanted.weight = profile::weight_of(events[i].unit);
-    if (wanted.weight == profile::Weight::wall && choices.weight == profile::Weight::cpu)
+    if (wanted.weight == profile::Weight::wall && choices.weight == profile::Weight::cpu &&
+        events[i].name != profile::kAwaitTime)
       wanted.weight = profile::Weight::cpu;
     auto tree = profile::build_call_tree_of_event(profile, wanted, number);
     if (!tree) return fail(tree);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "phlox/exporters/gzip_stream.h"
+#include "phlox/profile/await_time.h"
 
 namespace phlox::exporters {
 namespace {
@@ -194,7 +195,8 @@ std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts
   protozero::pbf_writer message(bytes);
   PprofStrings strings;
   const bool has_weight = facts.weight != profile::Weight::samples;
-  const std::string weight = is_of_event(facts.weight)              ? facts.event
+  const std::string weight = facts.awaits                           ? std::string(profile::kAwaitTime)
+                             : is_of_event(facts.weight)            ? facts.event
                              : facts.weight == profile::Weight::cpu ? "cpu"
                                                                     : "wall";
   add_value_type(message, strings, "samples", "count");

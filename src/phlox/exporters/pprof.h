@@ -17,7 +17,8 @@ struct PprofFacts {
   // For a tree with By::place: the libraries. nullptr: they have only a name.
   const std::vector<profile::Module>* modules = nullptr;
   profile::Weight weight = profile::Weight::wall;
-  std::string event;  // the event of the weight, if it is of an event
+  std::string event;    // the event of the weight, if it is of an event
+  bool awaits = false;  // the tree is of await time
   std::vector<EventTree> others;
   bool by_line = false;
   int64_t start = 0;     // ns since 1970; 0: not known

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "phlox/exporters/words.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/sampled_events.h"
@@ -81,7 +82,9 @@ std::string recording_facts(const profile::Profile& profile) {
   for (const profile::Tally& tally : profile.tallies()) {
     if (tally.name == profile::tally::kElapsed) elapsed = std::max(elapsed, tally.value);
   }
-  size_t threads = profile.threads().size();
+  const auto threads = std::count_if(
+      profile.threads().begin(), profile.threads().end(),
+      [](const profile::Thread& thread) { return !profile::is_unknown_thread_of_loop(thread); });
   text += fmt::format("{} {}", threads, threads == 1 ? "thread" : "threads");
   if (elapsed > 0) text += " over " + weight_words(elapsed, profile::Weight::wall);
   if (int64_t start = recording_start_time(profile); start > 0) text += ", " + date_words(start);

@@ -15,6 +15,7 @@
 #include "phlox/exporters/speedscope.h"
 #include "phlox/exporters/stretch_rows.h"
 #include "phlox/exporters/svg.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/work.h"
 
@@ -61,6 +62,7 @@ Result<void> export_pprof(const profile::Profile& profile, const profile::Choice
   facts.others = *std::move(others);
   facts.weight = choices.weight;
   facts.event = profile::shown_event(profile).name;
+  facts.awaits = profile::shows_await_time(profile);
   facts.by_line = choices.by.line;
   facts.start = recording_start_time(profile);
   facts.duration = profile::summarize_quality(profile).elapsed;
@@ -96,10 +98,11 @@ Result<void> export_callgrind(const profile::Profile& profile, const profile::Ch
   if (!tree) return fail(tree);
   auto others = other_events(profile, wanted);
   if (!others) return fail(others);
-  write_callgrind(profile, *tree,
-                  {choices.weight, title_of(profile, options), facts_in_words(profile, choices),
-                   profile::shown_event(profile).name, *std::move(others)},
-                  out);
+  write_callgrind(
+      profile, *tree,
+      {choices.weight, title_of(profile, options), facts_in_words(profile, choices),
+       profile::shown_event(profile).name, *std::move(others), profile::shows_await_time(profile)},
+      out);
   return {};
 }
 
@@ -127,7 +130,8 @@ const Format kFormats[] = {
      "interactive flame graph: one file for any browser, and a picture for image viewers",
      export_svg,
      profile::Show::work,
-     false},
+     false,
+     Awaits::chosen},
     {"html",
      {".html", ".htm"},
      "the page to keep: timeline, flame graph, tables and filters in one file for any browser",
@@ -138,18 +142,24 @@ const Format kFormats[] = {
      {".txt", ".collapsed", ".folded"},
      "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "
      "samples)",
-     export_collapsed},
+     export_collapsed,
+     profile::Show::work,
+     true,
+     Awaits::chosen},
     {"speedscope",
      {".speedscope.json", ".json"},
      "every thread in the order of time, for speedscope.app",
      export_speedscope,
-     profile::Show::everything},
+     profile::Show::everything,
+     true,
+     Awaits::chosen},
     {"pprof",
      {".pb.gz", ".pprof"},
      "totals for go tool pprof, Pyroscope, Parca and Grafana",
      export_pprof,
      profile::Show::work,
-     false},
+     false,
+     Awaits::beside},
     {"firefox",
      {".firefox.json.gz", ".json.gz"},
      "every thread in the order of time with its CPU use, for profiler.firefox.com",
@@ -170,13 +180,17 @@ const Format kFormats[] = {
     {"callgrind",
      {".callgrind"},
      "costs by line and calls, for KCachegrind, QCachegrind and callgrind_annotate",
-     export_callgrind},
+     export_callgrind,
+     profile::Show::work,
+     true,
+     Awaits::beside},
     {"pstats",
      {".pstats", ".prof"},
      "as cProfile writes it, for Python's pstats, snakeviz and gprof2dot",
      export_pstats,
      profile::Show::work,
-     false},
+     false,
+     Awaits::chosen},
     {"jsonl",
      {".jsonl", ".ndjson"},
      "one interval per line as a JSON object, for jq and data frames",

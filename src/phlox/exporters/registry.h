@@ -40,6 +40,10 @@ struct ExportOptions {
 using WriteFunction = Result<void> (*)(const profile::Profile&, const profile::Choices&, const ExportOptions&,
                                        std::ostream&);
 
+// Await time (profile/await_time.h) in a format: not at all, as its samples have a moment; in place of the
+// threads' time; or also beside it, as a weight of its own.
+enum class Awaits : uint8_t { never, chosen, beside };
+
 struct Format {
   std::string_view name;                     // of `-f`
   std::vector<std::string_view> extensions;  // with the dot; the first is the default one
@@ -48,6 +52,7 @@ struct Format {
   // Unless another choice is made: everything, for a format that shows one thread at a time.
   profile::Show show = profile::Show::work;
   bool is_text = true;  // may be written to a terminal
+  Awaits awaits = Awaits::never;
 };
 
 // In the order of the help text.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "phlox/profile/await_time.h"
+
 namespace phlox::profile {
 namespace {
 
@@ -127,7 +129,10 @@ std::string_view unit_key(Weight weight) {
 std::string weight_title(const Profile& profile, Weight weight) {
   const std::string name = shown_event(profile).name;
   if (is_of_event(weight)) return name;
-  const std::string of_event = sampled_events(profile).size() > 1 ? " of " + name : std::string();
+  if (shows_await_time(profile) && weight == Weight::wall) return "await time";
+  // The time of threads, beside which tasks awaited, has no name of its own.
+  const std::string of_event =
+      sampled_events(profile).size() > 1 && !name.empty() ? " of " + name : std::string();
   return (weight == Weight::samples ? "samples"
           : weight == Weight::cpu   ? "CPU time"
                                     : "wall time") +

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "phlox/base/text.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/awaited.h"
 #include "phlox/profile/markers.h"
 #include "phlox/profile/system_calls.h"
@@ -54,6 +55,7 @@ Doing WorkRule::of_unread(const Sample& sample) const {
 }
 
 Doing WorkRule::of(const Sample& sample) const {
+  if (sample.system_call == kTasksAwait) return Doing::waiting;
   // One that waits for a CPU or for the GIL has something to do.
   if (sample.cpu_state != CpuState::blocked || sample.gil_state == GilState::waits) return Doing::computing;
   if (sample.quality == Quality::rejected || !sample.thread || sample.thread.value >= threads_.size())

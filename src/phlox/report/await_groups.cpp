@@ -1,13 +1,9 @@
 #include "phlox/report/await_groups.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
-
-#include "phlox/report/dump_tasks.h"
 
 namespace phlox::report {
 namespace {
@@ -94,12 +90,6 @@ std::vector<profile::FrameId> task_frames(const profile::TaskRows& rows, profile
     frames.push_back(rows.stacks[stack.value - 1].frame);
   std::reverse(frames.begin(), frames.end());
   return frames;
-}
-
-std::string awaited_words(std::string_view kind, std::string_view awaited) {
-  if (kind.empty()) return "something that is not known";
-  const std::string_view words = awaited_by_task(kind);
-  return awaited.empty() ? std::string(words) : fmt::format("{} ({})", words, awaited);
 }
 
 }  // namespace phlox::report

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "phlox/profile/task_time.h"
@@ -34,8 +33,5 @@ profile::TaskCensus census_of(const profile::TaskRows& rows, profile::ProcessId 
 
 // Outermost first.
 std::vector<profile::FrameId> task_frames(const profile::TaskRows& rows, profile::TaskStackId stack);
-
-// "a semaphore (BoundedSemaphore)"
-std::string awaited_words(std::string_view kind, std::string_view awaited);
 
 }  // namespace phlox::report

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/frame_labels.h"
 #include "phlox/report/await_groups.h"
 
@@ -20,7 +21,7 @@ AwaitRow await_row(const profile::Profile& profile, const profile::TaskRows& tas
   }
   row.kind = group.kind;
   row.awaited = group.awaited;
-  row.words = awaited_words(group.kind, group.awaited);
+  row.words = profile::awaited_by_task_words(group.kind, group.awaited);
   row.time = group.time;
   row.seen = group.seen;
   row.longest = group.longest;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/frame_labels.h"
 #include "phlox/report/table.h"
 
@@ -20,33 +21,6 @@ constexpr size_t kMostPhrases = 4;   // of one group
 constexpr size_t kMostCycles = 10;
 
 using Awaiters = std::vector<std::vector<uint32_t>>;  // of each task, who awaits it
-
-struct AwaitWords {
-  std::string_view kind, words;
-};
-constexpr AwaitWords kAwaitWords[] = {
-    {"future", "a future"},
-    {"task", "another task"},
-    {"gather", "tasks in gather()"},
-    {"wait", "wait() or wait_for()"},
-    {"task_group", "the tasks of a TaskGroup"},
-    {"sleep", "the end of sleep()"},
-    {"lock", "a lock"},
-    {"semaphore", "a semaphore"},
-    {"condition", "a condition"},
-    {"event", "an event"},
-    {"queue_item", "an item of a queue"},
-    {"queue_room", "room in a queue"},
-    {"stream_data", "data of a stream"},
-    {"stream_room", "room in a stream's buffer"},
-    {"concurrent_future", "a job of an executor (concurrent.futures.Future)"},
-    {"subprocess", "the end of a subprocess"},
-    {"server", "the end of a server"},
-    {"socket", "a socket"},
-    {"nursery", "the tasks of a nursery"},
-    {"thread_job", "a function that runs in a thread"},
-    {"object", "an object"},
-};
 
 std::string_view state_key(DumpTaskState state) {
   switch (state) {
@@ -71,7 +45,7 @@ std::string phrase(const DumpTask& task) {
   if (task.state == DumpTaskState::parked) return "parked";
   if (task.state == DumpTaskState::unstarted) return "not started yet";
   if (task.kind.empty()) return "waiting";
-  std::string text(awaited_by_task(task.kind));
+  std::string text(profile::awaited_by_task(task.kind));
   if (task.kind == "sleep") {
     text = task.awaited.empty() ? text : fmt::format("sleep({})", plain(task.awaited));
   } else if (!task.awaited.empty()) {
@@ -400,13 +374,6 @@ std::vector<std::string> missing_tasks(const DumpTasks& tasks) {
                               tasks.beyond == 1 ? " is" : "s are"));
   if (!tasks.problem.empty()) why.push_back("Some tasks may be missing: " + plain(tasks.problem));
   return why;
-}
-
-std::string_view awaited_by_task(std::string_view kind) {
-  for (const AwaitWords& row : kAwaitWords) {
-    if (row.kind == kind) return row.words;
-  }
-  return kind;
 }
 
 std::string tasks_text(const profile::Profile& look, const DumpTasks& all, bool each, const DumpLine& line) {

@@ -78,9 +78,6 @@ struct DumpTasks {
 // A line of the target's source; empty: not known.
 using DumpLine = std::function<std::string_view(const std::string& file, int32_t line)>;
 
-// A kind of wait target in words: "a lock". One that is not known: the kind itself.
-std::string_view awaited_by_task(std::string_view kind);
-
 // `all`: every task, not groups. Empty: nothing to report.
 std::string tasks_text(const profile::Profile& look, const DumpTasks& tasks, bool all, const DumpLine& line);
 // Why tasks are missing, one sentence each.

@@ -1,0 +1,59 @@
+#include "phlox/cli/task_rows.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "phlox/profile/await_time.h"
+#include "phlox/profile/sampled_events.h"
+#include "phlox/recording/reader.h"
+#include "phlox/recording/task_tables.h"
+
+namespace phlox::cli {
+
+Weighed weighed_by(const ViewArguments& view) {
+  return view.weight == profile::kAwaitTime ? Weighed::tasks : Weighed::threads;
+}
+
+Result<profile::TaskRows> read_task_rows(const std::string& path) {
+  // To open a pipe and close it again would end whoever writes into it.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || !recording::is_recording(path))
+    return profile::TaskRows();
+  return recording::read_tasks(path);
+}
+
+Result<void> check_weighed(Weighed weighed, const exporters::Format& format) {
+  if (weighed == Weighed::threads || format.awaits != exporters::Awaits::never) return {};
+  std::string others;
+  for (const exporters::Format& other : exporters::formats()) {
+    if (other.awaits == exporters::Awaits::never) continue;
+    others += fmt::format("{}{}", others.empty() ? "" : ", ", other.name);
+  }
+  return fail(ErrorKind::usage,
+              fmt::format("--weight await: {} shows what happened when, and await time is a sum of the whole "
+                          "recording",
+                          format.name),
+              "formats with await time: " + others);
+}
+
+Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& rows, Weighed weighed,
+                            const exporters::Format& format, const profile::Choices& choices,
+                            const std::string& path) {
+  const bool whole = choices.from <= 0 && choices.to == std::numeric_limits<Nanoseconds>::max() &&
+                     !choices.label_regex && !choices.by.label;
+  const bool beside = weighed == Weighed::threads && format.awaits == exporters::Awaits::beside && whole;
+  if (weighed == Weighed::threads && !beside) return {};
+  if (auto sound = recording::check_tasks(rows, profile, path); !sound) return sound;
+  const bool added = profile::add_await_time(profile, rows);
+  if (weighed == Weighed::threads) return {};
+  if (!added)
+    return fail(ErrorKind::usage,
+                fmt::format("--weight await: {} has no await time, for it has no task that waited", path),
+                "phlox record looks at the tasks of asyncio and trio");
+  return profile::show_event(profile, profile::kAwaitTime);
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,129 @@
+"""Await time in what phlox writes: the sums are the recording's, for the programs that read it, too."""
+import gzip
+import json
+import pstats
+import sqlite3
+
+import pytest
+from cli_support import PYTHON, phlox
+from test_consumers import EXACT, PPROFS, TOP_ROW, consumer, run
+
+PROGRAM = """
+import asyncio, sys
+async def fetch(lock):
+    async with lock: await asyncio.sleep(0.02)
+async def handle(lock):
+    while True: await fetch(lock)
+async def forgotten(): await asyncio.get_running_loop().create_future()
+async def main():
+    lock = asyncio.Lock()
+    keep = [asyncio.ensure_future(one) for one in (handle(lock), handle(lock), forgotten())]
+    await asyncio.sleep(float(sys.argv[1]))
+asyncio.run(main())
+"""
+
+
+def record(folder, name, seconds=1.5):
+    (folder / "app.py").write_text(PROGRAM)
+    done = phlox("record", "-o", folder / name, "--", PYTHON, folder / "app.py", str(seconds))
+    assert done.returncode == 0, done.stderr
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("await"), "a.phlox")
+
+
+@pytest.fixture(scope="module")
+def awaited(recording):
+    """The nanoseconds of all its waiting tasks."""
+    (time,), = sqlite3.connect(recording).execute("select sum(time_ns) from task_time where state = 0")
+    assert time > 3e9
+    return time
+
+
+def export(recording, kind, folder, *options):
+    out = folder / f"a.{kind}"
+    done = phlox("export", recording, "-f", kind, *options, "-o", out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def stacks(text):
+    return dict((line.rsplit(" ", 1)[0], int(line.rsplit(" ", 1)[1])) for line in text.splitlines())
+
+
+def test_collapsed_stacks_are_coroutines_and_what_they_await(recording, awaited, tmp_path):
+    found = stacks(export(recording, "collapsed", tmp_path, "--weight", "await", "--by", "line,thread").read_text())
+    assert sum(found.values()) == awaited
+    assert all(stack.startswith("Thread MainThread (") for stack in found)
+    app = recording.parent / "app.py"
+    (sleeps,) = [stack.split(";")[1:] for stack in found if "fetch" in stack and stack.endswith(";(awaits the end of sleep())")]
+    assert sleeps[:2] == [f"handle ({app}:6)", f"fetch ({app}:4)"] and sleeps[2].startswith("sleep (")
+    assert any(f";forgotten ({app}:7);(awaits a future)" in stack for stack in found)
+
+
+def test_speedscope_is_read_back_with_the_same_sum(recording, awaited, tmp_path):
+    file = export(recording, "speedscope", tmp_path, "--weight", "await")
+    profiles = json.loads(file.read_text())["profiles"]
+    assert [sum(profile["weights"]) for profile in profiles] == [awaited] and profiles[0]["unit"] == "nanoseconds"
+    done = phlox("export", file, "-f", "collapsed", "--show", "everything")
+    assert done.returncode == 0, done.stderr
+    assert sum(stacks(done.stdout).values()) == awaited
+
+
+@pytest.mark.parametrize("program", PPROFS)
+def test_pprof_has_it_as_a_sample_type(recording, awaited, tmp_path, program):
+    def pprof(*options):
+        return run(consumer(program[0]), *program[1:], *EXACT, *options)
+
+    file = export(recording, "pprof", tmp_path, "--show", "everything")
+    top = pprof("-top", "-sample_index=await", file)
+    assert f"Total samples = {awaited}ns" in top
+    rows = {name: int(own) for own, name in TOP_ROW.findall(top)}
+    assert sum(rows.values()) == awaited and rows["(awaits a future)"] > 1e9
+    (wall,), = sqlite3.connect(recording).execute("select sum(wall_ns) from sample")
+    assert f"Total samples = {wall}ns" in pprof("-top", file), "what is shown first is the threads' time"
+    assert f"Total samples = {awaited}ns" in pprof("-top", export(recording, "pprof", tmp_path, "--weight", "await"))
+
+
+def test_pprof_leaves_it_out_where_a_part_of_the_time_is_asked_for(recording, tmp_path):
+    assert b"await" in gzip.decompress(export(recording, "pprof", tmp_path).read_bytes())
+    assert b"(awaits " not in gzip.decompress(export(recording, "pprof", tmp_path, "--time", "..1s").read_bytes())
+
+
+def test_callgrind_and_pstats_have_it(recording, awaited, tmp_path):
+    text = export(recording, "callgrind", tmp_path, "--show", "everything").read_text()
+    (wall,), = sqlite3.connect(recording).execute("select sum(wall_ns) from sample")
+    assert f"events: Wall_ns Await_ns\nsummary: {wall} {awaited}\n" in text
+    assert f"events: Await_ns\nsummary: {awaited}\n" in export(recording, "callgrind", tmp_path, "--weight", "await").read_text()
+    file = export(recording, "pstats", tmp_path, "--weight", "await")
+    assert sum(row[2] for row in pstats.Stats(str(file)).stats.values()) == pytest.approx(awaited * 1e-9, abs=1e-6)
+
+
+def test_the_flame_graph_says_what_its_widths_are(recording, tmp_path):
+    picture = export(recording, "svg", tmp_path, "--weight", "await").read_text()
+    assert "Widths: await time." in picture and "(awaits a future)" in picture and "left out" not in picture.lower().split("<script")[0]
+
+
+def test_record_writes_it_at_once(tmp_path):
+    (tmp_path / "app.py").write_text(PROGRAM)
+    done = phlox("record", "--weight", "await", "-o", tmp_path / "a.svg", "--", PYTHON, tmp_path / "app.py", "1.2")
+    assert done.returncode == 0, done.stderr
+    assert "Widths: await time." in (tmp_path / "a.svg").read_text()
+    assert "of wall time in 1 thread" in done.stderr, "the summary is of the threads"
+
+
+def test_what_cannot_be_had_is_said(recording, tmp_path):
+    for words, told in (
+        (["-f", "csv"], "csv shows what happened when"), (["-f", "firefox"], "firefox shows what happened when"),
+        (["-f", "svg", "--time", "..1s"], "of the whole recording"), (["-f", "svg", "--by", "label"], "of the whole recording")):
+        done = phlox("export", recording, "--weight", "await", *words, "-o", tmp_path / "x")
+        assert done.returncode == 2 and told in done.stderr and not (tmp_path / "x").exists(), done.stderr
+    (tmp_path / "busy.py").write_text("sum(range(10**7))")
+    phlox("record", "-o", tmp_path / "busy.phlox", "--", PYTHON, tmp_path / "busy.py")
+    done = phlox("export", tmp_path / "busy.phlox", "--weight", "await")
+    assert done.returncode == 2 and "has no await time" in done.stderr, done.stderr
+    done = phlox("report", recording, "--weight", "await")
+    assert done.returncode == 2 and "tables of its own" in done.stderr, done.stderr
