@@ -7,31 +7,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "phlox/base/valid_utf8.h"
+
 namespace phlox::report {
 namespace {
-
-std::string valid_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const auto lead = static_cast<unsigned char>(text[0]);
-    size_t length = lead < 0x80                   ? 1
-                    : lead >= 0xc2 && lead < 0xe0 ? 2
-                    : lead >= 0xe0 && lead < 0xf0 ? 3
-                    : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                  : 0;
-    bool valid = length != 0 && length <= text.size();
-    for (size_t i = 1; valid && i < length; ++i) valid = (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
-    if (valid && length > 2) {
-      const auto second = static_cast<unsigned char>(text[1]);
-      valid = !((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-                (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f));
-    }
-    out += valid ? text.substr(0, length) : std::string_view("\xef\xbf\xbd");
-    text.remove_prefix(valid ? length : 1);
-  }
-  return out;
-}
 
 // DEL, C1 and what turns the direction of text may stand in JSON, and steer the terminal that shows it. They
 // stand in strings alone, since the rest is ours.
@@ -127,6 +106,11 @@ void JsonText::number(std::string_view name, double v) {
 void JsonText::truth(std::string_view name, bool v) {
   key(name);
   writer_->json.Bool(v);
+}
+
+void JsonText::nothing(std::string_view name) {
+  key(name);
+  writer_->json.Null();
 }
 
 std::string JsonText::finish() {

@@ -21,6 +21,7 @@ class JsonText {
   void count(std::string_view name, uint64_t v);
   void number(std::string_view name, double v);  // a NaN or an infinity becomes null
   void truth(std::string_view name, bool v);
+  void nothing(std::string_view name);  // null
   void texts(std::string_view name, const std::vector<std::string>& v);
   // `fill` writes the members of the object.
   template <class Fill>
