@@ -38,6 +38,15 @@ if [ ! -d "$loops" ]; then
   mv "$loops.part" "$loops"
 fi
 
+# The official client of the Model Context Protocol, for phlox mcp: for the system's Python only.
+client=$cache/mcp-client
+if [ ! -d "$client" ]; then
+  rm -rf "$client.part"
+  "$venv/bin/python" -m pip --quiet install --target "$client.part" --only-binary :all: 'mcp>=2.3,<3' ||
+    { rm -rf "$client.part"; mkdir -p "$client.part"; echo 'no MCP client for this Python: its test is skipped'; }
+  mv "$client.part" "$client"
+fi
+
 # Ubuntu's Chromium is a snap, which does not run in a container, and there as nobody but its owner. An npm package has one that
 # opens no window.
 chromium=$cache/chromium-138

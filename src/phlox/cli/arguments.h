@@ -102,6 +102,19 @@ struct DumpArguments {
   NativeArguments native;
 };
 
+struct ListArguments {
+  bool json = false;
+};
+
+struct QueryArguments {
+  std::string file, sql, rows;
+  bool json = false;
+};
+
+struct McpArguments {
+  bool locals = false;
+};
+
 struct TopArguments {
   std::vector<std::string> pids;
   SelectionArguments selection;
@@ -146,6 +159,9 @@ struct CommandLine {
   ImportArguments import_;
   DoctorArguments doctor;
   LabelArguments label;
+  ListArguments list;
+  QueryArguments query;
+  McpArguments mcp;
   HelpArguments help;
   CompletionsArguments completions;
   bool has_program = false;          // "--" was there

@@ -235,6 +235,7 @@ Result<int> run_diff(const DiffArguments& a, Talk& talk) {
   }
   // With a picture and no word of another format the picture is what was asked for.
   if (a.json || a.markdown || !*picture) {
+    if (a.json && talk.wants_text()) talk.text(report::diff_text(*made));
     const std::string text = a.json       ? report::diff_json(*made)
                              : a.markdown ? report::diff_markdown(*made)
                                           : report::diff_text(*made);

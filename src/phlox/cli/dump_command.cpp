@@ -295,6 +295,7 @@ Result<void> run_dump(const CommandLine& line, Talk& talk) {
   if (arguments.locals) talk.warn("variables may hold secrets: passwords, keys, personal data");
   auto output = OutputFile::open("-", {.text = true});
   if (!output) return fail(output);
+  if (arguments.json && talk.wants_text()) talk.text(text_of(all));
   (*output)->stream() << (arguments.json ? json_of(std::move(all)) : text_of(all));
   return (*output)->commit();
 }

@@ -21,6 +21,7 @@ Grammar::Grammar() {
   describe_top();
   describe_report();
   describe_diff();
+  describe_query();
   describe_view();
   describe_export();
   describe_import();
@@ -28,6 +29,7 @@ Grammar::Grammar() {
   describe_snapshot();
   describe_label();
   describe_doctor();
+  describe_mcp();
   describe_rest();
   for (auto& text : texts_) description.commands.push_back(std::move(*text));
 }
@@ -158,9 +160,11 @@ void Grammar::describe_record() {
 }
 
 void Grammar::describe_list() {
-  command("list", "list the Python processes that are running", "");
+  CommandBuilder b = command("list", "list the Python processes that are running", "[options]");
   text().examples = {{"phlox list", "which Pythons run, which one started which, and which are busy"},
-                     {"sudo phlox list", "also those of other users"}};
+                     {"sudo phlox list", "also those of other users"},
+                     {"phlox list --json", "for a program to read"}};
+  b.flag("--json", line.list.json, "print JSON, as docs/json/ describes it");
   text().more =
       "Every process that runs a Python is listed, whatever it is called (gunicorn, uwsgi, a program that "
       "embeds Python), with children below their parents. CPU TIME is what a process has used since it "
@@ -307,6 +311,27 @@ void Grammar::describe_diff() {
   b.view(a.view, true);
 }
 
+void Grammar::describe_query() {
+  CommandBuilder b = command("query", "ask a recording with SQL", "[options] FILE SQL");
+  text().examples = {
+      {"phlox query app.phlox 'SELECT * FROM function_total ORDER BY wall_s DESC LIMIT 20'",
+       "functions by the time of all that they called"},
+      {"phlox query app.phlox \"SELECT name, sql FROM sqlite_schema\"", "which tables there are"},
+      {"phlox query --json app.phlox 'SELECT tid, name FROM thread'", "for a program to read"}};
+  auto& a = line.query;
+  b.positional("FILE", a.file, {{}, "", "a recording", {}, true});
+  b.positional("SQL", a.sql,
+               {{}, "", "one SELECT in SQLite's SQL; docs/recording.md has the tables", {}, false});
+  b.value("--rows", a.rows, {{}, "N", "the most rows to print (default 1000)", {}, false});
+  b.flag("--json", a.json, "print JSON, as docs/json/ describes it");
+  text().more =
+      "The recording is only read: anything but SELECT is refused, and so are functions that reach beyond "
+      "the "
+      "rows. A query ends after 10 seconds, and the answer after --rows rows or 4 MB; phlox says so. The "
+      "file "
+      "may come from anybody.";
+}
+
 void Grammar::describe_export() {
   CommandBuilder b = command("export", "write a recording in another format", "[options] FILE");
   text().examples = {{"phlox export app.phlox -f svg -o app.svg", "the flame graph, for a browser"},
@@ -440,6 +465,21 @@ void Grammar::describe_doctor() {
       "Phlox tries what does no harm instead of guessing. It samples the process for less than a second as "
       "record would, without stopping it and without writing a file. The exit status is 0 if record would "
       "work, else the one that record would have.";
+}
+
+void Grammar::describe_mcp() {
+  CommandBuilder b = command(
+      "mcp", "serve the tools of phlox to a program that asks: the Model Context Protocol", "[options]");
+  text().examples = {{"claude mcp add phlox -- phlox mcp", "for Claude Code; docs/mcp.md has other clients"},
+                     {"phlox mcp --locals", "its dump may also show local variables"}};
+  b.flag("--locals", line.mcp.locals, "let dump show local variables, which may hold secrets");
+  text().more =
+      "A client starts it and speaks to it over standard input and output. Its tools are list, dump, record, "
+      "report, query and diff. They run the commands of the same names, with the rights of whoever started "
+      "phlox "
+      "mcp, and each answer names the command. No tool starts a program, writes over a file or reads with "
+      "other "
+      "rights. It ends when its input ends, and finishes recordings before.";
 }
 
 void Grammar::describe_rest() {

@@ -35,6 +35,7 @@ struct Grammar {
   void describe_top();
   void describe_report();
   void describe_diff();
+  void describe_query();
   void describe_export();
   void describe_view();
   void describe_import();
@@ -42,6 +43,7 @@ struct Grammar {
   void describe_snapshot();
   void describe_label();
   void describe_doctor();
+  void describe_mcp();
   void describe_rest();
 
   // The subcommands' texts may move while commands are added; they are kept here until all are added.

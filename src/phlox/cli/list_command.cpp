@@ -11,6 +11,7 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/pythons.h"
+#include "phlox/report/json_text.h"
 #include "phlox/target/process_tree.h"
 
 namespace phlox::cli {
@@ -77,9 +78,26 @@ std::string table_of(const std::vector<Row>& rows, size_t width) {
   return out;
 }
 
+std::string json_of(const std::vector<Row>& rows, size_t hidden) {
+  return report::JsonText::document([&](report::JsonText& json) {
+    json.text("format", "phlox list");
+    json.integer("version", 1);
+    json.objects("processes", rows, [&](const Row& row) {
+      const PythonProcess& p = *row.process;
+      json.integer("pid", p.pid);
+      json.integer("parent", p.parent);
+      json.text("user", p.user);
+      json.text("python_version", p.version);
+      json.integer("cpu_ns", p.cpu_time);
+      json.text("command_line", p.command);
+    });
+    json.count("not_readable", hidden);
+  });
+}
+
 }  // namespace
 
-int list(const CommandLine&, Talk& talk) {
+int list(const CommandLine& line, Talk& talk) {
   auto processes = target::read_processes();
   std::erase(processes, ::getpid());
   python::Recogniser recogniser;
@@ -87,8 +105,11 @@ int list(const CommandLine&, Talk& talk) {
   winsize size{};
   const bool terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40;
   auto output = OutputFile::open("-", {.text = true});
-  if (output && !pythons.found.empty())
-    (*output)->stream() << table_of(in_tree_order(pythons.found), terminal ? size.ws_col : 0);
+  const std::vector<Row> rows = in_tree_order(pythons.found);
+  const bool as_text = !line.list.json && !rows.empty();
+  if (output && line.list.json) (*output)->stream() << json_of(rows, pythons.hidden);
+  if (output && as_text) (*output)->stream() << table_of(rows, terminal ? size.ws_col : 0);
+  if (line.list.json && talk.wants_text()) talk.text(table_of(rows, 0));
   const auto done = output ? (*output)->commit() : Result<void>(fail(output));
   if (!done) {
     talk.error(done.error());

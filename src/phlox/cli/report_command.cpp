@@ -98,6 +98,7 @@ Result<void> run_report(const ReportArguments& a, Talk& talk) {
   if (auto labelled = profile::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);
   const auto made = report::make_report(*profile, options);
   if (!made) return fail(made);
+  if (a.json && talk.wants_text()) talk.text(report::report_text(*made));
   if (a.json) return print_report(report::report_json(*made), a);
   if (a.markdown) return print_report(report::report_markdown(*made), a);
   if (!a.source) return print_report(report::report_text(*made), a);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "phlox/mcp/json.h"
 #include "phlox/report/plain_lines.h"
 #include "phlox/report/table.h"
 
@@ -26,6 +27,8 @@ Talk::Options Talk::options_for_stderr(bool quiet, bool verbose) {
       ::isatty(STDERR_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
   const char* no_color = std::getenv("NO_COLOR");
   options.colour = options.terminal && (no_color == nullptr || *no_color == 0);
+  const char* messages = std::getenv(kMessages);
+  options.json = messages != nullptr && std::string_view(messages) == kJson;
   return options;
 }
 
@@ -47,9 +50,18 @@ void Talk::line(std::string_view colour, std::string_view head, std::string_view
   std::fflush(stream_);
 }
 
+void Talk::object(std::string_view name, std::string_view text, std::string_view hint) {
+  mcp::Json json = mcp::Json::object({{std::string(name), report::plain_lines(text)}});
+  if (!hint.empty()) json.set("hint", report::plain_lines(hint));
+  const std::string out = mcp::write_json(json) + "\n";
+  std::fwrite(out.data(), 1, out.size(), stream_);
+  std::fflush(stream_);
+}
+
 void Talk::error(const Error& error) {
   if (error.message.empty()) return;
   const std::lock_guard lock(mutex_);
+  if (options_.json) return object("error", error.message, error.hint);
   clear();
   line(kRed, "phlox: ", error.message);
   if (!error.hint.empty()) line(kCyan, "hint: ", error.hint);
@@ -58,6 +70,7 @@ void Talk::error(const Error& error) {
 void Talk::warn(std::string_view text) {
   if (options_.quiet) return;
   const std::lock_guard lock(mutex_);
+  if (options_.json) return object("warning", text);
   clear();
   line(kYellow, "phlox: warning: ", text);
 }
@@ -65,6 +78,7 @@ void Talk::warn(std::string_view text) {
 void Talk::note(std::string_view text) {
   if (options_.quiet) return;
   const std::lock_guard lock(mutex_);
+  if (options_.json) return object("note", text);
   clear();
   line("", "phlox: ", text);
 }
@@ -72,10 +86,16 @@ void Talk::note(std::string_view text) {
 void Talk::lines(std::string_view text) {
   if (options_.quiet) return;
   const std::lock_guard lock(mutex_);
+  if (options_.json) return object("lines", text);
   clear();
   const std::string plain = report::plain_lines(text);
   std::fwrite(plain.data(), 1, plain.size(), stream_);
   std::fflush(stream_);
+}
+
+void Talk::text(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  object("text", text);
 }
 
 void Talk::detail(std::string_view text) {
@@ -85,6 +105,7 @@ void Talk::detail(std::string_view text) {
 void Talk::progress(std::span<const std::string> texts) {
   if (texts.empty() || !shows_progress()) return;
   const std::lock_guard lock(mutex_);
+  if (options_.json) return object("progress", texts.back());
   winsize size{};
   const size_t width =
       ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79U;

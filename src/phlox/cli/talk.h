@@ -19,7 +19,13 @@ class Talk {
     bool verbose = false;
     bool terminal = false;  // colours and a progress line
     bool colour = false;
+    // For phlox mcp, which runs commands: one JSON object for each message, with one of the members error
+    // (and hint), warning, note, lines, text, progress.
+    bool json = false;
   };
+  // The variable that asks for that, and its value.
+  static constexpr const char* kMessages = "PHLOX_MESSAGES";
+  static constexpr const char* kJson = "json";
   // For standard error as it is: a terminal or not, NO_COLOR (no-color.org) set or not.
   static Options options_for_stderr(bool quiet, bool verbose);
 
@@ -36,10 +42,14 @@ class Talk {
   // the beginning of the last.
   void progress(std::span<const std::string> texts);
   bool says_details() const { return options_.verbose; }
-  bool shows_progress() const { return options_.terminal && !options_.quiet; }
+  bool shows_progress() const { return (options_.terminal || options_.json) && !options_.quiet; }
+  // Whether who reads the JSON on standard output also wants what people read instead.
+  bool wants_text() const { return options_.json; }
+  void text(std::string_view text);
 
  private:
   void line(std::string_view colour, std::string_view head, std::string_view text);
+  void object(std::string_view name, std::string_view text, std::string_view hint = {});
   void clear();
 
   std::FILE* stream_;
