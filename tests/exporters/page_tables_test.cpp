@@ -6,6 +6,7 @@
 #include <string>
 
 #include "phlox/exporters/page_size.h"
+#include "phlox/profile/await_time.h"
 #include "support/profile_of.h"
 
 namespace phlox::exporters {
@@ -85,6 +86,42 @@ TEST(page_tables, stacks_are_those_with_what_forked_children_inherited) {
   tables = make_page_tables(own, {}, &other);
   ASSERT_TRUE(tables);
   EXPECT_EQ(weights(*tables), (Weights{{"main:1;work:2", kMillisecond}, {"work:2", kMillisecond}}));
+}
+
+TEST(page_tables, await_time_is_there_beside_what_forked_children_inherited) {
+  profile::Profile own, all;
+  for (profile::Profile* profile : {&own, &all}) {
+    test::ProfileMaker make(*profile);
+    const auto thread = make.thread("main");
+    make.add(thread, "main:1;work:2", kMillisecond);
+    if (profile == &all) make.stack("work:2;main:1");  // stacks are numbered otherwise
+    make.add(thread, profile == &all ? "main:1;work:2" : "work:2", kMillisecond);
+    profile::TaskRows tasks;
+    tasks.put_event_loop(profile::EventLoopId(1), {profile::ProcessId(1), thread, "asyncio"});
+    tasks.put_task_stack(profile::TaskStackId(1), {{}, make.frame("work:2")});
+    profile::TaskTime time;
+    time.loop = profile::EventLoopId(1);
+    time.stack = profile::TaskStackId(1);
+    time.kind = "lock";
+    time.time = 70 * kMillisecond;
+    tasks.put_task_time(profile::TaskTimeId(1), time);
+    ASSERT_TRUE(profile::add_await_time(*profile, tasks));
+  }
+  const auto tables = make_page_tables(own, {}, &all);
+  ASSERT_TRUE(tables);
+  ASSERT_EQ(tables->events.size(), 1U);
+  Weights threads, awaits;
+  for (const PageStretch& stretch : tables->stretches) {
+    if (stretch.event == 1) {
+      awaits[stack_of(*tables, stretch.node)] += stretch.value;
+      EXPECT_EQ(stretch.wall, 0);
+      EXPECT_EQ(stretch.doing, profile::Doing::waiting);
+    } else {
+      threads[stack_of(*tables, stretch.node)] += stretch.wall;
+    }
+  }
+  EXPECT_EQ(awaits, (Weights{{"work:2;(awaits a lock):0", 70 * kMillisecond}}));
+  EXPECT_EQ(threads, (Weights{{"main:1;work:2", 2 * kMillisecond}}));
 }
 
 TEST(page_tables, rejected_time_and_time_without_frames_lie_beneath_the_root) {

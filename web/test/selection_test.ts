@@ -228,6 +228,28 @@ test("what events counted is a weight like time, and of times and samples nothin
   });
 });
 
+test("await time is of the whole recording, and in no range of its time", () => {
+  const events: Head["events"] = [{ name: "await", unit: "ns", awaits: true }];
+  equal(weightName({ events }, "event1"), "await time");
+  each((stretches, _, seed) => {
+    const random = randomNumbers(seed);
+    const waiting = Array.from(stretches.slice(0, 20), (stretch): Stretch => ({ ...stretch, wall: 0, cpu: 0, samples: 0, event: 1, value: 1 + random(5_000_000_000) }));
+    const plain = new Model(recordingOf(stretches));
+    const model = new Model(recordingOf([...stretches, ...waiting], events));
+    equal(model.select(everything).all.event1, sum(waiting, (stretch) => stretch.value as number));
+    const from = Math.min(...stretches.map(({ start }) => start));
+    const filters: Filter[] = [{ field: "time", mode: "in", from, to: from + 20 * second }];
+    const [before, after] = [plain, model].map((one) => one.select({ ...everything, filters }).all);
+    equal([after.event1, after.wall, after.cpu, after.samples], [0, before.wall, before.cpu, before.samples]);
+    // What is said of moments and of chance is of threads, as if there were no tasks.
+    for (const ask of ["moment", "intervals"] as const) {
+      const [one, other] = [plain, model].map((of) =>
+        JSON.stringify(ask === "moment" ? answer(of, ask, everything, { threads: [0, 1, 2, 3], from, to: from + second, cpu: -1 }) : answer(of, ask, everything, { by: "function", weight: "wall", natives: true }).self));
+      equal(other, one);
+    }
+  });
+});
+
 test("names and units of weights are those of their events", () => {
   const head = { events: [{ name: "inuse_space", unit: "bytes" as const }] };
   equal(weightsOf(head), ["wall", "cpu", "samples", "event1"]);

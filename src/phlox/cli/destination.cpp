@@ -102,6 +102,7 @@ Result<void> Destination::finish() {
   exporters::ExportOptions options;
   options.with_inherited = with_inherited ? &*with_inherited : nullptr;
   options.show_inherited = options_.inherited == profile::Inherited::shown;
+  options.weigh_awaits = options_.weighed == Weighed::tasks;
   options.remarks = &remarks_;
   options.notes = &notes_;
   const SourceFiles sources(profile_);

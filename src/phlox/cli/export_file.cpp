@@ -12,6 +12,7 @@
 #include "phlox/cli/source_files.h"
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/native_frames.h"
@@ -60,7 +61,7 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (const auto unfinished = profile::unfinished_words(*profile); !unfinished.empty()) talk.note(unfinished);
   if (request.view.show.empty()) *choices = choices_for(format, *choices);
   if (auto settled = settle_weight(*choices, request.view, request.input, *profile); !settled) return settled;
-  if (weighed == Weighed::threads) {
+  if (weighed == Weighed::threads || format.awaits == exporters::Awaits::page) {
     if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   }
   profile::show_process_names(*profile);
@@ -76,11 +77,12 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
     if (auto added = add_await_time(*one, *tasks, weighed, format, *choices, request.file); !added)
       return added;
   }
-  if (weighed == Weighed::tasks) {
+  if (profile::shows_await_time(*profile)) {
     if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   }
   options.with_inherited = with_inherited ? &*with_inherited : nullptr;
   options.show_inherited = request.view.inherited_frames;
+  options.weigh_awaits = weighed == Weighed::tasks;
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
   const SourceFiles sources(*profile);
   if (request.source) options.source = [&](const std::string& file) { return sources.read(file); };

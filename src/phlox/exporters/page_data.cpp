@@ -17,6 +17,7 @@
 #include "phlox/exporters/page_loops.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/words.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/declarations.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/loops_and_pools.h"
@@ -54,8 +55,11 @@ class Strings {
   std::string text_;
 };
 
-// What the event that is shown counted is the first of them.
-const char* weight_word(profile::Weight weight, const PageTables& tables) {
+// What the event that is shown counted is the first of them. `awaits`: await time, if there is any.
+std::string weight_word(profile::Weight weight, const PageTables& tables, bool awaits) {
+  for (size_t i = 0; awaits && i < tables.events.size(); ++i) {
+    if (tables.events[i].name == profile::kAwaitTime) return fmt::format("event{}", i + 1);
+  }
   if (is_of_event(weight) && !tables.events.empty()) return "event1";
   return weight == profile::Weight::cpu ? "cpu" : is_time(weight) ? "wall" : "samples";
 }
@@ -450,13 +454,17 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   head.text("phlox", PHLOX_VERSION);
   head.text("title", data.title);
   put_words(head, sides, choices);
-  head.text("weight", weight_word(choices.weight, tables));
+  head.text("weight", weight_word(choices.weight, tables, options.weigh_awaits));
   head.key("events");
   head.open('[');
   for (const profile::SampledEvent& event : tables.events) {
     head.open('{');
     head.text("name", displayable(event.name));
     head.text("unit", profile::unit_key(event.unit));
+    if (event.name == profile::kAwaitTime && event.unit == profile::Unit::nanoseconds) {
+      head.key("awaits");
+      head.truth(true);
+    }
     head.close('}');
   }
   head.close(']');

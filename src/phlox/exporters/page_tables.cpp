@@ -63,9 +63,10 @@ class Builder {
     tables_.stretches.push_back(stretch);
   }
 
-  void add_other(const profile::Sample& sample, const profile::SampleFilter::Part& part, Nanoseconds start,
-                 uint8_t event) {
-    PageStretch stretch = stretch_of(sample, sample.stack, part, start);
+  // Of another event, by its number among those.
+  void add_other(size_t number, const profile::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
+    PageStretch stretch = stretch_of(profile_.samples_of_others()[number],
+                                     stacked_.samples_of_others()[number].stack, part, start);
     stretch.event = event;
     stretch.value = tables_.events[event - 1].unit == profile::Unit::nanoseconds ? part.wall : part.value;
     tables_.stretches.push_back(stretch);
@@ -258,8 +259,9 @@ Result<PageTables> make_page_tables(const Profile& profile, const profile::Choic
   const auto filter = profile::SampleFilter::make_judging(profile, choices);
   if (!filter) return fail(filter);
   const Nanoseconds start = profile::recording_start(profile);
-  // Of one event, no other has stretches, and frames are numbered alike.
-  const bool both = with_inherited != nullptr && profile.samples_of_others().empty() &&
+  // Frames are numbered alike.
+  const bool both = with_inherited != nullptr &&
+                    with_inherited->samples_of_others().size() == profile.samples_of_others().size() &&
                     with_inherited->samples().size() == profile.samples().size() &&
                     with_inherited->frames() == profile.frames();
   Builder builder(profile, both ? *with_inherited : profile);
@@ -277,11 +279,12 @@ Result<PageTables> make_page_tables(const Profile& profile, const profile::Choic
     if (part.passes)
       builder.add(i, part, start, events.empty() ? uint8_t{0} : place_of[profile.shown_event()]);
   }
-  for (const profile::Sample& sample : profile.samples_of_others()) {
+  for (size_t i = 0; i < profile.samples_of_others().size(); ++i) {
+    const profile::Sample& sample = profile.samples_of_others()[i];
     const uint16_t number = event_number(sample);
     if (number > events.size() || place_of[number] == 0) continue;
     const auto part = filter->part_of_everything(sample);
-    if (part.passes) builder.add_other(sample, part, start, place_of[number]);
+    if (part.passes) builder.add_other(i, part, start, place_of[number]);
   }
   PageTables tables = std::move(builder).finish();
   settle(tables);

@@ -137,7 +137,8 @@ const Format kFormats[] = {
      "the page to keep: timeline, flame graph, tables and filters in one file for any browser",
      write_page,
      profile::Show::work,
-     false},
+     false,
+     Awaits::page},
     {"collapsed",
      {".txt", ".collapsed", ".folded"},
      "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "

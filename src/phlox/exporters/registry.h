@@ -31,6 +31,7 @@ struct ExportOptions {
   // show; nullptr: it has none. `show_inherited`: the page begins with them.
   const profile::Profile* with_inherited = nullptr;
   bool show_inherited = false;
+  bool weigh_awaits = false;                    // a page begins with await time, if it has any
   SourceOf source;                              // for a page: the source to include; empty: none
   std::vector<std::string>* notes = nullptr;    // receives notes about requested actions; may be nullptr
   std::vector<std::string>* remarks = nullptr;  // receives remarks that the user should know; may be nullptr
@@ -41,8 +42,9 @@ using WriteFunction = Result<void> (*)(const profile::Profile&, const profile::C
                                        std::ostream&);
 
 // Await time (profile/await_time.h) in a format: not at all, as its samples have a moment; in place of the
-// threads' time; or also beside it, as a weight of its own.
-enum class Awaits : uint8_t { never, chosen, beside };
+// threads' time; or also beside it, as a weight of its own; or always beside it, and the page begins with it
+// where it is chosen.
+enum class Awaits : uint8_t { never, chosen, beside, page };
 
 struct Format {
   std::string_view name;                     // of `-f`

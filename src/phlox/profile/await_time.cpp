@@ -74,7 +74,7 @@ class AddingAwaits {
   void put(const TaskTime& row) {
     Sample sample;
     sample.thread = thread(row.loop);
-    sample.start = start_;
+    sample.start = std::max(start_, profile_.thread(sample.thread).start);
     sample.wall = row.time;
     sample.samples = static_cast<uint32_t>(
         std::min<uint64_t>(row.seen, std::numeric_limits<decltype(sample.samples)>::max()));

@@ -30,8 +30,14 @@ export const unitOf = ({ events }: Pick<Head, "events">, weight: Weight): Unit =
 
 export const weightName = ({ events }: Pick<Head, "events">, weight: Weight): string => {
   const event = eventOf(weight);
-  return event ? events[event - 1].name : weight === "wall" ? "wall time" : weight === "cpu" ? "CPU time" : "samples";
+  return event ? (events[event - 1].awaits ? "await time" : events[event - 1].name) : weight === "wall" ? "wall time" : weight === "cpu" ? "CPU time" : "samples";
 };
+
+// The event of await time, which has no place in the recording's time; from 1; 0: there is none.
+export const awaitEvent = ({ events }: Pick<Head, "events">): number => events.findIndex(({ awaits }) => awaits) + 1;
+
+// Whether the weight is await time. What the samples of threads say is then said of something else.
+export const isAwait = (head: Pick<Head, "events">, weight: Weight): boolean => eventOf(weight) > 0 && eventOf(weight) === awaitEvent(head);
 
 // A time in which an event loop did not wait for events (profile/loop_stalls.h).
 export interface Stall {
@@ -59,7 +65,7 @@ export interface Head {
   loops: string[]; // how the time of event loops divides, and which pools have no worker to spare
   stalls: Stall[]; // of event loops, the longest first
   weight: Weight; // what the page begins with
-  events: { name: string; unit: "ns" | "count" | "bytes" }[]; // what is counted besides time and samples
+  events: { name: string; unit: "ns" | "count" | "bytes"; awaits?: boolean }[]; // what is counted besides time and samples; awaits: what tasks of event loops awaited
   show: Show;
   by: By;
   inherited?: boolean; // whether the page begins with the frames that forked children inherited

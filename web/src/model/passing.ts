@@ -1,5 +1,6 @@
 // Which stretches filters let pass, found once for whatever is asked of a selection. No DOM.
 import { Filter, Query, spansOf } from "./filters";
+import { awaitEvent } from "./head";
 import { InTime } from "./in_time";
 import { doings, Recording } from "./recording";
 import { holds } from "./states";
@@ -90,8 +91,9 @@ export interface Passing {
 }
 
 export function findPassing(recording: Recording, passes: Passes, inTime: () => InTime): Passing {
-  const { first, start, wall, node, kind } = recording.stretches;
+  const { first, start, wall, node, kind, event } = recording.stretches;
   const { node: nodePasses, kind: kindPasses, spans } = passes;
+  const awaits = awaitEvent(recording.catalogue.head);
   const threads = first.length - 1;
   const from = new Uint32Array(threads + 1);
   const stretch = new Uint32Array(start.length);
@@ -106,6 +108,7 @@ export function findPassing(recording: Recording, passes: Passes, inTime: () => 
     if (spans && part) {
       for (let i = begin; i < end; ++i) {
         if ((nodePasses[node[i]] & kindPasses[kind[i]]) === 0) continue;
+        if (awaits && event[i] === awaits) continue; // of the whole recording
         part[count] = overlap(spans, start[i], wall[i]);
         if (touches(spans, start[i], part[count], wall[i])) stretch[count++] = i;
       }

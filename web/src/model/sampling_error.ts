@@ -108,6 +108,7 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
       const chosen = k < end && passing.stretch[k] === i;
       const part = chosen && passing.part ? passing.part[k] : wall[i];
       if (chosen) ++k;
+      if (event[i] && event[i] !== counting && wall[i] === 0 && samples[i] === 0) continue; // was not sampled with this weight
       // Waits that the kernel timed begin and end where it says.
       if (exact && waits[state[i]]) continue;
       const share = part < wall[i] ? part / wall[i] : 1;

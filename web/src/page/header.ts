@@ -1,7 +1,7 @@
 // The page's head: what was recorded and how far it can be believed, always in sight; the choices that hold for every view; the
 // trail of filters; the search.
 import { Catalogue } from "../model/catalogue";
-import { eventOf, Head, unitOf, Weight, weightName, weightsOf } from "../model/head";
+import { eventOf, Head, isAwait, unitOf, Weight, weightName, weightsOf } from "../model/head";
 import { Matches } from "../model/questions/matches";
 import { Amount } from "../model/selection";
 import { Show } from "../model/tree";
@@ -73,7 +73,7 @@ export class Header {
     const { head } = catalogue;
     this.shows = choice<Show>("What is shown", [["work", "Work"], ["computing", "Computing"], ["waiting", "Waiting"], ["everything", "Everything"]],
       (show) => wishes.change({ show }), showMeanings);
-    this.weights = choice<Weight>("What counts", weightsOf(head).map((weight) => [weight, eventOf(weight) ? weightName(head, weight) : capital(weightName(head, weight))]),
+    this.weights = choice<Weight>("What counts", weightsOf(head).map((weight) => [weight, eventOf(weight) && !isAwait(head, weight) ? weightName(head, weight) : capital(weightName(head, weight))]),
       (weight) => wishes.change({ weight }));
     this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]], (by) => wishes.change({ by }));
     this.inherited = choice<"hidden" | "shown">("Frames that forked children inherited", [["hidden", "From the fork on"], ["shown", "With inherited frames"]],
@@ -130,8 +130,9 @@ export class Header {
     const before = this.state;
     this.state = state;
     this.shows.show(state.show);
-    this.leftOut.hidden = state.show !== "work" || !leftOutWords(this.catalogue.head);
-    setText(this.leftOut, leftOutWords(this.catalogue.head));
+    const left = aboutWeight(this.catalogue.head, state) || (state.show === "work" ? leftOutWords(this.catalogue.head) : "");
+    this.leftOut.hidden = !left;
+    setText(this.leftOut, left);
     this.weights.show(state.weight);
     this.bys.show(state.by);
     this.inherited.show(state.inherited ? "shown" : "hidden");
@@ -155,7 +156,8 @@ export class Header {
     const { head } = this.catalogue;
     const amount = amountWords(head, shown, weight);
     const part = ` of ${amountWords(head, recorded, weight)}: ${shareWords(shown[weight], recorded[weight])} of ${this.catalogue.recordings.length > 1 ? "both recordings" : "the recording"}`;
-    const all = weight === "samples" ? " of all threads" : ` ${unitOf(head, weight) === "bytes" ? "of " : ""}${weightName(head, weight)} of all threads`;
+    const whose = isAwait(head, weight) ? "tasks" : "threads";
+    const all = weight === "samples" ? " of all threads" : ` ${unitOf(head, weight) === "bytes" ? "of " : ""}${weightName(head, weight)} of all ${whose}`;
     const words = (shown[weight] !== recorded[weight] ? part : all) + (weight === "wall" || weight === "cpu" ? `, ${countWords(shown.samples)} samples` : "");
     setContent(this.whole, amount + words, () => [element("b", {}, amount), words]);
   }
@@ -171,6 +173,13 @@ export class Header {
     const share = shown ? shareWords(matches.amount[state.weight], shown[state.weight]) : "";
     this.found.append("Matched ", element("b", {}, share), `, ${amountWords(this.catalogue.head, matches.amount, state.weight)}, in ${countWords(matches.count)} ${matches.count === 1 ? "function" : "functions"}`);
   }
+}
+
+// What is to be known of await time; empty: it is not the weight.
+function aboutWeight(head: Head, { weight, filters }: State): string {
+  if (!isAwait(head, weight)) return "";
+  if (filters.some(({ field }) => field === "time")) return "Await time is known for the whole recording, not for a part of it: take the filter by time back.";
+  return "How long the tasks of event loops waited, all together, in the whole recording; sampled. Timeline, flame chart and waits show threads.";
 }
 
 function mergedWords(catalogue: Catalogue): string {

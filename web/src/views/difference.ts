@@ -4,7 +4,7 @@ import { button, choice, element, factTable } from "../page/dom";
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
 import { everything } from "../model/filters";
-import { By, unitOf } from "../model/head";
+import { By, isAwait, unitOf } from "../model/head";
 import { ChangedTree, Changes, Difference, Per, Side } from "../model/questions/difference";
 import { ThreadTotals } from "../model/questions/threads";
 import { Kind, Label, placeOf } from "../model/tree";
@@ -124,7 +124,7 @@ function create(page: Page): Showing {
     const { before, after, beforeSamples, afterSamples, difference, steps } = changed as ChangedTree;
     const label = labels[(tree as CallTree).label[node]];
     const { words: [first, second] } = chosen();
-    const line = (word: string, part: Float64Array, samples: Float64Array): [string, ...string[]] => [word, shareWords(part[node], part[0]), time(part[node]), `${countWords(samples[node])} samples`];
+    const line = (word: string, part: Float64Array, samples: Float64Array): [string, ...string[]] => [word, shareWords(part[node], part[0]), time(part[node]), isAwait(page.catalogue.head, page.state.weight) ? "" : `${countWords(samples[node])} samples`];
     const content = element("div", {}, element("div", "name", label.full));
     const place = [label.kind === Kind.native ? label.module : "", placeOf(label)].filter((text) => text).join(": ");
     if (place) content.append(element("div", "place", place));
@@ -158,7 +158,7 @@ function create(page: Page): Showing {
   const view = element("section", { class: "difference", "aria-label": "Difference" }, bar.element,
     element("div", "toolbar", asChoice.element, partChoice.element, whichChoice.element, copy, widthChoice.element, reset, legend, notes), words, room);
 
-  const sideWords = (side: Side) => `${time(side.total)}${page.state.weight === "samples" ? "" : `, ${countWords(side.samples)} samples`}`;
+  const sideWords = (side: Side) => `${time(side.total)}${page.state.weight === "samples" || isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(side.samples)} samples`}`;
   const lengths = ({ before, after, per }: Difference) => {
     const cpu = ({ cpu, elapsed }: Side) => weightWords(per === "second" ? (cpu / elapsed) * 1e9 : cpu, "ns");
     const length = ({ elapsed }: Side) => weightWords(elapsed, "ns");
@@ -175,6 +175,7 @@ function create(page: Page): Showing {
     const what = (count: number) => `${countWords(count)} ${by === "line" ? "line" : "function"}${count === 1 ? "" : "s"}`;
     words.replaceChildren(kind === "recordings" ? element("b", {}, lengths(found as Difference)) : lengths(found as Difference), element("b", {}, capital(first)), `: ${sideWords(before)}. `, element("b", {}, capital(second)), `: ${sideWords(after)}. `);
     if (!before.total || !after.total) words.append(element("b", {}, `Nothing is shown of ${before.total ? second : first}.`));
+    else if (isAwait(page.catalogue.head, page.state.weight)) words.append("Whether they differ is not known: how far chance moves await time is not.");
     else words.append(element("b", {}, what(certain)), ` differ${certain === 1 ? "s" : ""}`, unclear > 0 ? `; for ${what(unclear)}, there are too few samples to see a difference below ${amount(seen, per)}.` : `; none of the others differs by more than ${amount(atMost, per)}.`,
       kind === "recordings" ? " Two recordings cannot show whether other runs differ too." : "");
   }

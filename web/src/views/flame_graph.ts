@@ -2,7 +2,7 @@
 import { button, element, factTable, setContent, setDisabled, setText } from "../page/dom";
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
-import { By, unitOf } from "../model/head";
+import { By, isAwait, unitOf } from "../model/head";
 import { Column, isWithin, Kind, Label, placeOf } from "../model/tree";
 import { Layout } from "../layout/flame";
 import { own, withOwn } from "../state/state";
@@ -46,6 +46,7 @@ function create(page: Page): Showing {
   function isFlame(): boolean {
     return own(page.state, name, "turn") === "flame";
   }
+  const seen = (samples: number) => (isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(samples)} samples`);
   const amount = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
   const itemsOf = (node: number) => (drawn ? page.frameItems(drawn.by, pathTo(drawn.tree, node)) : []);
 
@@ -59,7 +60,7 @@ function create(page: Page): Showing {
     setText(turn, isFlame() ? "Root on top" : "Root at the bottom");
     setDisabled([reset, back, only, without], zoom === 0);
     const called = labels[tree.label[zoom]].name;
-    const words = zoom ? `: ${shareWords(column.total[zoom], column.total[0])} of what is shown, ${amount(column.total[zoom])}, ${countWords(column.samples[zoom])} samples` : "";
+    const words = zoom ? `: ${shareWords(column.total[zoom], column.total[0])} of what is shown, ${amount(column.total[zoom])}${seen(column.samples[zoom])}` : "";
     setContent(zoomWords, zoom ? called + words : "", () => (zoom ? ["Zoomed into ", element("b", {}, called), words] : []));
     setText(notes, leftOutWords(done, (weight) => shareWords(weight, column.total[0])));
   }
@@ -71,7 +72,8 @@ function create(page: Page): Showing {
     const whole = column.total[0];
     const facts: [string, ...string[]][] = [["share of what is shown", shareWords(column.total[node], whole)]];
     if (zoom && isWithin(tree, node, zoom)) facts.push(["share of the zoomed frame", shareWords(column.total[node], column.total[zoom])]);
-    facts.push(["time", amount(column.total[node])], ["of it in its own code", amount(column.self[node])], ["samples", countWords(column.samples[node])]);
+    facts.push(["time", amount(column.total[node])], ["of it in its own code", amount(column.self[node])]);
+    if (!isAwait(page.catalogue.head, page.state.weight)) facts.push(["samples", countWords(column.samples[node])]);
     const content = element("div", {}, element("div", "name", label.full));
     const library = label.kind === Kind.native ? label.module : "";
     const place = [library, placeOf(label)].filter((text) => text).join(": ");

@@ -1,7 +1,7 @@
 // Functions, or lines, as a table: what is spent in each itself and with everything it calls.
 import { button, choice, element } from "../page/dom";
 import { functionOf } from "../model/catalogue";
-import { By, unitOf } from "../model/head";
+import { By, isAwait, unitOf } from "../model/head";
 import { beneath } from "../model/questions/beneath";
 import { intervals } from "../model/questions/intervals";
 import { Table } from "../model/questions/table";
@@ -41,6 +41,7 @@ function create(page: Page): Showing {
     return x < y ? -1 : x > y ? 1 : 0;
   };
   const interval = (side: "self" | "total", row: number) => {
+    if (isAwait(page.catalogue.head, page.state.weight)) return "-"; // how far chance moves it is not known
     if (!certain || certainKey !== keyOfIntervals()) return "…";
     return rangeWords(certain[side].low[row], certain[side].high[row]);
   };
@@ -62,7 +63,7 @@ function create(page: Page): Showing {
     ...pair("self", "Self", "Spent in its own code, and in native code beneath a Python function"),
     ...pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
     { name: "samples", title: "Samples", about: "Samples with it on the stack", number: true, ascending: false,
-      text: (row) => countWords((table as Table).total.samples[row]), compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },
+      text: (row) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords((table as Table).total.samples[row])), compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },
     { name: "name", title: "Function", about: "By name", number: false, ascending: true, text: (row) => labels[row].full, compare: byText((row) => labels[row].full) },
     { name: "module", title: "Module", about: "Top package or module; native: the library", number: false, ascending: true, text: (row) => labels[row].module,
       compare: byText((row) => labels[row].module) },
@@ -95,7 +96,7 @@ function create(page: Page): Showing {
     }
     rows.show(there, own(page.state, "functions", "sort"));
     const inLibraries = under !== null && underKey === keyOfIntervals() && under.library.some((name) => name);
-    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, shares and their 99 % intervals are of what is shown${inLibraries ? "; what C code does that time is in, --native shows" : ""}`;
+    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, ${isAwait(page.catalogue.head, page.state.weight) ? "shares are" : "shares and their 99 % intervals are"} of what is shown${inLibraries ? "; what C code does that time is in, --native shows" : ""}`;
     page.drawn();
   }
 

@@ -1,6 +1,6 @@
 // One function between who calls it and what it calls: every path into it, and where its time goes. Chosen from the list beside
 // it, or from the menu of a frame in any view.
-import { unitOf } from "../model/head";
+import { isAwait, unitOf } from "../model/head";
 import { button, element, factTable } from "../page/dom";
 import { functionOf } from "../model/catalogue";
 import { pathTo } from "../model/call_tree";
@@ -104,7 +104,7 @@ function create(page: Page): Showing {
       const facts: [string, string][] = [
         [`share of ${of}`, shareWords(tree.total[node], tree.total[0])], ["share of what is shown", shareWords(tree.total[node], whole())],
         ["time", time(tree.total[node])], ["samples", countWords(tree.samples[node])],
-      ];
+      ].filter(([word]) => word !== "samples" || !isAwait(page.catalogue.head, page.state.weight)) as [string, string][];
       if (canvas.zoom && isWithin(tree, node, canvas.zoom)) facts.splice(1, 0, ["share of the zoomed frame", shareWords(tree.total[node], tree.total[canvas.zoom])]);
       const content = element("div", {}, element("div", "name", label.full));
       const place = [label.kind === Kind.native ? label.module : "", placeOf(label)].filter((text) => text).join(": ");
@@ -137,7 +137,7 @@ function create(page: Page): Showing {
     const label: Label = labels[f];
     const { total } = drawn.callees;
     head.replaceChildren(element("b", {}, label.full), ` ${placeOf(label)}: `, element("b", {}, shareWords(total[0], whole())),
-      ` of what is shown, ${time(total[0])}; ${time(amount("self", f))} of it in its own code, ${countWords(drawn.callees.samples[0])} samples`);
+      ` of what is shown, ${time(total[0])}; ${time(amount("self", f))} of it in its own code${isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(drawn.callees.samples[0])} samples`}`);
     for (const side of ["callers", "callees"] as const) {
       halves[side].show(fresh);
       if (fresh) halves[side].canvas.scrollToRoot();

@@ -4,7 +4,7 @@
 import { addUp, Items, itemsOf, nodeItems, Sums } from "../analysis";
 import { Amount, judge, Margin, marginOf, reachOf, strictness } from "../comparison";
 import { Filter, Query } from "../filters";
-import { By, eventOf, Weight } from "../head";
+import { By, eventOf, isAwait, Weight } from "../head";
 import { amountOf, isTimed, SamplingError, samplingError } from "../sampling_error";
 import { Model, Selection } from "../selection";
 import { Kind } from "../tree";
@@ -136,6 +136,8 @@ function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weigh
     for (const part of parts) if (weighs(part, i)) ++compared;
   }
   const [self, total] = parts.map((part) => changes(before, after, part, limits, compared));
+  // How far chance moves await time is not known.
+  if (isAwait(model.recording.catalogue.head, weight)) for (const { certain, same } of [self, total]) [certain, same].forEach((column) => column.fill(0));
   let [seen, atMost] = [0, 0];
   for (let i = 1; i < items.count; ++i) {
     if (!counts(i) || (before.sums.sum[i] === 0 && after.sums.sum[i] === 0)) continue;

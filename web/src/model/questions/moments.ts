@@ -1,5 +1,6 @@
 // What threads did within a short range of time, in enough detail to be said in words.
 import { Query } from "../filters";
+import { awaitEvent } from "../head";
 import { overlap, samplesOf, touches } from "../passing";
 import { Model } from "../selection";
 import { activities, Activity } from "../states";
@@ -41,12 +42,13 @@ const add = <K>(sums: Map<K, number>, key: K, ns: number) => void sums.set(key, 
 // `cpu`: only what ran on this one; -1: all.
 export function moment(model: Model, query: Query, { threads, from, to, cpu: onCpu }: { threads: number[]; from: number; to: number; cpu: number }): Moment {
   const { passes } = model.select(query);
-  const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber } = model.recording.stretches;
+  const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber, event } = model.recording.stretches;
   const { catalogue, functions, functionNode } = model.recording;
   const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [], used: [], threads: [], only: null };
   const [calls, ran] = [new Map<string, number>(), new Map<number, number>()];
   // By function; a range may have a million stretches.
   const [computing, all, used] = [1, 2, 3].map(() => new Float64Array(catalogue.functions.name.length));
+  const awaits = awaitEvent(catalogue.head);
   const spans: [number, number][] = (passes.spans ?? [[-Infinity, Infinity]])
     .map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   let found = 0;
@@ -55,7 +57,7 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
     if (!passes.thread[thread]) continue;
     const [first, end] = model.inTime.of(thread, from, to);
     for (let i = first; i < end; ++i) {
-      if ((passes.node[node[i]] & passes.kind[kind[i]]) === 0) continue;
+      if ((passes.node[node[i]] & passes.kind[kind[i]]) === 0 || (awaits && event[i] === awaits)) continue;
       if (onCpu >= 0 && (cpuNumber[i] !== onCpu + 1 || activity[i] > Activity.collecting)) continue;
       const part = overlap(spans, start[i], wall[i]);
       if (!touches(spans, start[i], part, wall[i])) continue;
