@@ -320,7 +320,7 @@ import asyncio, sys
 from mcp import Client, StdioServerParameters, stdio_client
 async def main():
     for mode in ("auto", "legacy"):
-        async with Client(stdio_client(StdioServerParameters(command=sys.argv[1], args=["mcp"])), mode=mode) as client:
+        async with Client(stdio_client(StdioServerParameters(command=sys.argv[1], args=["mcp"], env={"TMPDIR": sys.argv[3]})), mode=mode) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             told = []
             async def progress(*what): told.append(what)
@@ -330,7 +330,7 @@ async def main():
             print(client.protocol_version, len(names), len(told) > 0, report.is_error, refused.is_error, refused.structured_content["error"], sep="|")
 asyncio.run(main())
 """)
-    done = subprocess.run([sys.executable, script, PHLOX, str(busy.pid)], capture_output=True, text=True, timeout=LIMIT,
+    done = subprocess.run([sys.executable, script, PHLOX, str(busy.pid), str(tmp_path)], capture_output=True, text=True, timeout=LIMIT,
                           env={**os.environ, "PYTHONPATH": str(OFFICIAL)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["2026-07-28|6|True|False|True|no process 4194303", "2025-11-25|6|True|False|True|no process 4194303"]
