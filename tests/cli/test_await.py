@@ -115,6 +115,39 @@ def test_record_writes_it_at_once(tmp_path):
     assert "of wall time in 1 thread" in done.stderr, "the summary is of the threads"
 
 
+@pytest.fixture(scope="module")
+def other(recording, tmp_path_factory):
+    return record(tmp_path_factory.mktemp("other"), "b.phlox")
+
+
+def test_diff_says_how_many_tasks_wait_before_and_after(recording, other, tmp_path):
+    # Of the other one's tasks twice as many waited for the future.
+    db = sqlite3.connect(other)
+    db.execute("UPDATE task_time SET time_ns = 2 * time_ns WHERE kind = 'future'")
+    db.commit()
+    done = phlox("diff", "--json", recording, other)
+    assert done.returncode == 0, done.stderr
+    awaits = json.loads(done.stdout)["awaits"]
+    groups = {(group["name"], group["kind"]): group for group in awaits["groups"]}
+    assert (awaits["groups"][0]["name"], awaits["groups"][0]["kind"]) == ("forgotten", "future")
+    future = groups["forgotten", "future"]
+    assert future["before_tasks"] == pytest.approx(1, abs=0.1) and future["after_tasks"] == pytest.approx(2, abs=0.2)
+    assert future["line"] == 7 and future["file"] == str(other.parent / "app.py")
+    text = phlox("diff", recording, other).stdout
+    assert "What tasks await: how many wait at a time" in text and "no verdict" in text and "a future" in text
+    assert "How far chance moves" in phlox("diff", "--markdown", recording, other).stdout
+    done = phlox("diff", recording, other, "-o", tmp_path / "d.html")
+    assert done.returncode == 0 and '"awaits":true' in (tmp_path / "d.html").read_text(), done.stderr
+
+
+def test_a_report_on_several_has_the_tables_of_each(recording, other):
+    loops = [json.loads(phlox("report", "--json", one).stdout)["awaits"][0] for one in (recording, other)]
+    both = json.loads(phlox("report", "--json", recording, other).stdout)["awaits"]
+    by_time = lambda loop: loop["waiting_ns"]  # noqa: E731
+    assert sorted(both, key=by_time) == sorted(loops, key=by_time)
+    assert phlox("report", recording, other).stdout.count("What tasks await: Thread MainThread") == 2
+
+
 def test_what_cannot_be_had_is_said(recording, tmp_path):
     for words, told in (
         (["-f", "csv"], "csv shows what happened when"), (["-f", "firefox"], "firefox shows what happened when"),

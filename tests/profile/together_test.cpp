@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/forks.h"
@@ -75,6 +76,41 @@ TEST(Together, recordings_that_ran_side_by_side_stay_side_by_side) {
   add_recording(all, made(20 * kMs, "main;work", 0));
   EXPECT_EQ(all.samples()[1].start, ProfileMaker::kStart);
   EXPECT_FALSE(cpu_use(all).is_known());
+}
+
+TEST(Together, what_tasks_awaited_keeps_its_loops_threads_and_coroutines) {
+  Profile all;
+  TaskRows rows;
+  for (const auto& [name, time] :
+       {std::pair("first", 3 * kMs), {"second", std::numeric_limits<int64_t>::max() - kMs}}) {
+    Profile profile = made(kMs, name, 0);
+    TaskRows tasks;
+    tasks.put_task_census(TaskCensusId(1), {ProcessId(1), 10, kSecond});
+    tasks.put_event_loop(EventLoopId(1), {ProcessId(1), ThreadId(1), name});
+    tasks.put_task_stack(TaskStackId(1), {{}, FrameId(1)});
+    tasks.put_task_stack(TaskStackId(2), {TaskStackId(1), FrameId(1)});
+    TaskTime row;
+    row.loop = EventLoopId(1);
+    row.stack = TaskStackId(2);
+    row.time = time;
+    row.seen = 7;
+    tasks.put_task_time(TaskTimeId(1), row);
+    add_tasks(rows, tasks, all);
+    add_recording(all, profile);
+  }
+  ASSERT_EQ(rows.times.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const EventLoop& loop = rows.loops[rows.times[i].loop.value - 1];
+    EXPECT_EQ(loop.type, i == 0 ? "first" : "second");
+    EXPECT_EQ(rows.censuses[i].process, loop.process);
+    EXPECT_EQ(all.thread(loop.thread).process, loop.process);
+    EXPECT_EQ(loop.process.value, i + 1);
+    const TaskStack& stack = rows.stacks[rows.times[i].stack.value - 1];
+    EXPECT_EQ(all.frame(stack.frame).function, loop.type);
+    EXPECT_EQ(all.frame(rows.stacks[stack.parent.value - 1].frame).function, loop.type);
+    EXPECT_EQ(rows.times[i].seen, 7u);
+  }
+  EXPECT_EQ(rows.times[1].time, std::numeric_limits<int64_t>::max() - 3 * kMs) << "what a sum holds";
 }
 
 }  // namespace

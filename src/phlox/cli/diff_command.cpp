@@ -26,6 +26,7 @@
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/profile/unfinished.h"
+#include "phlox/recording/task_tables.h"
 #include "phlox/report/diff.h"
 
 namespace phlox::cli {
@@ -95,6 +96,17 @@ Result<void> settle_for_all(profile::Choices& choices, const DiffArguments& a,
     return {};
   }
   return {};
+}
+
+// Before the recordings themselves (task_rows.h).
+Result<std::vector<profile::TaskRows>> read_all_tasks(const std::vector<std::string>& names) {
+  std::vector<profile::TaskRows> all;
+  for (const std::string& name : names) {
+    auto rows = read_task_rows(name);
+    if (!rows) return fail(rows);
+    all.push_back(*std::move(rows));
+  }
+  return all;
 }
 
 // Side by side: reading a million samples takes half a second. Without leave to start a thread, one by one.
@@ -199,8 +211,8 @@ Result<int> run_diff(const DiffArguments& a, Talk& talk) {
   if (a.json && a.markdown)
     return fail(ErrorKind::usage, "--json and --markdown are one choice", "phlox diff --help");
   if (weighed_by(a.view) == Weighed::tasks)
-    return fail(ErrorKind::usage, "--weight await: diff does not compare await time",
-                "phlox export --weight await of each");
+    return fail(ErrorKind::usage, "--weight await: diff has await time in a table of its own",
+                "phlox diff without --weight; -o diff.html has it as a weight to choose");
   auto options = options_of(a);
   if (!options) return fail(options);
   std::vector<report::Condition> conditions;
@@ -213,16 +225,32 @@ Result<int> run_diff(const DiffArguments& a, Talk& talk) {
   auto picture = open_picture(a, *files, write);
   if (!picture) return fail(picture);
   const std::vector<std::string> names = files->all();
+  auto tasks = read_all_tasks(names);
+  if (!tasks) return fail(tasks);
   auto profiles = read_all(names, a, talk);
   if (!profiles) return fail(profiles);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (auto sound = recording::check_tasks((*tasks)[i], (*profiles)[i], names[i]); !sound)
+      return fail(sound);
+  }
   if (auto prepared = prepare(*profiles, names, a, options->choices, talk); !prepared) return fail(prepared);
   report::Profiles before, after;
   for (size_t i = 0; i < profiles->size(); ++i)
     (i < files->before.size() ? before : after).push_back(&(*profiles)[i]);
+  const auto split = tasks->begin() + static_cast<ptrdiff_t>(files->before.size());
+  options->tasks_before.assign(tasks->begin(), split);
+  options->tasks_after.assign(split, tasks->end());
   const auto made = report::make_diff(before, after, *options);
   if (!made) return fail(made);
   if (*picture) {
     std::vector<std::string> remarks;
+    // Two recordings. A picture has one weight.
+    for (size_t i = 0; write == exporters::write_diff_page && i < profiles->size(); ++i) {
+      if (auto added = add_await_time((*profiles)[i], (*tasks)[i], Weighed::threads,
+                                      *exporters::find_format("html"), options->choices, names[i]);
+          !added)
+        return fail(added);
+    }
     exporters::ExportOptions export_options;
     export_options.remarks = &remarks;
     if (auto written =

@@ -31,12 +31,17 @@ Result<void> print_report(const std::string& text, const ReportArguments& a) {
   return (*output)->commit();
 }
 
-// Of several: all their rows, and in `options` a line of each.
-Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOptions& options, Talk& talk) {
+// Of several: all their rows, and in `options` a line of each. `all_tasks`: what tasks awaited.
+Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOptions& options,
+                                  profile::TaskRows& all_tasks, Talk& talk) {
   std::optional<profile::Profile> all;
+  const profile::Profile none;
   for (const std::string& file : a.files) {
+    const auto tasks = read_task_rows(file);
+    if (!tasks) return fail(tasks);
     auto one = read_recording(file, a.input, talk);
     if (!one) return one;
+    if (auto sound = recording::check_tasks(*tasks, *one, file); !sound) return fail(sound);
     if (auto settled = settle_weight(options.choices, a.view, a.input, *one); !settled) return fail(settled);
     profile::show_process_names(*one);
     profile::show_forks(*one, inherited_of(a.view));
@@ -45,6 +50,7 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
       if (!row) return fail(row);
       options.recordings.push_back(*std::move(row));
     }
+    profile::add_tasks(all_tasks, *tasks, all ? *all : none);
     if (all) {
       profile::add_recording(*all, *one);
     } else {
@@ -52,12 +58,6 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
     }
   }
   return *std::move(all);
-}
-
-// Of one recording: those of several are not added up.
-Result<profile::TaskRows> read_tasks_of(const ReportArguments& a) {
-  return a.files.size() == 1 ? read_task_rows(a.files.front())
-                             : Result<profile::TaskRows>(profile::TaskRows());
 }
 
 Result<void> run_report(const ReportArguments& a, Talk& talk) {
@@ -86,13 +86,10 @@ Result<void> run_report(const ReportArguments& a, Talk& talk) {
     }
     options.shortest_stall = *stall;
   }
-  // Before the rest, which is then of a later moment and has all that they refer to.
-  const auto tasks = read_tasks_of(a);
-  if (!tasks) return fail(tasks);
-  auto profile = read_all(a, options, talk);
+  profile::TaskRows tasks;
+  auto profile = read_all(a, options, tasks, talk);
   if (!profile) return fail(profile);
-  if (auto sound = recording::check_tasks(*tasks, *profile, a.files.front()); !sound) return sound;
-  options.tasks = &*tasks;
+  options.tasks = &tasks;
   if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);
   profile::show_native_frames(*profile, options.choices);
   if (auto labelled = profile::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);

@@ -116,6 +116,8 @@ void put_threads(Json& json, const Offset& offset) {
     json.number("interpreter", thread.interpreter);
     json.key("python");
     json.truth(thread.python_id != 0);
+    json.key("ofTasks");
+    json.truth(profile::is_unknown_thread_of_loop(thread));
     json.number("start", thread.start - offset.start);
     json.number("end", thread.end == 0 ? -1 : thread.end - offset.start);
     json.close('}');

@@ -221,4 +221,38 @@ uint32_t add_recording(Profile& all, const Profile& other) {
   return addition.threads();
 }
 
+void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all) {
+  const size_t loops = rows.loops.size(), stacks = rows.stacks.size();
+  for (TaskCensus row : of_other.censuses) {
+    row.process = shifted(row.process, all.processes().size());
+    rows.censuses.push_back(std::move(row));
+  }
+  for (EventLoop row : of_other.loops) {
+    row.process = shifted(row.process, all.processes().size());
+    row.thread = shifted(row.thread, all.threads().size());
+    rows.loops.push_back(std::move(row));
+  }
+  for (TaskStack row : of_other.stacks) {
+    row.parent = shifted(row.parent, stacks);
+    row.frame = shifted(row.frame, all.frames().size());
+    rows.stacks.push_back(row);
+  }
+  // What one recording holds may be all that a sum holds.
+  Nanoseconds time_left = std::numeric_limits<Nanoseconds>::max();
+  uint64_t seen_left = std::numeric_limits<uint64_t>::max();
+  for (const TaskTime& row : rows.times) {
+    time_left -= row.time;
+    seen_left -= row.seen;
+  }
+  for (TaskTime row : of_other.times) {
+    row.loop = shifted(row.loop, loops);
+    row.stack = shifted(row.stack, stacks);
+    row.time = std::min(row.time, time_left);
+    row.seen = std::min(row.seen, seen_left);
+    time_left -= row.time;
+    seen_left -= row.seen;
+    rows.times.push_back(std::move(row));
+  }
+}
+
 }  // namespace phlox::profile

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "phlox/profile/profile.h"
+#include "phlox/profile/task_time.h"
 
 namespace phlox::profile {
 
@@ -11,5 +12,8 @@ namespace phlox::profile {
 // threads grew. Call show_process_names() and show_forks() before: of the meta that refers to rows by id only
 // kForkedFrom is copied.
 uint32_t add_recording(Profile& all, const Profile& other);
+
+// The same for what tasks awaited. `all`: the profile before `other` is added to it.
+void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all);
 
 }  // namespace phlox::profile

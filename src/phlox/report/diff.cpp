@@ -392,6 +392,13 @@ bool in_turn(const Profiles& before, const Profiles& after) {
 
 }  // namespace
 
+std::vector<AwaitRun> await_runs(const Profiles& profiles, const std::vector<profile::TaskRows>& tasks) {
+  std::vector<AwaitRun> runs;
+  for (size_t i = 0; i < std::min(profiles.size(), tasks.size()); ++i)
+    runs.push_back({profiles[i], &tasks[i]});
+  return runs;
+}
+
 bool is_certain(Verdict verdict) {
   return verdict != Verdict::same && verdict != Verdict::unclear;
 }
@@ -436,6 +443,7 @@ Result<Diff> make_diff(const Profiles& before, const Profiles& after, const Diff
   sort_rows(diff.functions);
   diff.lines = lines.get();
   count(diff, questions.asked());
+  diff.awaits = await_diff(await_runs(before, options.tasks_before), await_runs(after, options.tasks_after));
   return diff;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "phlox/report/await_diff.h"
 #include "phlox/report/comparison.h"
 #include "phlox/report/report.h"
 
@@ -24,7 +25,9 @@ struct DiffOptions {
   profile::Choices choices;  // choices.weight is compared
   size_t limit = 15;
   std::optional<Per> per;  // none: run, if all recordings are of whole runs
-  double margin = 0.1;     // differences below this part of the larger amount are not reported
+  // What the tasks of each recording awaited, in the order of the recordings; empty: not compared.
+  std::vector<profile::TaskRows> tasks_before, tasks_after;
+  double margin = 0.1;  // differences below this part of the larger amount are not reported
 };
 
 enum class Question : uint8_t { recordings, runs };
@@ -93,6 +96,7 @@ struct Diff {
   std::vector<DiffRow> functions;  // all: those that differ first, the largest difference first
   std::vector<DiffRow> lines;      // in the same order
   profile::Show show = profile::Show::everything;
+  std::optional<AwaitDiff> awaits;  // none: not known of all recordings; whatever the choices
 };
 
 bool is_certain(Verdict verdict);

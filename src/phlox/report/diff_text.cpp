@@ -318,6 +318,10 @@ void write_side(JsonText& json, std::string_view name, const DiffSide& side) {
   });
 }
 
+bool has_awaits(const Diff& diff) {
+  return diff.awaits && !diff.awaits->groups.empty();
+}
+
 }  // namespace
 
 std::string diff_text(const Diff& diff) {
@@ -326,6 +330,7 @@ std::string diff_text(const Diff& diff) {
   for (const Table& table : tables(diff)) {
     if (!table.rows.empty()) out += "\n" + table_text(table);
   }
+  if (has_awaits(diff)) out += "\n" + table_text(await_diff_table(*diff.awaits, diff.limit));
   return out + "\n" + note(diff) + "\n";
 }
 
@@ -335,6 +340,7 @@ std::string diff_markdown(const Diff& diff) {
   for (const Table& table : tables(diff)) {
     if (!table.rows.empty()) out += "\n" + table_markdown(table);
   }
+  if (has_awaits(diff)) out += "\n" + table_markdown(await_diff_table(*diff.awaits, diff.limit));
   return out + "\n" + note(diff) + "\n";
 }
 
@@ -366,6 +372,7 @@ std::string diff_json(const Diff& diff) {
     json.number("difference_at_most", diff.farthest);
     write_rows(json, "functions", diff, diff.functions);
     write_rows(json, "lines", diff, diff.lines);
+    if (diff.awaits) write_await_diff(json, *diff.awaits, diff.limit);
   });
 }
 

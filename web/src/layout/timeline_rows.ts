@@ -50,7 +50,8 @@ export function threadPasses(catalogue: Catalogue, filters: readonly Filter[], t
 // `totals`: of the filters but for those of time, so that rows stay in their places when another range is brushed.
 export function timelineRows(catalogue: Catalogue, totals: ThreadTotals, filters: readonly Filter[], unfold: boolean): TimelineRows {
   const busy = busyTimes(totals);
-  const passing = catalogue.threads.map((_, thread) => thread).filter((thread) => threadPasses(catalogue, filters, thread));
+  const threads = catalogue.threads.map((_, thread) => thread).filter((thread) => !catalogue.threads[thread].ofTasks);
+  const passing = threads.filter((thread) => threadPasses(catalogue, filters, thread));
   const seen = passing.filter((thread) => totals.samples[thread] > 0 || all(totals, thread) > 0);
   const named = new Set(filters.flatMap((filter) => (filter.field === "thread" && filter.mode === "in" ? filter.values : [])));
   const isMain = (thread: number) => {
@@ -81,7 +82,7 @@ export function timelineRows(catalogue: Catalogue, totals: ThreadTotals, filters
     rows.push({ kind: "folded", threads, ran: threads.reduce((ns, thread) => ns + computed(totals, thread), 0), open: unfold });
     if (unfold) threads.forEach(put);
   }
-  return { rows, threads: [...active, ...folded], filteredOut: catalogue.threads.length - passing.length, without: passing.length - seen.length, busiest };
+  return { rows, threads: [...active, ...folded], filteredOut: threads.length - passing.length, without: passing.length - seen.length, busiest };
 }
 
 export function rowThreads(row: TimelineRow): number[] {

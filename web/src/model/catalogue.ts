@@ -25,6 +25,7 @@ export interface Thread {
   tid: number;
   interpreter: number;
   python: boolean;
+  ofTasks?: boolean; // stands for an event loop whose thread is not known: it has tasks and no time of its own
   start: number;
   end: number;
 }

@@ -73,7 +73,7 @@ function create(page: Page): Showing {
   const columns = ([first, second]: [string, string]): TableColumn[] => [
     { name: "size", title: "Change", about: "Of the time, or of the time in each second of recording: the greatest first, then what is not seen to differ", number: true, ascending: false,
       text: (row) => change(changes().difference[row]), compare: (a, b) => size(a) - size(b) },
-    number({ name: "interval", title: "99 %", about: "99 % interval of the change", text: (row) => `${change(changes().low[row])} to ${change(changes().high[row])}` }, (row) => changes().low[row]),
+    number({ name: "interval", title: "99 %", about: "99 % interval of the change", text: (row) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : `${change(changes().low[row])} to ${change(changes().high[row])}`) }, (row) => changes().low[row]),
     { name: "verdict", title: "Verdict", about: "Whether these two differ by more than sampling makes in one of a hundred comparisons, and by more than a tenth; same: they do not; inconclusive: too few samples to say", number: false, ascending: true, ...text(verdict) },
     number({ name: "before", title: capital(first), about: `Share of all that is shown of ${first}`, text: (row) => shareWords(changes().before[row], (found as Difference).before.total) }, (row) => share("before", row)),
     number({ name: "before-time", title: "Time", about: `In ${first}`, text: (row) => time(changes().before[row]) }, (row) => changes().before[row]),
