@@ -208,6 +208,8 @@ TEST(Austin, it_is_recognised_by_its_content) {
   // A pthread_t may have digits only.
   EXPECT_EQ(name_of("Thread 140123456789;main (app.py);L7 1200\n"), "austin");
   EXPECT_EQ(name_of("Thread 140123456789;main (app.py) 1200\n"), "collapsed");
+  EXPECT_EQ(name_of("Process 42;Thread 43;main (app.py);L7;work (app.py);L9 1200\n"), "austin");
+  EXPECT_EQ(name_of("Thread 43;main (app.py);Lock 1200\n"), "collapsed");
 }
 
 TEST(AustinText, numbers_stand_behind_tabs_and_blanks_and_names_may_be_missing) {

@@ -179,15 +179,26 @@ class AustinText {
   bool one_number_ = false;
 };
 
-// A pthread_t: hexadecimal, and never as short as a number of the kernel's.
+// "main (app.py);L7"
+bool has_line_of_austin(std::string_view text) {
+  for (size_t at = text.find(");L"); at != std::string_view::npos; at = text.find(");L", at + 1)) {
+    if (at + 3 < text.size() && text[at + 3] >= '0' && text[at + 3] <= '9') return true;
+  }
+  return false;
+}
+
+// The thread's id is a pthread_t: hexadecimal, and never as short as a number of the kernel's. Without such
+// an id, the lines of frames tell.
 bool begins_as_austin_1(std::string_view text) {
   if (take(text, "Process ") && (!take_number<int32_t>(text) || !take(text, ";"))) return false;
   if (!take(text, "Thread ")) return false;
   const size_t end = text.find_first_of("; ");
   const std::string_view id = text.substr(0, end);
-  return end != std::string_view::npos && id.size() >= kLowestPthread &&
-         id.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
-         (id.find_first_of("abcdef") != std::string_view::npos || text.find(");L") != std::string_view::npos);
+  if (end == std::string_view::npos || id.empty() ||
+      id.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return false;
+  return has_line_of_austin(text) ||
+         (id.size() >= kLowestPthread && id.find_first_of("abcdef") != std::string_view::npos);
 }
 
 bool begins_as_austin(std::string_view text) {
