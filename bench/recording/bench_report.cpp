@@ -32,13 +32,13 @@ bool make_recording(const std::string& path, uint32_t samples, uint32_t stacks, 
   Process process;
   process.pid = 1;
   process.command_line = "python3 bench.py";
-  sink.put_process(ProcessId(1), process);
+  sink.emit(ProcessId(1), process);
   for (uint32_t t = 1; t <= 4; ++t) {
     Thread thread;
     thread.process = ProcessId(1);
     thread.tid = static_cast<int32_t>(t);
     thread.name = "worker-" + std::to_string(t);
-    sink.put_thread(ThreadId(t), thread);
+    sink.emit(ThreadId(t), thread);
   }
   std::mt19937 random(1);
   std::vector<StackId> known = {interner.stack({}, interner.frame(Frame{}))}, leaves;
@@ -67,7 +67,7 @@ bool make_recording(const std::string& path, uint32_t samples, uint32_t stacks, 
     sample.cpu = i % 4 == 0 ? sample.wall : 0;
     sample.system_call = i % 4 == 0 ? -1 : 202;
     if (i % 4 == 3) now += sample.wall;
-    sink.put_sample(SampleId(i), sample);
+    sink.emit(SampleId(i), sample);
     if (i % 1000 == 0 && !sink.commit()) return false;
   }
   return bool((*writer)->finish());

@@ -22,16 +22,16 @@ Frame native(uint64_t address, std::optional<profile::ModuleId> module = {}) {
 
 // Of a module that is not there, of one that nobody tells of, of none, and a function that has its name.
 void put_some(NativeRows& rows) {
-  rows.put_module(profile::ModuleId(1), {"/nowhere/lib.so", "", 0});
+  rows.emit(profile::ModuleId(1), {"/nowhere/lib.so", "", 0});
   Frame python;
   python.function = "main";
-  rows.put_frame(FrameId(1), python);
-  rows.put_frame(FrameId(2), native(0x10, profile::ModuleId(1)));
-  rows.put_frame(FrameId(3), native(0x20, profile::ModuleId(2)));
-  rows.put_frame(FrameId(4), native(0x30));
+  rows.emit(FrameId(1), python);
+  rows.emit(FrameId(2), native(0x10, profile::ModuleId(1)));
+  rows.emit(FrameId(3), native(0x20, profile::ModuleId(2)));
+  rows.emit(FrameId(4), native(0x30));
   Frame named = native(0);
   named.function = "known_already";
-  rows.put_frame(FrameId(5), named);
+  rows.emit(FrameId(5), named);
 }
 
 std::vector<profile::NativeModule> modules() {
@@ -66,7 +66,7 @@ std::shared_ptr<Descriptor> file_with(std::string_view text) {
 TEST(NativeRows, a_perf_map_names_the_code_of_its_own_process_alone) {
   profile::Profile profile;
   NativeRows rows(profile, NativeRows::Kernel::named_already);
-  for (const uint32_t id : {1, 2, 3}) rows.put_frame(FrameId(id), native(id == 3 ? 0x5000 : 0x1010));
+  for (const uint32_t id : {1, 2, 3}) rows.emit(FrameId(id), native(id == 3 ? 0x5000 : 0x1010));
   std::vector<profile::NativeModule> modules(2);
   for (auto& module : modules) module.kind = profile::NativeFile::perf_map;
   modules[0].descriptor = file_with("1000 100 mine\n");

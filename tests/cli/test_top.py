@@ -12,7 +12,7 @@ import termios
 import time
 
 import pytest
-from cli_support import LIMIT, PHLOX, PYTHON, READS, count, is_recording, phlox, still_runs, wait_until
+from cli_support import LIMIT, PHLOX, PYTHON, READS, count, is_recording, looks_in_the_kernel, phlox, still_runs, wait_until
 from host_facts import kernel_tells_names
 
 # Of the tests' environment: `make check` collects this file with the system's Python, and takes none of it.
@@ -393,6 +393,24 @@ def test_frames_of_the_kernel_have_names(start):
     if "no kernel frames" in done.stderr:
         pytest.skip("this host does not grant kernel frames")
     assert re.search(r"read_zero +kernel", done.stdout), done.stdout
+
+
+READS_A_SOCKET = """
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+print(server.getsockname()[1], flush=True)
+client.recv(1)
+"""
+
+
+@pytest.mark.skipif(not looks_in_the_kernel(), reason="only the kernel's capture records wait targets")
+def test_a_recording_names_what_a_thread_waits_for(start, workdir):
+    program = start([PYTHON, "-c", READS_A_SOCKET])
+    port = program.stdout.readline().strip()
+    assert phlox("record", "-p", program.pid, "-d", "1", "-o", "a.phlox").returncode == 0
+    shown = phlox("top", "-n", "1", "--page", "threads", "a.phlox").stdout
+    assert f"a socket, 127.0.0.1:{port}" in shown, shown
 
 
 def test_text_where_there_is_no_terminal(app, workdir):

@@ -83,9 +83,9 @@ TEST(callgrind, functions_of_one_name_in_one_file_are_told_apart) {
   profile::Frame other = profile.frames().back();
   other.first_line = 40;
   other.line = 41;
-  profile.put_frame(profile::FrameId(static_cast<uint32_t>(profile.frames().size() + 1)), other);
+  profile.emit(profile::FrameId(static_cast<uint32_t>(profile.frames().size() + 1)), other);
   const auto parent = profile.stacks().front();
-  profile.put_stack(profile::StackId(3), {profile::StackId(1), profile::FrameId(3)});
+  profile.emit(profile::StackId(3), {profile::StackId(1), profile::FrameId(3)});
   ASSERT_FALSE(parent.parent);
   profile::Sample sample = make.sample(main, "main", 3);
   sample.stack = profile::StackId(3);

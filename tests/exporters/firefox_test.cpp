@@ -85,7 +85,7 @@ TEST(firefox, events_and_waits_for_the_gil_are_markers) {
   event.kind = profile::EventKind::thread_end;
   event.time = make.kStart + 4 * kMillisecond;
   event.thread = main;
-  profile.put_event(event);
+  profile.emit(event);
   const std::string markers = part(written(profile), "markers");
   EXPECT_EQ(part(markers, "startTime"), "[0.0,4.0,0.0]");
   EXPECT_EQ(part(markers, "endTime"), "[null,null,4.0]");
@@ -96,15 +96,15 @@ TEST(firefox, native_frames_have_their_library_with_its_build_id_and_their_addre
   profile::Profile profile;
   test::ProfileMaker make(profile);
   const auto main = make.thread("MainThread");
-  profile.put_module(profile::ModuleId(1),
-                     {"/usr/lib/libm.so.6", "0102030405060708090a0b0c0d0e0f1011121314", 0x1000, {}});
+  profile.emit(profile::ModuleId(1),
+               {"/usr/lib/libm.so.6", "0102030405060708090a0b0c0d0e0f1011121314", 0x1000, {}});
   profile::Frame frame;
   frame.kind = profile::FrameKind::native;
   frame.function = frame.qualified_name = "hypot";
   frame.module = profile::ModuleId(1);
   frame.address = 0x1a40;
-  profile.put_frame(profile::FrameId(1), frame);
-  profile.put_stack(profile::StackId(1), {profile::StackId(), profile::FrameId(1)});
+  profile.emit(profile::FrameId(1), frame);
+  profile.emit(profile::StackId(1), {profile::StackId(), profile::FrameId(1)});
   profile::Sample sample = make.sample(main, "", kMillisecond);
   sample.stack = profile::StackId(1);
   make.put(sample);

@@ -59,7 +59,7 @@ TEST(page_tables, states_name_the_library_that_ran) {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   const auto thread = make.thread("main");
-  profile.put_module(profile::ModuleId(1), {"/usr/lib/libblas.so.3", "", 0});
+  profile.emit(profile::ModuleId(1), {"/usr/lib/libblas.so.3", "", 0});
   profile::Sample sample = make.sample(thread, "main:3", kMillisecond);
   sample.code_file = profile::ModuleId(1);
   make.put(sample);
@@ -169,9 +169,8 @@ profile::Profile waiting() {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   const auto thread = make.thread("a"), other = make.thread("b");
-  profile.put_wake(profile::WakeId(1),
-                   {other, make.stack("main;put:7;/usr/lib/python3.12/queue.py/put"), {}});
-  profile.put_awaited(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", "db (9)"});
+  profile.emit(profile::WakeId(1), {other, make.stack("main;put:7;/usr/lib/python3.12/queue.py/put"), {}});
+  profile.emit(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", "db (9)"});
   const auto wait = [&](const char* frames, int16_t call, uint32_t awaited, uint32_t wake) {
     profile::Sample sample = make.sample(thread, frames, kMillisecond);
     sample.cpu_state = profile::CpuState::blocked;
@@ -229,8 +228,8 @@ TEST(page_tables, rare_waits_keep_what_they_were_for_and_the_rarest_nothing) {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   make.thread("a");
-  profile.put_awaited(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", "db (9)"});
-  profile.put_awaited(profile::AwaitedId(2), {profile::AwaitedKind::socket, "10.0.0.6:80", ""});
+  profile.emit(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", "db (9)"});
+  profile.emit(profile::AwaitedId(2), {profile::AwaitedKind::socket, "10.0.0.6:80", ""});
   wait(make, "main:1;often:5", 1, 1000 * kMillisecond);
   wait(make, "main:1;rarely:6", 1, 20 * kMillisecond);
   wait(make, "main:1;rarely:7", 1, 20 * kMillisecond);

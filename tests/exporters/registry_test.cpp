@@ -35,7 +35,7 @@ profile::Profile shop() {
                              {tally::kTicks, 5},
                              {tally::kElapsed, 50 * kMillisecond},
                              {tally::kAskedRate, 100'000}}) {
-    profile.put_tally({profile::ProcessId(), std::string(name), value});
+    profile.emit({profile::ProcessId(), std::string(name), value});
   }
   return profile;
 }
@@ -167,16 +167,16 @@ TEST(registry, picture_says_what_is_shown_and_how_far_to_believe_it) {
 
 TEST(registry, picture_says_when_and_where_and_that_the_recorder_was_killed) {
   profile::Profile profile = shop();
-  profile.put_meta("start_unix_ns", "1763711940123456789");
-  profile.put_meta("host", "build<7>");
-  profile.put_meta("start_monotonic_ns", "1");
+  profile.emit_meta("start_unix_ns", "1763711940123456789");
+  profile.emit_meta("host", "build<7>");
+  profile.emit_meta("start_monotonic_ns", "1");
   FlamePicture picture = make_picture(profile, {}, *profile::build_call_tree(profile, {}), {});
   EXPECT_EQ(picture.subtitle,
             "Python 3.12.1, pid 4711, 2 threads over 50.0 ms, 2025-11-21 07:59 UTC on build<7>. Widths: wall "
             "time.");
   ASSERT_EQ(picture.quality.size(), 2U);
   EXPECT_TRUE(picture.quality[1].starts_with("the recorder was killed"));
-  profile.put_meta("end_monotonic_ns", "2");
+  profile.emit_meta("end_monotonic_ns", "2");
   EXPECT_EQ(make_picture(profile, {}, *profile::build_call_tree(profile, {}), {}).quality.size(), 1U);
 }
 

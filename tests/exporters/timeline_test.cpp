@@ -94,7 +94,7 @@ TEST(frame_table, native_names_are_full_or_short) {
   frame.kind = profile::FrameKind::native;
   frame.function = "Op::run";
   frame.qualified_name = "<bytewax::Op as Run>::run";
-  profile.put_frame(profile::FrameId(1), frame);
+  profile.emit(profile::FrameId(1), frame);
   const auto names = [&](profile::NativeNames native_names) {
     profile::Choices choices;
     choices.native_names = native_names;
@@ -108,11 +108,11 @@ TEST(frame_table, native_names_are_full_or_short) {
 
 TEST(state_runs, say_what_a_wait_was_for) {
   profile::Profile profile;
-  profile.put_meta("machine", "x86_64");
+  profile.emit_meta("machine", "x86_64");
   test::ProfileMaker make(profile);
   const auto main = make.thread("MainThread");
-  profile.put_awaited(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", ""});
-  profile.put_awaited(profile::AwaitedId(2), {profile::AwaitedKind::time, "", ""});
+  profile.emit(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", ""});
+  profile.emit(profile::AwaitedId(2), {profile::AwaitedKind::time, "", ""});
   for (const uint32_t awaited : {1U, 1U, 2U}) {
     profile::Sample sample = make.sample(main, "main", kMillisecond);
     sample.cpu_state = profile::CpuState::blocked;
@@ -156,7 +156,7 @@ profile::Profile small() {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   make.add(make.thread("MainThread"), "main:3", 1'500);
-  profile.put_meta("start_unix_ns", "1763711940000000000");
+  profile.emit_meta("start_unix_ns", "1763711940000000000");
   return profile;
 }
 
@@ -202,7 +202,7 @@ TEST(rows, csv_golden) {
 TEST(rows, say_what_a_wait_was_for) {
   profile::Profile profile;
   test::ProfileMaker maker(profile);
-  profile.put_awaited(profile::AwaitedId(1), {profile::AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
+  profile.emit(profile::AwaitedId(1), {profile::AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
   profile::Sample sample = maker.sample(maker.thread("MainThread"), "main:3", 1000);
   sample.cpu_state = profile::CpuState::blocked;
   sample.system_call = 45;

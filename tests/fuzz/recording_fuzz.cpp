@@ -56,18 +56,18 @@ void write_good(const std::string& path) {
   process.pid = 10;
   process.command_line = "python3 app.py";
   process.way_of_reading = "same CPU (real time)";
-  sink.put_meta("machine", "x86_64");
-  sink.put_process(ProcessId(1), process);
+  sink.emit_meta("machine", "x86_64");
+  sink.emit(ProcessId(1), process);
   for (uint32_t t = 1; t <= 2; ++t) {
     Thread thread;
     thread.process = ProcessId(1);
     thread.tid = static_cast<int32_t>(10 + t);
     thread.name = "worker-" + std::to_string(t);
-    sink.put_thread(ThreadId(t), thread);
+    sink.emit(ThreadId(t), thread);
   }
   put_sampled_event(sink, 1, {"cpu-clock", Unit::nanoseconds});
   put_sampled_event(sink, 2, {"inuse_space", Unit::bytes});
-  sink.put_module(ModuleId(1), {"/lib/libc.so.6", "ab12", 4096});
+  sink.emit(ModuleId(1), {"/lib/libc.so.6", "ab12", 4096});
   for (uint32_t f = 1; f <= 6; ++f) {
     Frame frame;
     frame.kind = f == 5 ? FrameKind::native : f == 6 ? FrameKind::marker : FrameKind::python;
@@ -76,14 +76,14 @@ void write_good(const std::string& path) {
     frame.first_line = static_cast<int32_t>(f);
     frame.line = static_cast<int32_t>(f + 2);
     if (f == 5) frame.module = ModuleId(1);
-    sink.put_frame(FrameId(f), frame);
+    sink.emit(FrameId(f), frame);
     Stack stack;
     if (f > 1) stack.parent = StackId(f - 1);
     stack.frame = FrameId(f);
-    sink.put_stack(StackId(f), stack);
+    sink.emit(StackId(f), stack);
   }
-  sink.put_wake(WakeId(1), {ThreadId(1), StackId(2), ""});
-  sink.put_awaited(AwaitedId(1), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
+  sink.emit(WakeId(1), {ThreadId(1), StackId(2), ""});
+  sink.emit(AwaitedId(1), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
   for (uint32_t i = 1; i <= 60; ++i) {
     Sample sample;
     sample.thread = ThreadId(i % 2 + 1);
@@ -99,13 +99,13 @@ void write_good(const std::string& path) {
     sample.awaited = AwaitedId(sample.cpu_state == CpuState::blocked ? i % 2 : 0);
     sample.event = static_cast<uint16_t>(i % 10 == 0 ? 2 : 1);
     sample.value = sample.event == 2 ? i : 0;
-    sink.put_sample(SampleId(i), sample);
+    sink.emit(SampleId(i), sample);
   }
   Event event;
   event.kind = EventKind::recording_start;
-  sink.put_event(event);
-  sink.put_tally({ProcessId(1), "samples", 60});
-  sink.put_tally({ProcessId(1), "rejected_moved", 2});
+  sink.emit(event);
+  sink.emit({ProcessId(1), "samples", 60});
+  sink.emit({ProcessId(1), "rejected_moved", 2});
   if (!(*writer)->finish()) std::abort();
 }
 

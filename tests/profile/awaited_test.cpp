@@ -39,9 +39,9 @@ TEST(Awaited, of_many_that_are_alike_words_leave_out_what_differs) {
 
 TEST(Awaited, those_that_are_alike_have_one_number) {
   Profile profile;
-  profile.put_awaited(AwaitedId(1), {AwaitedKind::process, "sleep 5", "1"});
-  profile.put_awaited(AwaitedId(2), {AwaitedKind::socket, "10.0.0.5:5432", ""});
-  profile.put_awaited(AwaitedId(3), {AwaitedKind::process, "sleep 5", "2"});
+  profile.emit(AwaitedId(1), {AwaitedKind::process, "sleep 5", "1"});
+  profile.emit(AwaitedId(2), {AwaitedKind::socket, "10.0.0.5:5432", ""});
+  profile.emit(AwaitedId(3), {AwaitedKind::process, "sleep 5", "2"});
   const AlikeAwaited alike(profile);
   EXPECT_EQ(alike.of(AwaitedId(1)), alike.of(AwaitedId(3)));
   EXPECT_NE(alike.of(AwaitedId(1)), alike.of(AwaitedId(2)));

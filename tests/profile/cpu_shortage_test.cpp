@@ -24,9 +24,9 @@ TEST(CpuUse, comes_back_as_it_was_put) {
 
 TEST(CpuUse, of_a_file_that_lies_is_nothing) {
   Profile profile;
-  profile.put_meta("host_busy_ns", "-5");
-  profile.put_meta("host_idle_ns", "99999999999999999999");
-  profile.put_meta("cpu_quota.1", "nan");
+  profile.emit_meta("host_busy_ns", "-5");
+  profile.emit_meta("host_idle_ns", "99999999999999999999");
+  profile.emit_meta("cpu_quota.1", "nan");
   EXPECT_FALSE(cpu_use(profile).is_known());
   EXPECT_TRUE(cpu_use(profile).groups.empty());
 }

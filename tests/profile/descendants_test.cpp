@@ -15,9 +15,9 @@ TEST(Descendants, come_back_as_they_were_put_the_busiest_first) {
 
 TEST(Descendants, a_row_that_makes_no_sense_is_left_out) {
   Profile profile;
-  profile.put_meta("descendant.1", "1\t2\t3");
-  profile.put_meta("descendant.2", "1\t2\t3\t4\t-5\t0\tx");
-  profile.put_meta("descendant.3", "1\t2\t3\t4\t5\t0\tx");
+  profile.emit_meta("descendant.1", "1\t2\t3");
+  profile.emit_meta("descendant.2", "1\t2\t3\t4\t-5\t0\tx");
+  profile.emit_meta("descendant.3", "1\t2\t3\t4\t5\t0\tx");
   EXPECT_EQ(descendants(profile).size(), 1u);
 }
 

@@ -26,8 +26,8 @@ class Forks : public testing::Test {
   void born_after(int64_t time) {
     Process row = profile.process(process);
     row.start = ProfileMaker::kStart + time * kMs;
-    profile.put_process(process, row);
-    profile.put_meta(std::string(kForkedFrom) + "2", "1");
+    profile.emit(process, row);
+    profile.emit_meta(std::string(kForkedFrom) + "2", "1");
     maker.sample(child, "x", time * kMs);  // moves the child's clock
   }
   // Of a sample, by its place: "main:3;work:4".
@@ -132,7 +132,7 @@ TEST_F(Forks, a_child_that_does_what_its_parent_does_proves_nothing) {
 }
 
 TEST_F(Forks, a_number_in_meta_that_is_no_row_changes_nothing) {
-  profile.put_meta(std::string(kForkedFrom) + "2", "77");
+  profile.emit_meta(std::string(kForkedFrom) + "2", "77");
   maker.add(child, "module:30;work:5", 10 * kMs);
   show_forks(profile, Inherited::hidden);
   EXPECT_EQ(stack_of(0), "module:30;work:5");

@@ -102,12 +102,12 @@ TEST_F(GilHolders, each_interpreter_has_its_own) {
   const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c"), d = maker.thread("d");
   Thread other = profile.thread(c);
   other.interpreter = 1;
-  profile.put_thread(c, other);
+  profile.emit(c, other);
   Process process = profile.process(ProcessId(1));
-  profile.put_process(ProcessId(2), process);
+  profile.emit(ProcessId(2), process);
   Thread elsewhere = profile.thread(d);
   elsewhere.process = ProcessId(2);
-  profile.put_thread(d, elsewhere);
+  profile.emit(d, elsewhere);
   waits(a, "want:7", 0, 10);
   holds(b, "crunch:30", 0, 2);
   holds(c, "parse:40", 2, 8);

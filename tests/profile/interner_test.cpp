@@ -94,10 +94,12 @@ TEST(Interner, stacks_share_what_they_have_in_common) {
 
 TEST(Interner, parents_are_put_before_children) {
   struct Order : Profile {
-    void put_stack(StackId id, const Stack& stack) override {
-      EXPECT_LT(stack.parent.value, id.value);
-      EXPECT_LE(stack.frame.value, frames().size());
-      Profile::put_stack(id, stack);
+    void receive(const AnyRow& row) override {
+      if (const auto* stack = std::get_if<Numbered<StackId>>(&row)) {
+        EXPECT_LT(stack->value.parent.value, stack->id.value);
+        EXPECT_LE(stack->value.frame.value, frames().size());
+      }
+      Profile::receive(row);
     }
   } profile;
   Interner interner(profile);

@@ -26,12 +26,12 @@ Profile a_read() {
     frame.kind = id == 0 ? FrameKind::native : FrameKind::kernel;
     frame.function = frame.qualified_name = name;
     ++id;
-    profile.put_frame(FrameId(id), frame);
-    profile.put_stack(StackId(id), {StackId(id - 1), FrameId(id)});
+    profile.emit(FrameId(id), frame);
+    profile.emit(StackId(id), {StackId(id - 1), FrameId(id)});
   }
   Sample sample;
   sample.stack = StackId(id);
-  profile.put_sample(SampleId(1), sample);
+  profile.emit(SampleId(1), sample);
   return profile;
 }
 

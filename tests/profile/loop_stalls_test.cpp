@@ -23,18 +23,18 @@ const std::string kCallback = kOnce + ";" + kLib + "asyncio/events.py/_run;";
 class LoopStallsOf : public testing::Test {
  protected:
   LoopStallsOf() {
-    profile.put_meta("machine", "x86_64");
+    profile.emit_meta("machine", "x86_64");
     Process process = profile.process(ProcessId(1));
     process.way_of_reading = kInTheKernel;
-    profile.put_process(ProcessId(1), process);
+    profile.emit(ProcessId(1), process);
   }
   void sampled(int64_t hz) {
     Process process = profile.process(ProcessId(1));
     process.way_of_reading = "same CPU (real time)";
-    profile.put_process(ProcessId(1), process);
-    profile.put_tally({ProcessId(1), "ticks", hz * 10});
-    profile.put_tally({ProcessId(), "elapsed_ns", 10 * kSecond});
-    profile.put_tally({ProcessId(1), "elapsed_ns", 10 * kSecond});
+    profile.emit(ProcessId(1), process);
+    profile.emit({ProcessId(1), "ticks", hz * 10});
+    profile.emit({ProcessId(), "elapsed_ns", 10 * kSecond});
+    profile.emit({ProcessId(1), "elapsed_ns", 10 * kSecond});
   }
   void idle(Nanoseconds wall, uint32_t samples = 1) { blocked(kPoll, wall, kEpoll, samples); }
   void blocked(const std::string& frames, Nanoseconds wall, int16_t call, uint32_t samples = 1) {
@@ -238,10 +238,10 @@ TEST_F(LoopStallsOf, what_a_forked_process_does_below_its_parents_loop_is_no_sta
   thread = maker.thread("MainThread", 4712, process);
   Process row = profile.process(process);
   row.way_of_reading = kInTheKernel;
-  profile.put_process(process, row);
+  profile.emit(process, row);
   blocked(kCallback + "fork_one:3;work:9", 400 * kMs, kNanosleep);
   EXPECT_EQ(stalls().rows.size(), 1u) << "it may be a program of its own";
-  profile.put_meta(std::string(kForkedFrom) + "2", "1");
+  profile.emit_meta(std::string(kForkedFrom) + "2", "1");
   EXPECT_TRUE(stalls().rows.empty());
   // It has returned into the loop, and runs that now.
   idle(500 * kMs);

@@ -23,7 +23,7 @@ const std::string kItem = kExecutor + ";" + kLib + "concurrent/futures/thread.py
 
 class LoopsAndPools : public testing::Test {
  protected:
-  LoopsAndPools() { profile.put_meta("machine", "x86_64"); }
+  LoopsAndPools() { profile.emit_meta("machine", "x86_64"); }
   void blocked(ThreadId thread, const std::string& frames, Nanoseconds wall, int16_t call,
                GilState gil = GilState::none) {
     maker.put(maker.blocked(thread, frames, wall, call, gil));
@@ -74,7 +74,7 @@ TEST_F(LoopsAndPools, a_loop_that_a_forked_process_inherited_is_none_of_its_own)
   maker.add(child, kCallback + "fork_one;work", 300 * kMs);
   blocked(child, kCallback + "fork_one;rest", 100 * kMs, kNanosleep);
   ASSERT_EQ(loops().size(), 2u) << "it may be a program of its own";
-  profile.put_meta(std::string(kForkedFrom) + "2", "1");
+  profile.emit_meta(std::string(kForkedFrom) + "2", "1");
   ASSERT_EQ(loops().size(), 1u);
   EXPECT_EQ(loops()[0].thread, parent);
   // It runs one itself, in the callback of its parent's.
@@ -163,7 +163,7 @@ TEST_F(LoopsAndPools, calls_that_wait_for_a_pool_are_counted) {
     event.thread = thread;
     event.value = calls;
     event.text = std::move(kind);
-    profile.put_event(event);
+    profile.emit(event);
   };
   count(250 * kMs, 30, "AnyIO", {});  // another pool's
   count(250 * kMs, 20, "ThreadPoolExecutor", worker);
@@ -198,10 +198,10 @@ TEST_F(LoopsAndPools, where_calls_always_wait_a_pool_is_busy_though_its_stacks_w
   event.process = ProcessId(1);
   event.value = 12;
   event.text = "AnyIO";
-  profile.put_event(event);
+  profile.emit(event);
   event.time += 500 * kMs;
   event.value = 3;
-  profile.put_event(event);
+  profile.emit(event);
   ASSERT_EQ(pools().size(), 1u);
   EXPECT_EQ(
       busy_pool_words(profile, pools()[0]),
@@ -210,7 +210,7 @@ TEST_F(LoopsAndPools, where_calls_always_wait_a_pool_is_busy_though_its_stacks_w
   // Once nothing waited.
   event.time += 200 * kMs;
   event.value = 0;
-  profile.put_event(event);
+  profile.emit(event);
   EXPECT_TRUE(pools().empty());
 }
 
@@ -225,7 +225,7 @@ TEST_F(LoopsAndPools, calls_that_wait_for_anyios_threads_are_of_the_process) {
   event.process = ProcessId(1);
   event.value = 3;
   event.text = "AnyIO";
-  profile.put_event(event);
+  profile.emit(event);
   ASSERT_TRUE(pools().at(0).calls_waiting);
   EXPECT_DOUBLE_EQ(*pools()[0].calls_waiting, 3);
 }

@@ -11,13 +11,13 @@ namespace {
 class NativeFrames : public testing::Test {
  protected:
   NativeFrames() {
-    profile_.put_process(ProcessId(1), {});
+    profile_.emit(ProcessId(1), {});
     Thread thread;
     thread.process = ProcessId(1);
-    profile_.put_thread(ThreadId(1), thread);
-    profile_.put_module(kPython, {"/usr/bin/python3.12", "", 0});
-    profile_.put_module(kOther, {"/usr/lib/libother.so", "", 0});
-    profile_.put_module(kLibc, {"/usr/lib/x86_64-linux-gnu/libc.so.6", "", 0});
+    profile_.emit(ThreadId(1), thread);
+    profile_.emit(kPython, {"/usr/bin/python3.12", "", 0});
+    profile_.emit(kOther, {"/usr/lib/libother.so", "", 0});
+    profile_.emit(kLibc, {"/usr/lib/x86_64-linux-gnu/libc.so.6", "", 0});
   }
 
   FrameId python(const std::string& name) {
@@ -48,7 +48,7 @@ class NativeFrames : public testing::Test {
     row.thread = ThreadId(1);
     row.wall = 1;
     row.stack = interner_.stack(root_first);
-    profile_.put_sample(SampleId(++samples_), row);
+    profile_.emit(SampleId(++samples_), row);
   }
   // Of the first sample, as it is shown.
   std::vector<std::string> shown(bool all = false) {
@@ -219,8 +219,8 @@ TEST_F(NativeFrames, code_made_at_run_time_is_one_frame_with_advice) {
   Frame gap;
   gap.kind = FrameKind::marker;
   gap.function = "(native callers unknown: no unwind information)";
-  profile_.put_module(ModuleId(4),
-                      {"/venv/site-packages/numba/_dispatcher.cpython-311-x86_64-linux-gnu.so", "", 0});
+  profile_.emit(ModuleId(4),
+                {"/venv/site-packages/numba/_dispatcher.cpython-311-x86_64-linux-gnu.so", "", 0});
   const FrameId main = python("main"), call = native(ModuleId(4), "Dispatcher_call"),
                 hypot = native(kLibc, "hypot"), unknown = interner_.frame(gap);
   sample({main, call, unknown, jit(), jit(), hypot});

@@ -12,8 +12,8 @@ TEST(ProcessNames, stand_behind_the_command_line) {
   Profile profile;
   test::ProfileMaker maker(profile);
   maker.process(4712);
-  profile.put_meta("process_name.2", "ForkPoolWorker-1");
-  profile.put_meta("process_rank.2", "RANK 3");
+  profile.emit_meta("process_name.2", "ForkPoolWorker-1");
+  profile.emit_meta("process_rank.2", "RANK 3");
   show_process_names(profile);
   EXPECT_EQ(profile.process(ProcessId(1)).command_line, "python3 app.py");
   EXPECT_EQ(profile.process(ProcessId(2)).command_line, "python3 worker.py · ForkPoolWorker-1 · RANK 3");
@@ -22,7 +22,7 @@ TEST(ProcessNames, stand_behind_the_command_line) {
 TEST(ProcessNames, are_not_said_twice) {
   Profile profile;
   test::ProfileMaker maker(profile);
-  profile.put_meta("process_name.1", "app.py");
+  profile.emit_meta("process_name.1", "app.py");
   show_process_names(profile);
   EXPECT_EQ(profile.process(ProcessId(1)).command_line, "python3 app.py");
 }
@@ -30,7 +30,7 @@ TEST(ProcessNames, are_not_said_twice) {
 TEST(ProcessNames, do_not_make_another_program) {
   Profile profile;
   test::ProfileMaker maker(profile);
-  profile.put_meta("process_name.1", "ForkPoolWorker-1");
+  profile.emit_meta("process_name.1", "ForkPoolWorker-1");
   show_process_names(profile);
   EXPECT_EQ(program_name(profile.process(ProcessId(1))), "python3 app.py");
 }

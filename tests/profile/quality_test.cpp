@@ -49,13 +49,13 @@ TEST(quality, rate_that_nobody_asked_for_is_no_promise) {
 
 TEST(quality, of_another_recorder_nothing_is_said_that_nobody_knows) {
   Profile profile;
-  profile.put_meta("recorded_by", "perf 6.1.0");
-  profile.put_tally(of(tally::kSamples, 5000));
-  profile.put_tally(of(tally::kLost, 7));
-  profile.put_tally(of(tally::kCut, 50));
-  profile.put_tally(of(tally::kNative, 4000));
-  profile.put_tally(of(tally::kNativeWhole, 3950));
-  profile.put_tally(of(tally::kElapsed, kSecond));
+  profile.emit_meta("recorded_by", "perf 6.1.0");
+  profile.emit(of(tally::kSamples, 5000));
+  profile.emit(of(tally::kLost, 7));
+  profile.emit(of(tally::kCut, 50));
+  profile.emit(of(tally::kNative, 4000));
+  profile.emit(of(tally::kNativeWhole, 3950));
+  profile.emit(of(tally::kElapsed, kSecond));
   EXPECT_EQ(quality_line(summarize_quality(profile)),
             "5,000 samples, recorded by perf 6.1.0, 7 lost, 50 cut; 98.8 % of 4,000 dumped stacks whole");
 }
@@ -96,16 +96,16 @@ TEST(quality, summary_adds_counts_but_not_rates_over_processes) {
   Profile profile;
   Process process;
   process.way_of_reading = "ptrace stop";
-  profile.put_process(ProcessId{1}, process);
-  profile.put_process(ProcessId{2}, process);
+  profile.emit(ProcessId{1}, process);
+  profile.emit(ProcessId{2}, process);
   for (uint32_t id : {1U, 2U}) {
-    profile.put_tally(of(tally::kSamples, 100, id));
-    profile.put_tally(of(tally::kTicks, 50 * id, id));
-    profile.put_tally(of(tally::kRejectedBroken, id, id));
-    profile.put_tally(of(tally::kRejectedMoved, 1, id));
-    profile.put_tally(of(tally::kAskedRate, 200'000, id));
+    profile.emit(of(tally::kSamples, 100, id));
+    profile.emit(of(tally::kTicks, 50 * id, id));
+    profile.emit(of(tally::kRejectedBroken, id, id));
+    profile.emit(of(tally::kRejectedMoved, 1, id));
+    profile.emit(of(tally::kAskedRate, 200'000, id));
   }
-  profile.put_tally(of(tally::kElapsed, 2'000'000'000, 0));
+  profile.emit(of(tally::kElapsed, 2'000'000'000, 0));
   QualitySummary quality = summarize_quality(profile);
   EXPECT_EQ(quality.samples, 200);
   EXPECT_EQ(quality.rejected, 5);

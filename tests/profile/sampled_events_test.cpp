@@ -16,7 +16,7 @@ Profile of_three() {
     Sample sample;
     sample.event = static_cast<uint16_t>((i - 1) % 3);  // 0: a row that says nothing is of the first
     sample.value = i;
-    profile.put_sample(SampleId(i), sample);
+    profile.emit(SampleId(i), sample);
   }
   return profile;
 }
@@ -43,7 +43,7 @@ TEST(SampledEvents, one_without_samples_is_shown_if_it_is_asked_for_only) {
     Sample sample;
     sample.event = static_cast<uint16_t>(4 - i);
     sample.value = i;
-    profile.put_sample(SampleId(i), sample);
+    profile.emit(SampleId(i), sample);
   }
   // What became less of the first one stands nearest to it.
   ASSERT_TRUE(show_event(profile, ""));
@@ -58,7 +58,7 @@ TEST(SampledEvents, one_without_samples_is_shown_if_it_is_asked_for_only) {
   put_sampled_event(other, 2, {"objects", Unit::count});
   Sample sample;
   sample.event = 2;
-  other.put_sample(SampleId(1), sample);
+  other.emit(SampleId(1), sample);
   ASSERT_TRUE(show_event(other, ""));
   EXPECT_EQ(shown_event(other).name, "objects");
 }
@@ -87,7 +87,7 @@ TEST(SampledEvents, an_unknown_one_is_an_error_that_lists_those_that_are_there) 
 
 TEST(SampledEvents, a_recording_of_time_alone_has_none) {
   Profile profile;
-  profile.put_sample(SampleId(1), {});
+  profile.emit(SampleId(1), {});
   ASSERT_TRUE(show_event(profile, ""));
   EXPECT_EQ(profile.samples().size(), 1u);
   EXPECT_EQ(shown_event(profile), SampledEvent{});
@@ -99,7 +99,7 @@ TEST(SampledEvents, stacks_are_replaced_of_all) {
   for (uint32_t i = 1; i <= 9; ++i) {
     Sample sample = profile.samples()[i - 1];
     sample.stack = StackId(1);
-    profile.put_sample(SampleId(i), sample);
+    profile.emit(SampleId(i), sample);
   }
   ASSERT_TRUE(show_event(profile, ""));
   profile.replace_stacks({{}, {}}, {StackId(), StackId(2)});

@@ -127,10 +127,12 @@ TEST(Stretches, a_row_put_by_flush_grows_under_the_same_id) {
 TEST(Stretches, a_row_that_did_not_grow_is_not_put_again) {
   struct Count : Profile {
     int puts = 0;
-    void put_sample(SampleId id, const Sample& sample) override {
-      ++puts;
-      EXPECT_LE(id.value, samples().size() + 1) << "ids count up";
-      Profile::put_sample(id, sample);
+    void receive(const AnyRow& row) override {
+      if (const auto* sample = std::get_if<Numbered<SampleId>>(&row)) {
+        ++puts;
+        EXPECT_LE(sample->id.value, samples().size() + 1) << "ids count up";
+      }
+      Profile::receive(row);
     }
   } profile;
   Stretches stretches(profile);

@@ -21,10 +21,10 @@ constexpr Nanoseconds kMs = 1'000'000;
 Profile made(Nanoseconds wall, const std::string& frames, int64_t boot) {
   Profile profile;
   ProfileMaker maker(profile);
-  profile.put_meta("host", "here");
-  profile.put_meta("start_monotonic_ns", std::to_string(ProfileMaker::kStart));
-  profile.put_meta("start_unix_ns", std::to_string(boot + ProfileMaker::kStart));
-  profile.put_meta("host_busy_ns", "100");
+  profile.emit_meta("host", "here");
+  profile.emit_meta("start_monotonic_ns", std::to_string(ProfileMaker::kStart));
+  profile.emit_meta("start_unix_ns", std::to_string(boot + ProfileMaker::kStart));
+  profile.emit_meta("host_busy_ns", "100");
   maker.add(maker.thread("MainThread", 4711), frames, wall);
   return profile;
 }
@@ -34,7 +34,7 @@ TEST(Together, values_that_fill_a_sum_each_do_not_overflow_it) {
     Profile profile = made(kMs, "main;work", boot);
     Sample sample = profile.samples()[0];
     sample.value = std::numeric_limits<int64_t>::max() - 1;
-    profile.put_sample(SampleId(1), sample);
+    profile.emit(SampleId(1), sample);
     return profile;
   };
   Profile all = counted(0);
@@ -58,7 +58,7 @@ TEST(Together, a_fork_is_one_of_the_same_process) {
   Profile all = made(10 * kMs, "main;work", 0), other = made(20 * kMs, "main;work", 0);
   ProfileMaker maker(other);
   maker.process(4712);
-  other.put_meta(std::string(kForkedFrom) + "2", "1");
+  other.emit_meta(std::string(kForkedFrom) + "2", "1");
   add_recording(all, other);
   EXPECT_EQ(all.meta().at(std::string(kForkedFrom) + "3"), "2");
   EXPECT_FALSE(all.meta().contains(std::string(kForkedFrom) + "2"));

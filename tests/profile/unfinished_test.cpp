@@ -13,15 +13,15 @@ namespace {
 Profile growing() {
   Profile profile;
   test::ProfileMaker maker(profile);
-  profile.put_meta("start_monotonic_ns", std::to_string(5 * kSecond));
+  profile.emit_meta("start_monotonic_ns", std::to_string(5 * kSecond));
   Sample sample = maker.sample(maker.thread("a"), "main", 10 * kSecond);
   sample.start = 5 * kSecond;
   maker.put(sample);
   for (uint32_t id : {1u, 2u}) {
     Process process;
     process.start = (id == 1 ? 5 : 11) * kSecond;
-    profile.put_process(ProcessId(id), process);
-    profile.put_tally({ProcessId(id), std::string(tally::kTicks), id == 1 ? 1000 : 400});
+    profile.emit(ProcessId(id), process);
+    profile.emit({ProcessId(id), std::string(tally::kTicks), id == 1 ? 1000 : 400});
   }
   return profile;
 }
@@ -29,18 +29,18 @@ Profile growing() {
 TEST(unfinished, says_how_far_it_goes) {
   Profile profile = growing();
   EXPECT_TRUE(unfinished_words(profile).starts_with("the recorder was killed after 10.0 s: "));
-  profile.put_meta(kGrows, "1");
+  profile.emit_meta(kGrows, "1");
   EXPECT_EQ(unfinished_words(profile), "still being recorded: 10.0 s so far");
   EXPECT_EQ(seen_until(profile), 15 * kSecond);
-  profile.put_meta("end_monotonic_ns", std::to_string(16 * kSecond));
+  profile.emit_meta("end_monotonic_ns", std::to_string(16 * kSecond));
   EXPECT_EQ(unfinished_words(profile), "");
   EXPECT_EQ(seen_until(profile), 16 * kSecond);
 }
 
 TEST(unfinished, one_of_nothing_goes_no_further_than_its_start) {
   Profile profile;
-  profile.put_meta("start_monotonic_ns", "77");
-  profile.put_meta(kGrows, "1");
+  profile.emit_meta("start_monotonic_ns", "77");
+  profile.emit_meta(kGrows, "1");
   EXPECT_EQ(unfinished_words(profile), "still being recorded: 0.0 s so far");
 }
 
@@ -51,9 +51,9 @@ TEST(unfinished, its_rate_is_that_of_each_process_so_far) {
 TEST(NotRecorded, siblings_and_what_could_not_be_read_are_both_said) {
   Profile profile;
   EXPECT_EQ(not_recorded_words(profile), "");
-  profile.put_meta(std::string(kCouldNotBeRead),
-                   "Not every Python that it started could be recorded: rights");
-  profile.put_meta(std::string(kNotRecorded), "3 more workers run");
+  profile.emit_meta(std::string(kCouldNotBeRead),
+                    "Not every Python that it started could be recorded: rights");
+  profile.emit_meta(std::string(kNotRecorded), "3 more workers run");
   EXPECT_EQ(not_recorded_words(profile),
             "3 more workers run. Not every Python that it started could be recorded: rights");
 }

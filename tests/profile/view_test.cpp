@@ -85,10 +85,10 @@ TEST(View, processes_of_one_command_line_are_one_program) {
     Process process = profile.process(ProcessId(1));
     process.pid += static_cast<int32_t>(i);
     if (i == 2) process.command_line = "python3 other.py";
-    profile.put_process(ProcessId(i + 1), process);
+    profile.emit(ProcessId(i + 1), process);
     Thread row = profile.thread(threads[i]);
     row.process = ProcessId(i + 1);
-    profile.put_thread(threads[i], row);
+    profile.emit(threads[i], row);
     maker.add(threads[i], "main", 1 + i);
   }
   Choices choices;
@@ -266,7 +266,7 @@ TEST(View, a_million_stretches_take_well_under_a_second) {
   for (uint32_t i = 0; i < 1'000'000; ++i) {
     sample.stack = stacks[i * 7919 % stacks.size()];
     sample.start += 1000;
-    profile.put_sample(SampleId(i + 1), sample);
+    profile.emit(SampleId(i + 1), sample);
   }
   // The thread's own time: other tests may be running beside this one.
   const Nanoseconds start = clock_now(CLOCK_THREAD_CPUTIME_ID);
@@ -283,9 +283,9 @@ TEST(View, stacks_that_contradict_the_order_are_cut_not_followed) {
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("a");
   maker.add(thread, "a;b", 1);
-  profile.put_stack(StackId(1), {StackId(2), FrameId(1)});  // a cycle
+  profile.emit(StackId(1), {StackId(2), FrameId(1)});  // a cycle
   EXPECT_EQ(tree_of(profile).total, 1);
-  profile.put_stack(StackId(2), {StackId(99), FrameId(99)});
+  profile.emit(StackId(2), {StackId(99), FrameId(99)});
   EXPECT_EQ(tree_of(profile).total, 1);
 }
 

@@ -37,7 +37,7 @@ class Waits : public testing::Test {
   }
   WakeId wake(const Wake& wake) {
     const WakeId id(static_cast<uint32_t>(profile.wakes().size()) + 1);
-    profile.put_wake(id, wake);
+    profile.emit(id, wake);
     return id;
   }
   std::vector<EndedWaits> ended(const Choices& choices = {}) {
@@ -85,7 +85,7 @@ TEST_F(Waits, in_a_call_that_was_not_recorded_are_what_the_library_says_or_nothi
 TEST_F(Waits, whose_file_is_known_are_called_by_it) {
   const auto of_file = [&](int16_t call, std::initializer_list<const char*> functions, AwaitedKind kind) {
     const AwaitedId id(static_cast<uint32_t>(profile.awaited().size()) + 1);
-    profile.put_awaited(id, {kind, "name", ""});
+    profile.emit(id, {kind, "name", ""});
     std::string frames = "main:5";
     for (const char* function : functions) frames += std::string(";") + kLib + "/" + function;
     Sample sample = blocked(waiter, frames, call);

@@ -22,7 +22,7 @@ Sample wait(test::ProfileMaker& make, ThreadId thread, const std::string& frames
 TEST(whole_waits, all_of_a_wait_has_the_wake_of_its_end) {
   Profile profile;
   test::ProfileMaker make(profile);
-  profile.put_wake(WakeId(1), {ThreadId(1), {}, {}});
+  profile.emit(WakeId(1), {ThreadId(1), {}, {}});
   const ThreadId one = make.thread("one"), two = make.thread("two");
   make.put(wait(make, one, "main;get"));
   make.put(wait(make, two, "main;get"));
@@ -36,7 +36,7 @@ TEST(whole_waits, all_of_a_wait_has_the_wake_of_its_end) {
 TEST(whole_waits, another_stack_or_something_between_is_another_wait) {
   Profile profile;
   test::ProfileMaker make(profile);
-  profile.put_wake(WakeId(1), {ThreadId(1), {}, {}});
+  profile.emit(WakeId(1), {ThreadId(1), {}, {}});
   const ThreadId one = make.thread("one");
   make.put(wait(make, one, "main;put"));
   make.put(wait(make, one, "main;get"));

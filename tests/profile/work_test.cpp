@@ -35,7 +35,7 @@ const std::string kMp = kLib + "multiprocessing/";
 
 class Work : public testing::Test {
  protected:
-  Work() { profile.put_meta("machine", "x86_64"); }
+  Work() { profile.emit_meta("machine", "x86_64"); }
   ThreadId worker_thread() { return maker.thread("worker", next_tid_++); }  // any but the main thread
   ThreadId main() { return maker.thread("MainThread", 4711); }
 
@@ -303,7 +303,7 @@ TEST_F(Work, a_with_statement_that_polls_is_no_event_loop) {
 // further down its stack.
 TEST_F(Work, reading_from_a_pipe_in_the_function_that_begins_a_thread_may_be_idle) {
   const ThreadId worker = worker_thread();
-  profile.put_awaited(AwaitedId(1), {AwaitedKind::pipe, "pipe", ""});
+  profile.emit(AwaitedId(1), {AwaitedKind::pipe, "pipe", ""});
   for (const char* frames : {"read_jobs", "read_jobs;answer"}) {
     Sample sample = maker.blocked(worker, kRun + frames, 300 * kMs, kRead);
     sample.awaited = AwaitedId(1);
@@ -331,7 +331,7 @@ TEST_F(Work, waiting_for_a_child_is_left_out_if_it_is_recorded) {
   const ThreadId start = main();
   blocked(start, "main;" + kLib + "subprocess.py/_try_wait", 300 * kMs, kWait4);
   Sample named = maker.blocked(start, "main;" + kLib + "subprocess.py/_try_wait", 300 * kMs, kWait4);
-  profile.put_awaited(AwaitedId(1), {AwaitedKind::process, "ffmpeg", "4801"});
+  profile.emit(AwaitedId(1), {AwaitedKind::process, "ffmpeg", "4801"});
   named.awaited = AwaitedId(1);
   maker.put(named);
   EXPECT_EQ(doing(0), Doing::waiting);
@@ -343,7 +343,7 @@ TEST_F(Work, waiting_for_a_child_is_left_out_if_it_is_recorded) {
 // A server that is written by hand.
 TEST_F(Work, waiting_for_clients_is_waiting_for_something_to_do) {
   Sample sample = maker.blocked(main(), "main;serve;wait", 300 * kMs, kPoll);
-  profile.put_awaited(AwaitedId(1), {AwaitedKind::listener, "0.0.0.0:80", ""});
+  profile.emit(AwaitedId(1), {AwaitedKind::listener, "0.0.0.0:80", ""});
   sample.awaited = AwaitedId(1);
   maker.put(sample);
   EXPECT_EQ(doing(0), Doing::waiting_for_work);
@@ -386,7 +386,7 @@ TEST_F(Work, without_its_stack_a_pool_thread_that_waits_in_another_call_is_in_it
 
 TEST_F(Work, without_its_stack_a_wait_for_clients_is_still_one) {
   Sample sample = maker.blocked(main(), "(a wait whose stack was not read)", 300 * kMs, kPoll);
-  profile.put_awaited(AwaitedId(1), {AwaitedKind::listener, "0.0.0.0:80", ""});
+  profile.emit(AwaitedId(1), {AwaitedKind::listener, "0.0.0.0:80", ""});
   sample.awaited = AwaitedId(1);
   maker.put(sample);
   EXPECT_EQ(doing(0), Doing::waiting_for_work);

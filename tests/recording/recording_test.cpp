@@ -72,9 +72,9 @@ class Recording : public testing::Test {
   static void put_this_host(Sink& sink) {
     char host[256] = {};
     ::gethostname(host, sizeof host - 1);
-    sink.put_meta("host", host);
-    sink.put_meta("start_monotonic_ns", std::to_string(clock_now()));
-    sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+    sink.emit_meta("host", host);
+    sink.emit_meta("start_monotonic_ns", std::to_string(clock_now()));
+    sink.emit_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
   }
 
   // A small recording of two threads.
@@ -91,17 +91,17 @@ class Recording : public testing::Test {
     waits.gil_state = GilState::waits;
     waits.system_call = 202;
     waits.wake = WakeId(1);
-    out->put_wake(WakeId(1), {main, maker.stack("main:4;work:20"), ""});
+    out->emit(WakeId(1), {main, maker.stack("main:4;work:20"), ""});
     waits.awaited = AwaitedId(1);
-    out->put_awaited(AwaitedId(1), {AwaitedKind::pipe, "", "worker.py (72)"});
+    out->emit(AwaitedId(1), {AwaitedKind::pipe, "", "worker.py (72)"});
     maker.put(waits);
     out->put_task_census(TaskCensusId(1), {ProcessId(1), 10, kSecond});
     out->put_event_loop(EventLoopId(1), {ProcessId(1), main, "uvloop.Loop"});
     out->put_task_stack(TaskStackId(1), {{}, FrameId(1)});
     out->put_task_time(TaskTimeId(1),
                        {EventLoopId(1), TaskStackId(1), TaskState::waiting, "lock", "Lock", 5, 1});
-    out->put_tally({ProcessId(1), "samples", 3});
-    out->put_tally({{}, "elapsed_ns", 80'000'000});
+    out->emit({ProcessId(1), "samples", 3});
+    out->emit({{}, "elapsed_ns", 80'000'000});
     ASSERT_TRUE(out->finish());
   }
 
@@ -111,7 +111,7 @@ class Recording : public testing::Test {
 
 TEST_F(Recording, what_was_written_is_read) {
   auto out = writer();
-  out->put_meta("host", "here");
+  out->emit_meta("host", "here");
   ProfileMaker maker(*out);
   const ThreadId thread = maker.thread("worker \xf0\x9f\x8c\xb8");
   Process process;
@@ -119,11 +119,10 @@ TEST_F(Recording, what_was_written_is_read) {
   process.namespace_pid = 1;
   process.parent = ProcessId(1);
   process.how_ended = "exit 0";
-  out->put_process(ProcessId(2), process);
-  out->put_module(ModuleId(1), {"/lib/libc.so.6", "ab12", 0xffff'8000'0000'0000});
-  out->put_module(ModuleId(2), {"/lib/libm.so.6", "", 0});
-  out->put_module(ModuleId(2),
-                  {"/lib/libm.so.6", "", 0, MissingNames{true, false, "stripped", "install it"}});
+  out->emit(ProcessId(2), process);
+  out->emit(ModuleId(1), {"/lib/libc.so.6", "ab12", 0xffff'8000'0000'0000});
+  out->emit(ModuleId(2), {"/lib/libm.so.6", "", 0});
+  out->emit(ModuleId(2), {"/lib/libm.so.6", "", 0, MissingNames{true, false, "stripped", "install it"}});
   Frame native;
   native.kind = FrameKind::native;
   native.module = ModuleId(1);
@@ -141,14 +140,14 @@ TEST_F(Recording, what_was_written_is_read) {
   sample.collecting = true;
   sample.system_call = 202;
   sample.quality = Quality::cut;
-  out->put_frame(FrameId(3), native);
+  out->emit(FrameId(3), native);
   maker.put(sample);
   Sample before = maker.sample(thread, "", 10);  // nothing on its stack, and before the first
   before.start = ProfileMaker::kStart - 1'500;
   maker.put(before);
-  out->put_event({EventKind::lost, ProfileMaker::kStart, ProcessId(1), thread, -5, "why"});
-  out->put_tally({{}, "ticks", 1});
-  out->put_tally({{}, "ticks", 2});
+  out->emit({EventKind::lost, ProfileMaker::kStart, ProcessId(1), thread, -5, "why"});
+  out->emit({{}, "ticks", 1});
+  out->emit({{}, "ticks", 2});
   ASSERT_TRUE(out->finish());
 
   const auto profile = read(path_.string());
@@ -193,7 +192,7 @@ TEST_F(Recording, what_others_recorded_does_not_say_in_which_call_a_thread_was_b
   for (const bool by_others : {false, true}) {
     auto out = writer();
     ProfileMaker maker{*out};
-    if (by_others) out->put_meta("recorded_by", "perf 6.1");
+    if (by_others) out->emit_meta("recorded_by", "perf 6.1");
     Sample sample = maker.sample(maker.thread("worker"), "main", 1000);
     sample.cpu_state = CpuState::blocked;
     maker.put(sample);
@@ -218,7 +217,7 @@ TEST_F(Recording, one_of_an_older_phlox_says_the_role_of_a_frame_in_words) {
     frame.address = i;
     frame.found_by = "frame pointer";
     frame.role = roles[i];
-    out->put_frame(FrameId(i + 1), frame);
+    out->emit(FrameId(i + 1), frame);
   }
   ASSERT_TRUE(out->finish());
   const auto as_written = read(path_.string());
@@ -238,12 +237,12 @@ TEST_F(Recording, a_growing_row_is_one_row) {
   auto out = writer();
   ProfileMaker maker(*out);
   Sample sample = maker.sample(maker.thread("a"), "main", 5);
-  out->put_sample(SampleId(1), sample);
+  out->emit(SampleId(1), sample);
   ASSERT_TRUE(out->commit());
   sample.wall = 9;
   sample.samples = 2;
   sample.cpu_number = 5;
-  out->put_sample(SampleId(1), sample);
+  out->emit(SampleId(1), sample);
   ASSERT_TRUE(out->finish());
   const auto profile = read(path_.string());
   ASSERT_TRUE(profile);
@@ -556,9 +555,9 @@ TEST_F(Recording, who_ended_a_wait_comes_back) {
   auto out = writer();
   ProfileMaker maker(*out);
   const ThreadId thread = maker.thread("a"), by = maker.thread("b");
-  out->put_wake(WakeId(1), {by, maker.stack("main;put"), ""});
-  out->put_wake(WakeId(2), {{}, {}, "nginx (99)"});
-  out->put_wake(WakeId(3), {{}, {}, std::string(profile::kItsTimeout)});
+  out->emit(WakeId(1), {by, maker.stack("main;put"), ""});
+  out->emit(WakeId(2), {{}, {}, "nginx (99)"});
+  out->emit(WakeId(3), {{}, {}, std::string(profile::kItsTimeout)});
   for (const uint32_t wake : {1U, 2U, 0U, 3U}) {
     Sample sample = maker.sample(thread, "main;get", 1000);
     sample.cpu_state = CpuState::blocked;
@@ -593,8 +592,8 @@ TEST_F(Recording, what_a_wait_was_for_comes_back) {
   const ThreadId thread = maker.thread("a");
   const Awaited database{AwaitedKind::socket, "10.0.0.5:5432", ""},
       child{AwaitedKind::process, "sleep 5", "71"};
-  out->put_awaited(AwaitedId(1), database);
-  out->put_awaited(AwaitedId(2), child);
+  out->emit(AwaitedId(1), database);
+  out->emit(AwaitedId(2), child);
   for (const uint32_t awaited : {1U, 2U, 0U, 1U}) {
     Sample sample = maker.sample(thread, "main;get", 1000);
     sample.cpu_state = CpuState::blocked;
@@ -750,7 +749,7 @@ TEST_F(Recording, which_library_ran_comes_back) {
   auto out = writer();
   ProfileMaker maker(*out);
   const ThreadId thread = maker.thread("a");
-  out->put_module(ModuleId(1), {"/usr/lib/libblas.so.3", "", 0});
+  out->emit(ModuleId(1), {"/usr/lib/libblas.so.3", "", 0});
   for (const uint32_t file : {1U, 0U, 1U}) {
     Sample sample = maker.sample(thread, "main;dot", 1000);
     sample.code_file = ModuleId(file);

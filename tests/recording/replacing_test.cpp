@@ -103,7 +103,7 @@ TEST_F(Replacing, what_is_there_stays_until_there_is_a_sample) {
 TEST_F(Replacing, a_recording_without_a_sample_replaces_nothing) {
   record(path_, kOld);
   auto out = writer(path_);
-  out->put_meta("host", "here");
+  out->emit_meta("host", "here");
   ASSERT_TRUE(out->finish());
   EXPECT_EQ(out->where(), "");
   EXPECT_EQ(samples_of(path_), kOld);
@@ -196,7 +196,7 @@ TEST_F(Replacing, a_file_that_is_renamed_is_noticed_at_the_next_commit_and_has_e
   ASSERT_FALSE(noticed);
   EXPECT_EQ(noticed.error().kind, ErrorKind::output);
   EXPECT_EQ(noticed.error().message, path_ + " was renamed to " + renamed + " while it was recorded");
-  out->put_meta("last", "one");
+  out->emit_meta("last", "one");
   EXPECT_FALSE(out->finish());
   EXPECT_EQ(out->where(), renamed);
   EXPECT_EQ(samples_of(renamed), 2u);
@@ -250,7 +250,7 @@ TEST_F(Replacing, a_folder_that_is_renamed_harms_nothing) {
   put(*out, 2);
   ASSERT_TRUE(out->commit());
   fs::rename(inner, moved);
-  out->put_meta("last", "one");
+  out->emit_meta("last", "one");
   ASSERT_TRUE(out->commit());
   ASSERT_TRUE(out->finish());
   EXPECT_EQ(out->where(), (moved / "a.phlox").string());

@@ -48,12 +48,12 @@ class Long : public testing::Test {
     return std::move(*made);
   }
   static void begin(Sink& sink, Nanoseconds start) {
-    sink.put_meta("start_monotonic_ns", std::to_string(start));
-    sink.put_meta("start_unix_ns", std::to_string(start + 7));
+    sink.emit_meta("start_monotonic_ns", std::to_string(start));
+    sink.emit_meta("start_unix_ns", std::to_string(start + 7));
     Event event;
     event.kind = EventKind::recording_start;
     event.time = start;
-    sink.put_event(event);
+    sink.emit(event);
   }
   uint64_t bytes() const {
     uint64_t sum = 0;
@@ -122,7 +122,7 @@ TEST_F(Long, half_a_day_at_20_hz_stays_within_size_and_memory) {
   EXPECT_GE(most, kMost / 2);
   // 2 MiB, whatever the allocator keeps.
   EXPECT_LE((resident_pages() - before) * ::sysconf(_SC_PAGESIZE), 2 << 20);
-  out->put_meta("end_monotonic_ns", std::to_string(now));
+  out->emit_meta("end_monotonic_ns", std::to_string(now));
   ASSERT_TRUE(out->finish());
   EXPECT_LE(bytes(), kMost);
 
@@ -210,17 +210,17 @@ class Append : public Long {
       sample.start = clock_now();
       maker.put(sample);
     }
-    out.put_tally({{}, std::string(tally::kElapsed), 10});
-    out.put_tally({ProcessId(1), "samples", stretches});
+    out.emit({{}, std::string(tally::kElapsed), 10});
+    out.emit({ProcessId(1), "samples", stretches});
   }
   static void begin_now(Sink& sink) {
     const Nanoseconds now = clock_now();
-    sink.put_meta("start_monotonic_ns", std::to_string(now));
-    sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+    sink.emit_meta("start_monotonic_ns", std::to_string(now));
+    sink.emit_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
     Event event;
     event.kind = EventKind::recording_start;
     event.time = now;
-    sink.put_event(event);
+    sink.emit(event);
   }
 };
 
@@ -230,7 +230,8 @@ TEST_F(Append, two_parts_are_one_recording_with_a_gap_that_is_said) {
     ASSERT_TRUE(out) << out.error().message;
     record_part(**out, name, 3);
     // The second recorder is killed: its writer goes away without an end.
-    if (std::string_view(name) != "second") (*out)->put_meta("end_monotonic_ns", std::to_string(clock_now()));
+    if (std::string_view(name) != "second")
+      (*out)->emit_meta("end_monotonic_ns", std::to_string(clock_now()));
     ASSERT_TRUE((*out)->commit());
     if (std::string_view(name) != "second") {
       ASSERT_TRUE((*out)->finish());
@@ -286,33 +287,33 @@ TEST_F(Append, to_one_of_format_1) {
 // A part with a process of that start and a thread in it; killed, or ended.
 void record_process(Writer& out, std::string_view ticks, const std::string& executable, bool ends) {
   Append::begin_now(out);
-  out.put_meta("start_ticks.4711", ticks);
+  out.emit_meta("start_ticks.4711", ticks);
   Process process;
   process.pid = process.namespace_pid = 4711;
   process.executable = executable;
   process.start = clock_now();
-  out.put_process(ProcessId(1), process);
+  out.emit(ProcessId(1), process);
   Thread thread;
   thread.process = ProcessId(1);
   thread.tid = 4711;
   thread.python_id = 7;
   thread.start = clock_now();
-  out.put_thread(ThreadId(1), thread);
+  out.emit(ThreadId(1), thread);
   const Thread main = thread;
   thread.tid = 4712;
   thread.python_id = ends ? 8 : 9;  // two that were given one kernel id, one after the other
-  out.put_thread(ThreadId(2), thread);
+  out.emit(ThreadId(2), thread);
   Event event;
   event.kind = EventKind::process_start;
   event.process = ProcessId(1);
-  out.put_event(event);
+  out.emit(event);
   Sample sample;
   sample.thread = ThreadId(1);
   sample.start = clock_now();
   sample.wall = 1000;
-  out.put_sample(SampleId(1), sample);
-  out.put_tally({ProcessId(1), std::string(tally::kSamples), 5});
-  out.put_tally({ProcessId(1), std::string(tally::kNativeWithoutEvent), ends ? 2 : 3});
+  out.emit(SampleId(1), sample);
+  out.emit({ProcessId(1), std::string(tally::kSamples), 5});
+  out.emit({ProcessId(1), std::string(tally::kNativeWithoutEvent), ends ? 2 : 3});
   if (!ends) {
     ASSERT_TRUE(out.commit());
     return;
@@ -322,9 +323,9 @@ void record_process(Writer& out, std::string_view ticks, const std::string& exec
   process.how_ended = "recording ended";
   Thread ended = main;
   ended.end = thread.end;
-  out.put_thread(ThreadId(1), ended);
-  out.put_thread(ThreadId(2), thread);
-  out.put_process(ProcessId(1), process);
+  out.emit(ThreadId(1), ended);
+  out.emit(ThreadId(2), thread);
+  out.emit(ProcessId(1), process);
   ASSERT_TRUE(out.finish());
 }
 

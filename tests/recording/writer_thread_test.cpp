@@ -13,18 +13,18 @@ namespace {
 // Counts what comes, and says where it is out of order.
 class Counting : public profile::Profile {
  public:
-  void put_sample(profile::SampleId id, const profile::Sample& sample) override {
-    EXPECT_EQ(id.value, ++samples_);
-    EXPECT_LE(sample.stack.value, stacks_);
-    if (slow_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  void put_stack(profile::StackId id, const profile::Stack& stack) override {
-    EXPECT_EQ(id.value, ++stacks_);
-    EXPECT_LE(stack.frame.value, frames_);
-  }
-  void put_frame(profile::FrameId id, const profile::Frame& frame) override {
-    EXPECT_EQ(id.value, ++frames_);
-    EXPECT_EQ(frame.function, std::to_string(id.value));
+  void receive(const profile::AnyRow& row) override {
+    if (const auto* sample = std::get_if<profile::Numbered<profile::SampleId>>(&row)) {
+      EXPECT_EQ(sample->id.value, ++samples_);
+      EXPECT_LE(sample->value.stack.value, stacks_);
+      if (slow_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else if (const auto* stack = std::get_if<profile::Numbered<profile::StackId>>(&row)) {
+      EXPECT_EQ(stack->id.value, ++stacks_);
+      EXPECT_LE(stack->value.frame.value, frames_);
+    } else if (const auto* frame = std::get_if<profile::Numbered<profile::FrameId>>(&row)) {
+      EXPECT_EQ(frame->id.value, ++frames_);
+      EXPECT_EQ(frame->value.function, std::to_string(frame->id.value));
+    }
   }
   Result<void> commit() override {
     ++commits_;
@@ -41,13 +41,13 @@ void put(profile::Sink& sink, uint32_t from, uint32_t to) {
   for (uint32_t i = from; i <= to; ++i) {
     profile::Frame frame;
     frame.function = std::to_string(i);
-    sink.put_frame(profile::FrameId(i), frame);
+    sink.emit(profile::FrameId(i), frame);
     profile::Stack stack;
     stack.frame = profile::FrameId(i);
-    sink.put_stack(profile::StackId(i), stack);
+    sink.emit(profile::StackId(i), stack);
     profile::Sample sample;
     sample.stack = profile::StackId(i);
-    sink.put_sample(profile::SampleId(i), sample);
+    sink.emit(profile::SampleId(i), sample);
   }
 }
 
@@ -68,23 +68,23 @@ TEST(WritersThread, passes_on_what_it_is_told_in_order_and_all_of_it_by_the_comm
 TEST(WritersThread, passes_on_every_kind_of_row) {
   profile::Profile profile;
   WriterThread thread(profile);
-  thread.put_meta("key", "value");
+  thread.emit_meta("key", "value");
   profile::Process process;
   process.pid = 7;
-  thread.put_process(profile::ProcessId(1), process);
+  thread.emit(profile::ProcessId(1), process);
   profile::Thread row;
   row.name = "worker";
   row.process = profile::ProcessId(1);
-  thread.put_thread(profile::ThreadId(1), row);
+  thread.emit(profile::ThreadId(1), row);
   profile::Module module;
   module.path = "/lib/libfoo.so";
-  thread.put_module(profile::ModuleId(1), module);
-  thread.put_awaited(profile::AwaitedId(1), {});
-  thread.put_wake(profile::WakeId(1), {});
+  thread.emit(profile::ModuleId(1), module);
+  thread.emit(profile::AwaitedId(1), {});
+  thread.emit(profile::WakeId(1), {});
   profile::Event event;
   event.text = "began";
-  thread.put_event(event);
-  thread.put_tally({{}, "looks", 3});
+  thread.emit(event);
+  thread.emit({{}, "looks", 3});
   ASSERT_TRUE(thread.commit());
   EXPECT_EQ(profile.meta().at("key"), "value");
   ASSERT_EQ(profile.processes().size(), 1U);

@@ -161,7 +161,7 @@ TEST(Analysis, waits_that_the_kernel_timed_have_no_error) {
     if (exact) {
       profile::Process process = profile.processes().front();
       process.way_of_reading = profile::kInTheKernel;
-      profile.put_process(profile::ProcessId(1), process);
+      profile.emit(profile::ProcessId(1), process);
     }
     for (int i = 0; i < 97; ++i) {
       maker.add(thread, "work", 1 * kMs);

@@ -80,7 +80,7 @@ TEST(SamplingError, is_that_of_the_common_cases) {
     ProfileMaker maker(profile);
     profile::Process process = profile.processes().front();
     process.way_of_reading = profile::kInTheKernel;
-    profile.put_process(profile::ProcessId(1), process);
+    profile.emit(profile::ProcessId(1), process);
     const profile::ThreadId threads[] = {maker.thread("a"), maker.thread("b")};
     for (const auto& stretch : row["stretches"].GetArray()) {
       std::string frames;

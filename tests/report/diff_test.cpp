@@ -16,11 +16,11 @@ using test::ProfileMaker;
 
 // What is compared are seconds of runs.
 void make_whole_run(Profile& profile) {
-  profile.put_meta("command_line", "phlox record -- python3 app.py");
-  profile.put_meta("start_monotonic_ns", std::to_string(ProfileMaker::kStart));
+  profile.emit_meta("command_line", "phlox record -- python3 app.py");
+  profile.emit_meta("start_monotonic_ns", std::to_string(ProfileMaker::kStart));
   profile::Process process = profile.processes().front();
   process.how_ended = "exit 0";
-  profile.put_process(profile::ProcessId(1), process);
+  profile.emit(profile::ProcessId(1), process);
 }
 
 // Looks at random at functions of the given weights.
@@ -117,7 +117,7 @@ TEST_F(DiffOf, of_recordings_that_are_no_whole_runs_seconds_a_second_are_judged)
   Profile cut = random_profile(kBefore, 4000, 1);
   profile::Process process = cut.processes().front();
   process.how_ended = "recording ended";
-  cut.put_process(profile::ProcessId(1), process);
+  cut.emit(profile::ProcessId(1), process);
   EXPECT_EQ(diff_of(cut, after).per, Per::second);
   EXPECT_NE(diff_text(diff_of(cut, after)).find("in a second of recording"), std::string::npos);
 }

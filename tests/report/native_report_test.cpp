@@ -22,10 +22,10 @@ using namespace phlox::profile;
 class NativeReport : public testing::Test {
  protected:
   NativeReport() {
-    profile_.put_meta("machine", "x86_64");
-    profile_.put_process(ProcessId(1), {});
+    profile_.emit_meta("machine", "x86_64");
+    profile_.emit(ProcessId(1), {});
     for (const char* path : {"/usr/bin/python3.12", "/usr/lib/libblas.so.3", "/usr/lib/libc.so.6"})
-      profile_.put_module(ModuleId(++modules_), {path, "", 0});
+      profile_.emit(ModuleId(++modules_), {path, "", 0});
     main_ = thread("MainThread");
   }
   ThreadId thread(const std::string& name) {
@@ -33,7 +33,7 @@ class NativeReport : public testing::Test {
     row.process = ProcessId(1);
     row.name = name;
     row.tid = static_cast<int32_t>(++threads_);
-    profile_.put_thread(ThreadId(threads_), row);
+    profile_.emit(ThreadId(threads_), row);
     return ThreadId(threads_);
   }
   FrameId python(const std::string& name, int32_t line) {
@@ -69,7 +69,7 @@ class NativeReport : public testing::Test {
     return row;
   }
   void add(const std::vector<FrameId>& root_first, Nanoseconds wall) { put(sample(main_, root_first, wall)); }
-  void put(const Sample& row) { profile_.put_sample(SampleId(++samples_), row); }
+  void put(const Sample& row) { profile_.emit(SampleId(++samples_), row); }
   Report report() {
     show_native_frames(profile_, {});
     auto made = make_report(profile_, {});
@@ -242,7 +242,7 @@ TEST_F(NativeReport, a_function_is_one_row_whatever_file_its_lines_come_from) {
   const auto kernel = [&](const std::string& file, int32_t line) {
     return native(kBlas, "kernel", file, line, 40);
   };
-  profile_.put_meta(declaration_key("kernel", 40, "generated.c.h"), "kernel.c");
+  profile_.emit_meta(declaration_key("kernel", 40, "generated.c.h"), "kernel.c");
   for (int i = 0; i < 20; ++i) {
     add({loop(), main, kernel("kernel.c", 44)}, 10 * kMs);
     add({loop(), main, kernel("generated.c.h", 7000)}, 30 * kMs);
@@ -338,7 +338,7 @@ TEST_F(NativeReport, a_difference_names_no_function_of_the_interpreter) {
   for (int i = 0; i < 100; ++i) add({python("main", 3), loop(), inside, python("load", 7), loop()}, 10 * kMs);
   show_native_frames(profile_, {});
   Profile empty;
-  empty.put_process(ProcessId(1), {});
+  empty.emit(ProcessId(1), {});
   for (const bool all : {false, true}) {
     DiffOptions options;
     options.choices.all_frames = all;

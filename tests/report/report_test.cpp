@@ -22,7 +22,7 @@ constexpr Nanoseconds kMs = 1'000'000;
 
 // Two workers that want the GIL, a main thread that waits for a lock.
 void fill(ProfileMaker& maker, Sink& sink) {
-  sink.put_meta("machine", "x86_64");
+  sink.emit_meta("machine", "x86_64");
   const ThreadId main = maker.thread("MainThread"), a = maker.thread("worker-a"),
                  b = maker.thread("worker-b");
   auto blocked = [&](ThreadId thread, const char* stack, Nanoseconds wall, GilState gil) {
@@ -112,10 +112,10 @@ TEST(Report, waits_say_for_which_file) {
   Profile profile;
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("MainThread");
-  profile.put_awaited(AwaitedId(1), {AwaitedKind::socket, "10.0.0.5:5432", ""});
-  profile.put_awaited(AwaitedId(2), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
-  profile.put_awaited(AwaitedId(3), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.10"});
-  profile.put_awaited(AwaitedId(4), {AwaitedKind::time, "", ""});
+  profile.emit(AwaitedId(1), {AwaitedKind::socket, "10.0.0.5:5432", ""});
+  profile.emit(AwaitedId(2), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
+  profile.emit(AwaitedId(3), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.10"});
+  profile.emit(AwaitedId(4), {AwaitedKind::time, "", ""});
   const auto wait = [&](int16_t call, uint32_t awaited, Nanoseconds wall) {
     Sample sample = maker.sample(thread, "main:5;query:9", wall);
     sample.cpu = 0;
@@ -208,7 +208,7 @@ TEST(Report, waits_inside_the_kernel_are_exact) {
   Process process = profile.process(ProcessId(1));
   for (const char* more : {"", ", with native frames, the kernel's too"}) {
     process.way_of_reading = std::string(kInTheKernel) + more;
-    profile.put_process(ProcessId(1), process);
+    profile.emit(ProcessId(1), process);
     EXPECT_TRUE(report_of(profile).waits_exact) << more;
   }
 }
@@ -269,7 +269,7 @@ TEST(Report, a_function_that_works_itself_is_listed_though_all_stacks_have_it) {
 
 TEST(Report, the_busy_one_of_three_hundred_threads_is_in_the_table) {
   Profile profile;
-  profile.put_meta("machine", "x86_64");
+  profile.emit_meta("machine", "x86_64");
   ProfileMaker maker(profile);
   for (int i = 0; i < 300; ++i) {
     const ThreadId thread = maker.thread("t" + std::to_string(i));
@@ -369,7 +369,7 @@ std::string why_no_cpu(const CpuUse& use, const std::vector<profile::Descendant>
   }
   put_cpu_use(profile, use);
   profile::put_descendants(profile, started);
-  if (use.cpus > 0) profile.put_meta("cpus", std::to_string(use.cpus));
+  if (use.cpus > 0) profile.emit_meta("cpus", std::to_string(use.cpus));
   for (const Finding& finding : report_of(profile).findings) {
     if (finding.kind == "cpu_wait") return finding.text.substr(finding.text.find(": ") + 2);
   }
@@ -438,7 +438,7 @@ TEST(Report, lists_what_recorded_processes_started) {
 // The first finding of a program that runs for 1 ms in 100, and waits with this stack.
 std::string said_of_waiting(const std::string& frames, int16_t call, const std::string& missing = {}) {
   Profile profile;
-  if (!missing.empty()) profile.put_meta(std::string(profile::kCouldNotBeRead), missing);
+  if (!missing.empty()) profile.emit_meta(std::string(profile::kCouldNotBeRead), missing);
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("MainThread");
   for (int i = 0; i < 50; ++i) {
@@ -528,14 +528,14 @@ TEST(Report, intervals_say_from_where_to_where_and_never_leave_what_a_share_can_
 void make_exact(Profile& profile) {
   Process process = profile.processes()[0];
   process.way_of_reading = std::string(kInTheKernel);
-  profile.put_process(ProcessId(1), process);
+  profile.emit(ProcessId(1), process);
 }
 
 // Few samples say little of CPU time, and nothing against waits that the kernel has timed.
 TEST(Report, few_samples_do_not_hide_waits_that_are_exact) {
   for (const bool exact : {false, true}) {
     Profile profile;
-    profile.put_meta("machine", "x86_64");
+    profile.emit_meta("machine", "x86_64");
     ProfileMaker maker(profile);
     if (exact) make_exact(profile);
     const ThreadId thread = maker.thread("MainThread");
@@ -572,7 +572,7 @@ TEST(Report, a_place_that_has_less_than_half_of_the_waiting_is_not_called_most_o
 // An event loop between two requests: that it waits there tells nothing of what to make faster.
 TEST(Report, a_busiest_thread_that_waits_for_something_to_do_is_said_to) {
   Profile profile;
-  profile.put_meta("machine", "x86_64");
+  profile.emit_meta("machine", "x86_64");
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("MainThread");
   const std::string loop = "main;run_forever;/lib/asyncio/base_events.py/_run_once;";
@@ -597,7 +597,7 @@ TEST(Report, a_busiest_thread_that_waits_for_something_to_do_is_said_to) {
 // A callback that waits keeps all others of its loop from running.
 TEST(Report, an_event_loop_that_is_blocked_is_a_finding) {
   Profile profile;
-  profile.put_meta("machine", "x86_64");
+  profile.emit_meta("machine", "x86_64");
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("MainThread");
   const std::string loop = "main;/lib/asyncio/base_events.py/_run_once;";
@@ -623,11 +623,11 @@ TEST(Report, an_event_loop_that_is_blocked_is_a_finding) {
 // It ran for long, and waited in no call: no other finding says so.
 TEST(Report, an_event_loop_that_stalls_on_a_cpu_is_a_finding) {
   Profile profile;
-  profile.put_meta("machine", "x86_64");
+  profile.emit_meta("machine", "x86_64");
   ProfileMaker maker(profile);
   profile::Process process = profile.process(profile::ProcessId(1));
   process.way_of_reading = profile::kInTheKernel;
-  profile.put_process(profile::ProcessId(1), process);
+  profile.emit(profile::ProcessId(1), process);
   const ThreadId thread = maker.thread("MainThread");
   const std::string loop = "main;/lib/asyncio/base_events.py/_run_once";
   const auto idle = [&] {
@@ -663,7 +663,7 @@ TEST(Report, an_event_loop_that_stalls_on_a_cpu_is_a_finding) {
 
 TEST(Report, a_pool_that_waits_in_what_it_was_given_is_a_finding) {
   Profile profile;
-  profile.put_meta("machine", "x86_64");
+  profile.emit_meta("machine", "x86_64");
   ProfileMaker maker(profile);
   maker.thread("MainThread", 4711);
   for (const char* name : {"pool_0", "pool_1"}) {
@@ -705,7 +705,7 @@ TEST(Report, short_of_cpus_garbage_and_imports) {
 TEST(Report, imports_of_a_server_that_is_idle_ever_since_are_no_finding) {
   for (const int idle : {0, 100}) {
     Profile profile;
-    profile.put_meta("machine", "x86_64");
+    profile.emit_meta("machine", "x86_64");
     ProfileMaker maker(profile);
     const ThreadId thread = maker.thread("MainThread");
     for (int i = 0; i < 20; ++i)
@@ -729,10 +729,10 @@ TEST(Report, by_program_processes_of_one_command_line_are_one_row) {
     process.pid += static_cast<int32_t>(i);
     process.end = process.start + kSecond;
     if (i == 2) process.command_line = "python3 other.py";
-    profile.put_process(ProcessId(i + 1), process);
+    profile.emit(ProcessId(i + 1), process);
     Thread row = profile.thread(threads[i]);
     row.process = ProcessId(i + 1);
-    profile.put_thread(threads[i], row);
+    profile.emit(threads[i], row);
     maker.add(threads[i], i == 1 ? "main:1;busy:2" : "main:1;calm:2", (i + 2) * 10 * kMs);
   }
   EXPECT_TRUE(report_of(profile).programs.empty());
@@ -761,11 +761,11 @@ std::string said_of_collecting(const std::vector<Nanoseconds>& collecting, Nanos
   for (uint32_t i = 0; i < collecting.size(); ++i) {
     Process process = profile.process(ProcessId(1));
     process.pid = 4711 + static_cast<int32_t>(i);
-    profile.put_process(ProcessId(i + 1), process);
+    profile.emit(ProcessId(i + 1), process);
     const ThreadId thread = i == 0 ? first : maker.thread("MainThread");
     Thread row = profile.thread(thread);
     row.process = ProcessId(i + 1);
-    profile.put_thread(thread, row);
+    profile.emit(thread, row);
     Sample sample = maker.sample(thread, "main:3", idle);
     sample.cpu_state = CpuState::blocked;
     maker.put(sample);
@@ -847,11 +847,11 @@ TEST_F(ReportOf, json_is_what_the_schema_says) {
 
 TEST_F(ReportOf, modules_without_names_are_listed_with_what_would_bring_them) {
   maker.add(maker.thread("main"), "work:1", 9000 * kMs);
-  profile.put_module(profile::ModuleId(1),
-                     {"/lib/libm.so.6", "", 0, profile::MissingNames{false, true, "", "lines of m"}});
-  profile.put_module(profile::ModuleId(2), {"/lib/libz.so.1", "", 0});
-  profile.put_module(profile::ModuleId(3),
-                     {"/lib/libc.so.6", "ab", 0, profile::MissingNames{true, true, "", "apt install x"}});
+  profile.emit(profile::ModuleId(1),
+               {"/lib/libm.so.6", "", 0, profile::MissingNames{false, true, "", "lines of m"}});
+  profile.emit(profile::ModuleId(2), {"/lib/libz.so.1", "", 0});
+  profile.emit(profile::ModuleId(3),
+               {"/lib/libc.so.6", "ab", 0, profile::MissingNames{true, true, "", "apt install x"}});
   const Report report = report_of(profile);
   ASSERT_EQ(report.missing_names.size(), 2u);
   EXPECT_EQ(report.missing_names[0].path, "/lib/libc.so.6");
@@ -893,22 +893,22 @@ TEST_F(ReportOf, source_is_annotated) {
 // Counted stacks of another tool: no process, no thread, no time.
 TEST(Report, what_a_format_does_not_tell_is_not_said_to_be_nothing) {
   Profile profile;
-  profile.put_meta("recorded_by", "another tool");
-  profile.put_process(profile::ProcessId(1), {});
+  profile.emit_meta("recorded_by", "another tool");
+  profile.emit(profile::ProcessId(1), {});
   profile::Thread thread;
   thread.process = profile::ProcessId(1);
-  profile.put_thread(ThreadId(1), thread);
+  profile.emit(ThreadId(1), thread);
   profile::Frame frame;
   frame.kind = profile::FrameKind::native;
   frame.function = frame.qualified_name = "work";
-  profile.put_frame(profile::FrameId(1), frame);
-  profile.put_stack(profile::StackId(1), {{}, profile::FrameId(1)});
+  profile.emit(profile::FrameId(1), frame);
+  profile.emit(profile::StackId(1), {{}, profile::FrameId(1)});
   Sample sample;
   sample.thread = ThreadId(1);
   sample.stack = profile::StackId(1);
   sample.samples = 12;
-  profile.put_sample(profile::SampleId(1), sample);
-  profile.put_tally({{}, std::string(profile::tally::kSamples), 12});
+  profile.emit(profile::SampleId(1), sample);
+  profile.emit({{}, std::string(profile::tally::kSamples), 12});
   ReportOptions options;
   options.choices.weight = profile::Weight::samples;
   const std::string text = report_text(report_of(profile, options));

@@ -11,11 +11,11 @@ ProfileMaker::ProfileMaker(profile::Sink& sink) : sink_(sink), interner_(sink) {
   process.python_build = "default";
   process.way_of_reading = "same CPU (real time)";
   process.start = kStart;
-  sink_.put_process(profile::ProcessId(1), process);
+  sink_.emit(profile::ProcessId(1), process);
   profile::Event event;
   event.kind = profile::EventKind::recording_start;
   event.time = kStart;
-  sink_.put_event(event);
+  sink_.emit(event);
 }
 
 profile::ProcessId ProfileMaker::process(int32_t pid, profile::ProcessId parent) {
@@ -28,7 +28,7 @@ profile::ProcessId ProfileMaker::process(int32_t pid, profile::ProcessId parent)
   row.python_build = "default";
   row.start = kStart;
   const profile::ProcessId id(++processes_);
-  sink_.put_process(id, row);
+  sink_.emit(id, row);
   return id;
 }
 
@@ -42,7 +42,7 @@ profile::ThreadId ProfileMaker::thread(const std::string& name, int32_t tid, pro
   row.name = name;
   row.kernel_name = "python3";
   row.start = kStart;
-  sink_.put_thread(id, row);
+  sink_.emit(id, row);
   return id;
 }
 
@@ -101,7 +101,7 @@ profile::Sample ProfileMaker::sample(profile::ThreadId thread, const std::string
 }
 
 void ProfileMaker::put(const profile::Sample& sample) {
-  sink_.put_sample(profile::SampleId(++samples_), sample);
+  sink_.emit(profile::SampleId(++samples_), sample);
 }
 
 }  // namespace phlox::test

@@ -74,7 +74,7 @@ TEST(layout, at_80_columns_the_rate_is_whole_and_rejections_are_said_where_there
   Model model(5 * kSecond);
   test::ProfileMaker maker(model);
   maker.add(maker.thread("MainThread"), "main", kSecond);
-  model.put_tally({{}, "rejected_moved", 3});
+  model.emit({{}, "rejected_moved", 3});
   const std::string text = screen({}, {80, 24});
   EXPECT_EQ(text.find("rejected"), std::string::npos) << text;
   EXPECT_NE(picture_of({}, model.seen()).quality.find("3 rejected"), std::string::npos);
@@ -113,11 +113,11 @@ TEST(layout, event_loops_have_the_parts_of_their_time) {
                     callback = once + ";" + lib + "asyncio/events.py/_run;";
   Model model(10 * kSecond);
   test::ProfileMaker maker(model);
-  model.put_meta("machine", "x86_64");
+  model.emit_meta("machine", "x86_64");
   const auto thread = maker.thread("MainThread", 4711);
   profile::Process process;
   process.way_of_reading = profile::kInTheKernel;
-  model.put_process(profile::ProcessId(1), process);
+  model.emit(profile::ProcessId(1), process);
   const auto add = [&](const std::string& stack, Nanoseconds wall, profile::CpuState state, int16_t call) {
     profile::Sample sample = maker.sample(thread, stack, wall);
     sample.cpu_state = state;

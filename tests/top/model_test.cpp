@@ -49,10 +49,10 @@ TEST(model, a_row_that_grows_is_counted_once) {
   test::ProfileMaker maker(model);
   const ThreadId thread = maker.thread("a");
   Sample sample = maker.sample(thread, "main", 10);
-  model.put_sample(SampleId(1), sample);
+  model.emit(SampleId(1), sample);
   sample.wall = 30;
   sample.samples = 3;
-  model.put_sample(SampleId(1), sample);
+  model.emit(SampleId(1), sample);
   const Seen seen = model.seen();
   ASSERT_EQ(seen.all.samples().size(), 1u);
   EXPECT_EQ(seen.all.samples()[0].wall, 30);

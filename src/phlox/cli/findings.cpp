@@ -31,18 +31,9 @@ constexpr Nanoseconds kTrial = 3 * kSecond / 4;
 constexpr Nanoseconds kEventInterval = 10'000'000;
 
 // Where the trial's rows go.
-class Nowhere : public profile::Sink {
+class NullSink : public profile::Sink {
  public:
-  void put_meta(std::string_view, std::string_view) override {}
-  void put_process(profile::ProcessId, const profile::Process&) override {}
-  void put_thread(profile::ThreadId, const profile::Thread&) override {}
-  void put_module(profile::ModuleId, const profile::Module&) override {}
-  void put_frame(profile::FrameId, const profile::Frame&) override {}
-  void put_stack(profile::StackId, const profile::Stack&) override {}
-  void put_awaited(profile::AwaitedId, const profile::Awaited&) override {}
-  void put_sample(profile::SampleId, const profile::Sample&) override {}
-  void put_event(const profile::Event&) override {}
-  void put_tally(const profile::Tally&) override {}
+  void receive(const profile::AnyRow&) override {}
   Result<void> commit() override { return {}; }
 };
 
@@ -142,7 +133,7 @@ void try_recording(pid_t pid, Findings& f) {
     f.trial_failed = recorder.error().message;
     return;
   }
-  Nowhere nowhere;
+  NullSink nowhere;
   const sampler::Outcome outcome = (*recorder)->run(nowhere, stop, [](const sampler::Progress&) {});
   if (outcome.error) {
     f.trial_failed = outcome.error->message;

@@ -54,7 +54,7 @@ void put_named(profile::Sink& sink, profile::FrameId id, const profile::Frame& f
     named.first_line = levels[i].declared_line;
     const std::string& declared = levels[i].declared_file;
     if (!declared.empty() && !named.file.empty() && declared != named.file)
-      sink.put_meta(profile::declaration_key(named.qualified_name, named.first_line, named.file), declared);
+      sink.emit_meta(profile::declaration_key(named.qualified_name, named.first_line, named.file), declared);
     if (const auto role = role_of(levels[i].cython); role != profile::FrameRole::none) named.role = role;
     profile::FrameId to = id;
     if (i + 1 < levels.size()) {
@@ -62,7 +62,7 @@ void put_named(profile::Sink& sink, profile::FrameId id, const profile::Frame& f
       named.inlined_in = into;
       into = to;
     }
-    sink.put_frame(to, named);
+    sink.emit(to, named);
   }
 }
 
@@ -94,16 +94,26 @@ std::string path_to_open(const profile::NativeModule& module) {
   return module.open_path;
 }
 
-void NativeRows::put_module(profile::ModuleId id, const profile::Module& module) {
-  modules_[id.value] = module;
-  sink_.put_module(id, module);
+void NativeRows::receive(const profile::AnyRow& row) {
+  if (const auto* module = std::get_if<profile::Numbered<profile::ModuleId>>(&row)) {
+    take(module->id, module->value);
+  } else if (const auto* frame = std::get_if<profile::Numbered<profile::FrameId>>(&row)) {
+    take(frame->id, frame->value);
+  } else {
+    sink_.receive(row);
+  }
 }
 
-void NativeRows::put_frame(profile::FrameId id, const profile::Frame& frame) {
+void NativeRows::take(profile::ModuleId id, const profile::Module& module) {
+  modules_[id.value] = module;
+  sink_.emit(id, module);
+}
+
+void NativeRows::take(profile::FrameId id, const profile::Frame& frame) {
   last_frame_ = std::max(last_frame_, id.value);
   if (frame.kind == profile::FrameKind::native) frames_.emplace_back(id, frame);
   if (frame.kind == profile::FrameKind::kernel) kernel_frames_.emplace_back(id, frame);
-  if (put_ == Put::at_once || frame.kind != profile::FrameKind::native) sink_.put_frame(id, frame);
+  if (put_ == Put::at_once || frame.kind != profile::FrameKind::native) sink_.emit(id, frame);
 }
 
 void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted,
@@ -171,7 +181,7 @@ void NativeRows::name_kernel_frames() {
     const auto name = names.find(frame.address);
     if (!name) continue;
     frame.function = frame.qualified_name = *name;
-    sink_.put_frame(id, frame);
+    sink_.emit(id, frame);
   }
 }
 
@@ -193,7 +203,7 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
   std::map<const Descriptor*, Effort> efforts;
   Nanoseconds spent = 0;
   const auto put_unnamed = [&](size_t i) {
-    if (put_ == Put::when_named) sink_.put_frame(frames_[i].first, frames_[i].second);
+    if (put_ == Put::when_named) sink_.emit(frames_[i].first, frames_[i].second);
   };
   for (const profile::NativeModule& module : modules) {
     const auto found = by_module.extract(module.id.value);
@@ -261,7 +271,7 @@ void NamesHere::name_kernel_frame(profile::Profile& profile, profile::FrameId id
   const auto name = kernel_->find(frame.address);
   if (!name) return;
   frame.function = frame.qualified_name = *name;
-  profile.put_frame(id, frame);
+  profile.emit(id, frame);
 }
 
 void NamesHere::name(profile::Profile& profile, Kernel kernel) {
@@ -308,7 +318,7 @@ void NativeRows::advise(std::vector<Missing>& missing) {
     if (row.names.complete) continue;
     profile::Module& module = modules_[row.module.value];
     module.missing = {row.names.no_symbols, row.names.no_lines, row.names.why, row.names.advice};
-    sink_.put_module(row.module, module);
+    sink_.emit(row.module, module);
   }
 }
 

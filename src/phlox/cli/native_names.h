@@ -30,25 +30,7 @@ class NativeRows : public profile::Sink {
   explicit NativeRows(profile::Sink& sink, Kernel kernel = Kernel::this_host, Put put = Put::at_once)
       : sink_(sink), kernel_(kernel), put_(put) {}
 
-  void put_meta(std::string_view key, std::string_view value) override { sink_.put_meta(key, value); }
-  void put_process(profile::ProcessId id, const profile::Process& process) override {
-    sink_.put_process(id, process);
-  }
-  void put_thread(profile::ThreadId id, const profile::Thread& thread) override {
-    sink_.put_thread(id, thread);
-  }
-  void put_module(profile::ModuleId id, const profile::Module& module) override;
-  void put_frame(profile::FrameId id, const profile::Frame& frame) override;
-  void put_stack(profile::StackId id, const profile::Stack& stack) override { sink_.put_stack(id, stack); }
-  void put_wake(profile::WakeId id, const profile::Wake& wake) override { sink_.put_wake(id, wake); }
-  void put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) override {
-    sink_.put_awaited(id, awaited);
-  }
-  void put_sample(profile::SampleId id, const profile::Sample& sample) override {
-    sink_.put_sample(id, sample);
-  }
-  void put_event(const profile::Event& event) override { sink_.put_event(event); }
-  void put_tally(const profile::Tally& tally) override { sink_.put_tally(tally); }
+  void receive(const profile::AnyRow& row) override;
   Result<void> commit() override { return sink_.commit(); }
 
   // Names that the frames of a module lack.
@@ -74,6 +56,8 @@ class NativeRows : public profile::Sink {
   void advise(std::vector<Missing>& missing);
 
  private:
+  void take(profile::ModuleId id, const profile::Module& module);
+  void take(profile::FrameId id, const profile::Frame& frame);
   void name_code_without_file(const std::vector<profile::FrameId>& frames,
                               const std::vector<profile::NativeModule>& modules);
   void name_kernel_frames();

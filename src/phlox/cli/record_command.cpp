@@ -100,7 +100,7 @@ class Recording {
       if (const std::string one = beside.summary(); !one.empty())
         summary += (summary.empty() ? "" : ". ") + one;
     }
-    if (!summary.empty()) destination_->sink().put_meta(std::string(profile::kNotRecorded), summary);
+    if (!summary.empty()) destination_->sink().emit_meta(std::string(profile::kNotRecorded), summary);
     return finish(outcome);
   }
 
@@ -142,9 +142,9 @@ class Recording {
   // Where it is, as long as it is there.
   void put_container(pid_t pid) {
     const auto container = target::read_container(pid);
-    if (!container.id.empty()) destination_->sink().put_meta(fmt::format("container.{}", pid), container.id);
+    if (!container.id.empty()) destination_->sink().emit_meta(fmt::format("container.{}", pid), container.id);
     if (!container.control_group.empty())
-      destination_->sink().put_meta(fmt::format("control_group.{}", pid), container.control_group);
+      destination_->sink().emit_meta(fmt::format("control_group.{}", pid), container.control_group);
   }
 
   // Those that came together in one line.

@@ -20,7 +20,7 @@ profile::QualitySummary quality_of(const sampler::Progress& p) {
   profile::Process process;
   process.way_of_reading = p.way;
   process.end = p.looked_time;
-  numbers.put_process(profile::ProcessId(1), process);
+  numbers.emit(profile::ProcessId(1), process);
   sampler::put_process_tallies(numbers, profile::ProcessId(1), p);
   sampler::put_recorder_tallies(numbers, p);
   return profile::summarize_quality(numbers);

@@ -45,20 +45,6 @@ std::string title_of(pid_t pid, const std::string& command) {
   return fmt::format("pid {}: {}", pid, command);
 }
 
-void put_all(const profile::Profile& from, profile::Sink& into) {
-  const auto each = [](const auto& rows, auto&& put) {
-    for (size_t i = 0; i < rows.size(); ++i) put(static_cast<uint32_t>(i + 1), rows[i]);
-  };
-  for (const auto& [key, value] : from.meta()) into.put_meta(key, value);
-  each(from.processes(), [&](auto id, auto& row) { into.put_process(profile::ProcessId(id), row); });
-  each(from.threads(), [&](auto id, auto& row) { into.put_thread(profile::ThreadId(id), row); });
-  each(from.modules(), [&](auto id, auto& row) { into.put_module(profile::ModuleId(id), row); });
-  each(from.frames(), [&](auto id, auto& row) { into.put_frame(profile::FrameId(id), row); });
-  each(from.stacks(), [&](auto id, auto& row) { into.put_stack(profile::StackId(id), row); });
-  each(from.samples(), [&](auto id, auto& row) { into.put_sample(profile::SampleId(id), row); });
-  for (const profile::Tally& tally : from.tallies()) into.put_tally(tally);
-}
-
 // A recording, read anew when it has grown.
 class FileSource : public TopSource {
  public:
@@ -77,7 +63,7 @@ class FileSource : public TopSource {
     }
     grows_ = profile::grows(*profile);
     model_ = std::make_unique<top::Model>(options_.window);
-    put_all(*profile, *model_);
+    profile->emit_all(*model_);
     return {};
   }
 
@@ -135,52 +121,13 @@ class FileSource : public TopSource {
   std::unique_ptr<top::Model> model_;
 };
 
-class Both : public profile::Sink {
+// Passes every row to two sinks.
+class TeeSink : public profile::Sink {
  public:
-  Both(profile::Sink& one, profile::Sink& other) : one_(one), other_(other) {}
-  void put_meta(std::string_view key, std::string_view value) override {
-    one_.put_meta(key, value);
-    other_.put_meta(key, value);
-  }
-  void put_process(profile::ProcessId id, const profile::Process& row) override {
-    one_.put_process(id, row);
-    other_.put_process(id, row);
-  }
-  void put_thread(profile::ThreadId id, const profile::Thread& row) override {
-    one_.put_thread(id, row);
-    other_.put_thread(id, row);
-  }
-  void put_module(profile::ModuleId id, const profile::Module& row) override {
-    one_.put_module(id, row);
-    other_.put_module(id, row);
-  }
-  void put_frame(profile::FrameId id, const profile::Frame& row) override {
-    one_.put_frame(id, row);
-    other_.put_frame(id, row);
-  }
-  void put_stack(profile::StackId id, const profile::Stack& row) override {
-    one_.put_stack(id, row);
-    other_.put_stack(id, row);
-  }
-  void put_wake(profile::WakeId id, const profile::Wake& row) override {
-    one_.put_wake(id, row);
-    other_.put_wake(id, row);
-  }
-  void put_awaited(profile::AwaitedId id, const profile::Awaited& row) override {
-    one_.put_awaited(id, row);
-    other_.put_awaited(id, row);
-  }
-  void put_sample(profile::SampleId id, const profile::Sample& row) override {
-    one_.put_sample(id, row);
-    other_.put_sample(id, row);
-  }
-  void put_event(const profile::Event& row) override {
-    one_.put_event(row);
-    other_.put_event(row);
-  }
-  void put_tally(const profile::Tally& row) override {
-    one_.put_tally(row);
-    other_.put_tally(row);
+  TeeSink(profile::Sink& one, profile::Sink& other) : one_(one), other_(other) {}
+  void receive(const profile::AnyRow& row) override {
+    one_.receive(row);
+    other_.receive(row);
   }
   Result<void> commit() override {
     auto done = one_.commit();
@@ -340,7 +287,7 @@ class LiveSource : public TopSource {
     writer_->keep_only({uint64_t{200'000'000}, 3600 * kSecond});
     started_ = clock_now();
     thread_ = std::thread([this] {
-      Both sink(*writer_, model_);
+      TeeSink sink(*writer_, model_);
       outcome_ = recorder_->run(sink, stop_, [](const sampler::Progress&) {});
       ended_at_ = clock_now();
       ended_ = true;

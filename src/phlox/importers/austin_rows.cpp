@@ -142,7 +142,7 @@ ImportOutcome AustinRows::finish(std::string_view format, uint64_t refused, bool
   if (!errors_.empty()) summary += fmt::format(", austin's errors {}", errors_);
   if (timeless_ > 0) summary += "; memory is not taken over, samples are counted";
   ImportOutcome out = rows_.finish(duration_ > 0 ? duration_ : longest_, std::move(summary));
-  if (!version_.empty()) sink_.put_meta("recorded_by", "austin " + version_);
+  if (!version_.empty()) sink_.emit_meta("recorded_by", "austin " + version_);
   warn(out, refused + refused_, "sample made no sense and was left out",
        "samples made no sense and were left out");
   warn(out, invalid_, "sample has a part that austin could not read",

@@ -74,7 +74,7 @@ profile::ProcessId ForeignRows::process(int32_t pid, std::string_view name,
         row.executable = name;
         row.parent = parent;
         process_rows_.push_back(row);
-        sink_.put_process(profile::ProcessId(id), row);
+        sink_.emit(profile::ProcessId(id), row);
       }));
 }
 
@@ -82,7 +82,7 @@ void ForeignRows::name(profile::ProcessId process, std::string_view name) {
   profile::Process& row = process_rows_[process.value - 1];
   if (!row.executable.empty() || name.empty()) return;
   row.executable = name;
-  sink_.put_process(process, row);
+  sink_.emit(process, row);
 }
 
 profile::ThreadId ForeignRows::thread(profile::ProcessId process, int32_t tid, std::string_view name) {
@@ -93,14 +93,14 @@ profile::ThreadId ForeignRows::thread(profile::ProcessId process, int32_t tid, s
         row.tid = tid;
         row.name = name;
         thread_rows_.push_back(row);
-        sink_.put_thread(profile::ThreadId(id), row);
+        sink_.emit(profile::ThreadId(id), row);
       }));
 }
 
 profile::ModuleId ForeignRows::module(std::string_view path, std::string_view build_id) {
   return profile::ModuleId(
       number_of(modules_, beyond_, std::pair(std::string(path), std::string(build_id)), [&](uint32_t id) {
-        sink_.put_module(profile::ModuleId(id), {std::string(path), std::string(build_id), 0});
+        sink_.emit(profile::ModuleId(id), {std::string(path), std::string(build_id), 0});
       }));
 }
 
@@ -143,7 +143,7 @@ void ForeignRows::put(profile::Sample sample) {
     if (thread.process && thread.process.value <= process_rows_.size())
       widen(process_rows_[thread.process.value - 1], sample);
   }
-  sink_.put_sample(profile::SampleId(++last_sample_), sample);
+  sink_.emit(profile::SampleId(++last_sample_), sample);
   if (last_sample_ % kRowsPerCommit == 0) static_cast<void>(sink_.commit());
 }
 
@@ -151,20 +151,19 @@ void ForeignRows::put(profile::Sample sample) {
 void ForeignRows::put_spans() {
   for (size_t i = 0; i < process_rows_.size(); ++i) {
     if (process_rows_[i].end > 0)
-      sink_.put_process(profile::ProcessId(static_cast<uint32_t>(i + 1)), process_rows_[i]);
+      sink_.emit(profile::ProcessId(static_cast<uint32_t>(i + 1)), process_rows_[i]);
   }
   for (size_t i = 0; i < thread_rows_.size(); ++i) {
-    if (thread_rows_[i].end > 0)
-      sink_.put_thread(profile::ThreadId(static_cast<uint32_t>(i + 1)), thread_rows_[i]);
+    if (thread_rows_[i].end > 0) sink_.emit(profile::ThreadId(static_cast<uint32_t>(i + 1)), thread_rows_[i]);
   }
 }
 
 ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
   namespace tally = profile::tally;
   put_spans();
-  sink_.put_meta("recorded_by", recorded_by_.empty() ? "another tool" : recorded_by_);
-  sink_.put_tally({{}, std::string(tally::kSamples), static_cast<int64_t>(samples_)});
-  if (elapsed > 0) sink_.put_tally({{}, std::string(tally::kElapsed), std::min(elapsed, kLatestEnd)});
+  sink_.emit_meta("recorded_by", recorded_by_.empty() ? "another tool" : recorded_by_);
+  sink_.emit({{}, std::string(tally::kSamples), static_cast<int64_t>(samples_)});
+  if (elapsed > 0) sink_.emit({{}, std::string(tally::kElapsed), std::min(elapsed, kLatestEnd)});
   ImportOutcome out;
   out.samples = samples_;
   out.summary = std::move(summary);

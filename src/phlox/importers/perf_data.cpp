@@ -329,7 +329,7 @@ void PerfImport::take_map(const perf::MapRecord& record) {
 void PerfImport::put_meta() {
   const PerfFacts& facts = file_.facts();
   const auto put = [this](std::string_view key, const std::string& value) {
-    if (!value.empty()) sink_.put_meta(key, value);
+    if (!value.empty()) sink_.emit_meta(key, value);
   };
   put("recorded_by", recorder());
   put("host", facts.host);
@@ -346,7 +346,7 @@ void PerfImport::put_tallies() {
   namespace tally = profile::tally;
   const PerfStackCounts& counts = stacks_.counts();
   const auto put = [this](std::string_view name, uint64_t value) {
-    sink_.put_tally({{}, std::string(name), static_cast<int64_t>(value)});
+    sink_.emit({{}, std::string(name), static_cast<int64_t>(value)});
   };
   put(tally::kSamples, samples_);
   put(tally::kCut, cut_);

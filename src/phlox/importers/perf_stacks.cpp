@@ -49,7 +49,7 @@ void PerfStacks::add_kernel(uint64_t address, bool exact) {
   if (fresh) {
     if (!kernel_) {
       kernel_ = profile::ModuleId(++last_module_);
-      sink_.put_module(kernel_, {"[kernel]", "", 0});
+      sink_.emit(kernel_, {"[kernel]", "", 0});
     }
     profile::Frame frame;
     frame.kind = profile::FrameKind::kernel;
@@ -72,7 +72,7 @@ profile::ModuleId PerfStacks::module_of(uint32_t file, uint64_t bias) {
   if (!id) {
     id = profile::ModuleId(++last_module_);
     const ModuleFile& f = files_.file(file);
-    sink_.put_module(id, {f.path(), f.build_id(), bias});
+    sink_.emit(id, {f.path(), f.build_id(), bias});
   }
   return id;
 }

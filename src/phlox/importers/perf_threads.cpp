@@ -50,7 +50,7 @@ PerfThreads::Process& PerfThreads::process_row(pid_t pid, Nanoseconds time, bool
     if (program.empty() && main != threads_.end()) process.row.executable = main->second.row.kernel_name;
   }
   if (!program.empty()) process.row.executable = program;
-  sink_.put_process(*process.id, process.row);
+  sink_.emit(*process.id, process.row);
   return process;
 }
 
@@ -83,7 +83,7 @@ PerfThreads::Thread& PerfThreads::thread_row(pid_t pid, pid_t tid, Nanoseconds t
   thread.id = profile::ThreadId(++last_thread_);
   thread.row.process = *process.id;
   thread.row.start = time;
-  sink_.put_thread(thread.id, thread.row);
+  sink_.emit(thread.id, thread.row);
   return thread;
 }
 
@@ -115,7 +115,7 @@ void PerfThreads::end(const perf::TaskRecord& record) {
       process != processes_.end() && record.tid == record.pid) {
     process->second->row.end = std::max(record.time, process->second->row.start);
     process->second->row.how_ended = "exited";  // the record has no status
-    if (*process->second->id) sink_.put_process(*process->second->id, process->second->row);
+    if (*process->second->id) sink_.emit(*process->second->id, process->second->row);
   }
   const auto found = threads_.find(record.tid);
   if (found == threads_.end()) return;
@@ -123,7 +123,7 @@ void PerfThreads::end(const perf::TaskRecord& record) {
   thread.ended = true;
   if (!thread.id) return;
   thread.row.end = record.time;
-  sink_.put_thread(thread.id, thread.row);
+  sink_.emit(thread.id, thread.row);
 }
 
 void PerfThreads::name(const perf::NameRecord& record, Nanoseconds) {
@@ -133,7 +133,7 @@ void PerfThreads::name(const perf::NameRecord& record, Nanoseconds) {
   }
   Thread& thread = known_thread(record.pid, record.tid);
   thread.row.kernel_name = record.name;
-  if (thread.id) sink_.put_thread(thread.id, thread.row);
+  if (thread.id) sink_.emit(thread.id, thread.row);
 }
 
 void PerfThreads::map(const perf::MapRecord& record) {
@@ -233,7 +233,7 @@ void PerfThreads::tell_python(Process& process) {
   if (!*process.id) return;
   process.row.python_version = process.space.python();
   if (process.row.python_version.empty()) return;
-  sink_.put_process(*process.id, process.row);
+  sink_.emit(*process.id, process.row);
   PerfProcess& space = process.space;
   if (space.tells_python()) {
     python_stacks_.of_telling += space.stacks();

@@ -54,7 +54,7 @@ class AddingAwaits {
   void add() {
     // Parents come before children in both.
     for (const TaskStack& row : rows_.stacks)
-      profile_.put_stack(next<StackId>(profile_.stacks()), {stack(row.parent), row.frame});
+      profile_.emit(next<StackId>(profile_.stacks()), {stack(row.parent), row.frame});
     for (const TaskTime& row : rows_.times) {
       if (row.state == TaskState::waiting && row.loop) put(row);
     }
@@ -83,7 +83,7 @@ class AddingAwaits {
     sample.gil_state = GilState::none;
     sample.system_call = kTasksAwait;
     sample.event = kTimeOfTasks;
-    profile_.put_sample(next<SampleId>(profile_.samples()), sample);
+    profile_.emit(next<SampleId>(profile_.samples()), sample);
   }
 
   ThreadId thread(EventLoopId id) {
@@ -95,7 +95,7 @@ class AddingAwaits {
       row.process = loop.process;
       row.name = fmt::format("{}{})", kUnknownThread, loop.type);
       row.start = start_;
-      profile_.put_thread(at->second, row);
+      profile_.emit(at->second, row);
     }
     return at->second;
   }
@@ -103,7 +103,7 @@ class AddingAwaits {
   StackId leaf(const TaskTime& row) {
     const auto [at, added] =
         leaves_.try_emplace({row.stack, row.kind, row.awaited}, next<StackId>(profile_.stacks()));
-    if (added) profile_.put_stack(at->second, {stack(row.stack), frame(row)});
+    if (added) profile_.emit(at->second, {stack(row.stack), frame(row)});
     return at->second;
   }
 
@@ -114,7 +114,7 @@ class AddingAwaits {
       Frame marker;
       marker.kind = FrameKind::marker;
       marker.function = marker.qualified_name = words;
-      profile_.put_frame(at->second, marker);
+      profile_.emit(at->second, marker);
     }
     return at->second;
   }

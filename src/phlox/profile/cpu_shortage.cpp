@@ -45,7 +45,7 @@ CpuUse cpu_use(const Profile& profile) {
 
 void put_cpu_use(Sink& sink, const CpuUse& use) {
   const auto put = [&sink](const std::string& key, int64_t value) {
-    sink.put_meta(key, std::to_string(value));
+    sink.emit_meta(key, std::to_string(value));
   };
   if (use.is_known()) {
     put("host_busy_ns", use.busy);
@@ -55,8 +55,8 @@ void put_cpu_use(Sink& sink, const CpuUse& use) {
   if (use.allowed > 0) put("cpus_allowed", use.allowed);
   for (size_t i = 0; i < use.groups.size(); ++i) {
     const CpuGroup& group = use.groups[i];
-    sink.put_meta(fmt::format("cpu_quota.{}", i + 1), fmt::format("{:g}", group.quota));
-    sink.put_meta(fmt::format("cpu_quota_group.{}", i + 1), group.path);
+    sink.emit_meta(fmt::format("cpu_quota.{}", i + 1), fmt::format("{:g}", group.quota));
+    sink.emit_meta(fmt::format("cpu_quota_group.{}", i + 1), group.path);
     put(fmt::format("cpu_quota_periods.{}", i + 1), group.periods);
     put(fmt::format("cpu_quota_used_up.{}", i + 1), group.throttled);
     put(fmt::format("cpu_quota_held_back_ns.{}", i + 1), group.held_back);

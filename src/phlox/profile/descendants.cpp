@@ -58,9 +58,9 @@ std::vector<Descendant> descendants(const Profile& profile) {
 void put_descendants(Sink& sink, const std::vector<Descendant>& rows) {
   for (size_t i = 0; i < std::min(rows.size(), kMostDescendants); ++i) {
     const Descendant& row = rows[i];
-    sink.put_meta(fmt::format("descendant.{}", i + 1),
-                  fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}", row.pid, row.parent, row.start, row.end, row.cpu,
-                              row.ended ? 1 : 0, row.command_line));
+    sink.emit_meta(fmt::format("descendant.{}", i + 1),
+                   fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}", row.pid, row.parent, row.start, row.end, row.cpu,
+                               row.ended ? 1 : 0, row.command_line));
   }
 }
 

@@ -230,7 +230,7 @@ class Forks {
       }
       if (found->second == sample.stack) continue;
       sample.stack = found->second;
-      profile_.put_sample(SampleId(static_cast<uint32_t>(i + 1)), sample);
+      profile_.emit(SampleId(static_cast<uint32_t>(i + 1)), sample);
     }
   }
 
@@ -254,14 +254,14 @@ class Forks {
     row.kind = FrameKind::marker;
     row.function = row.qualified_name = std::string(kForkedHere);
     marker_ = FrameId(static_cast<uint32_t>(profile_.frames().size() + 1));
-    profile_.put_frame(marker_, row);
+    profile_.emit(marker_, row);
     return marker_;
   }
 
   StackId put(StackId parent, FrameId of) {
     const auto [at, fresh] = rows_.try_emplace(uint64_t{parent.value} << 32 | of.value,
                                                StackId(static_cast<uint32_t>(profile_.stacks().size() + 1)));
-    if (fresh) profile_.put_stack(at->second, {parent, of});
+    if (fresh) profile_.emit(at->second, {parent, of});
     return at->second;
   }
 

@@ -50,7 +50,7 @@ FrameId Interner::too_many() {
     marker.kind = FrameKind::marker;
     marker.function = marker.qualified_name = "(a function beyond those that a recording holds)";
     too_many_ = FrameId(++last_frame_);
-    sink_.put_frame(too_many_, marker);
+    sink_.emit(too_many_, marker);
   }
   return too_many_;
 }
@@ -67,7 +67,7 @@ FrameId Interner::frame(const Frame& frame, uint32_t owner) {
   name_bytes_ += bytes;
   const FrameId id(++last_frame_);
   frames_by_content_.emplace(key, id);
-  sink_.put_frame(id, frame);
+  sink_.emit(id, frame);
   return id;
 }
 
@@ -81,7 +81,7 @@ StackId Interner::stack(StackId parent, FrameId frame) {
     return found ? found : parent;
   }
   const auto [id, fresh] = stacks_.add(parent, frame);
-  if (fresh) sink_.put_stack(id, {parent, frame});
+  if (fresh) sink_.emit(id, {parent, frame});
   return id;
 }
 
@@ -102,7 +102,7 @@ WakeId Interner::wake(const Wake& wake) {
   if (wakes_.size() >= limits_.wakes) return {};
   const WakeId id(static_cast<uint32_t>(wakes_.size()) + 1);
   wakes_.emplace(std::move(key), id);
-  sink_.put_wake(id, wake);
+  sink_.emit(id, wake);
   return id;
 }
 
@@ -114,7 +114,7 @@ AwaitedId Interner::awaited(const Awaited& awaited) {
   name_bytes_ += bytes;
   const AwaitedId id(static_cast<uint32_t>(awaited_.size()) + 1);
   awaited_.emplace(std::move(key), id);
-  sink_.put_awaited(id, awaited);
+  sink_.emit(id, awaited);
   return id;
 }
 

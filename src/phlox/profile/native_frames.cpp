@@ -239,7 +239,7 @@ FrameId put_jit_frame(Profile& profile) {
   frame.qualified_name = frame.function;
   frame.role = FrameRole::jit_code;
   const FrameId id(static_cast<uint32_t>(frames.size() + 1));
-  profile.put_frame(id, frame);
+  profile.emit(id, frame);
   return id;
 }
 
@@ -381,7 +381,7 @@ void mark_owners(Profile& profile) {
     if (!python && owner != Owner::c_library) continue;
     Frame marked = frame;
     marked.role = python ? kInterpreterCode : kCLibrary;
-    profile.put_frame(FrameId(i), marked);
+    profile.emit(FrameId(i), marked);
   }
 }
 

@@ -20,7 +20,7 @@ void show_process_names(Profile& profile) {
     if (names.empty()) continue;
     Process row = profile.process(ProcessId(i));
     row.command_line = row.command() + names;
-    profile.put_process(ProcessId(i), row);
+    profile.emit(ProcessId(i), row);
   }
 }
 

@@ -17,38 +17,42 @@ void put(std::vector<Row>& rows, RowId id, const Row& row) {
 
 }  // namespace
 
-void Profile::put_meta(std::string_view key, std::string_view value) {
-  meta_.insert_or_assign(std::string(key), std::string(value));
+void Profile::receive(const AnyRow& row) {
+  take_apart(row, [this](const auto&... parts) { add(parts...); });
 }
-void Profile::put_process(ProcessId id, const Process& process) {
+
+void Profile::add(const Meta& meta) {
+  meta_.insert_or_assign(std::string(meta.key), std::string(meta.value));
+}
+void Profile::add(ProcessId id, const Process& process) {
   put(processes_, id, process);
 }
-void Profile::put_thread(ThreadId id, const Thread& thread) {
+void Profile::add(ThreadId id, const Thread& thread) {
   put(threads_, id, thread);
 }
-void Profile::put_module(ModuleId id, const Module& module) {
+void Profile::add(ModuleId id, const Module& module) {
   put(modules_, id, module);
 }
-void Profile::put_frame(FrameId id, const Frame& frame) {
+void Profile::add(FrameId id, const Frame& frame) {
   put(frames_, id, frame);
 }
-void Profile::put_stack(StackId id, const Stack& stack) {
+void Profile::add(StackId id, const Stack& stack) {
   put(stacks_, id, stack);
 }
-void Profile::put_wake(WakeId id, const Wake& wake) {
+void Profile::add(WakeId id, const Wake& wake) {
   put(wakes_, id, wake);
 }
-void Profile::put_awaited(AwaitedId id, const Awaited& awaited) {
+void Profile::add(AwaitedId id, const Awaited& awaited) {
   put(awaited_, id, awaited);
 }
-void Profile::put_sample(SampleId id, const Sample& sample) {
+void Profile::add(SampleId id, const Sample& sample) {
   put(samples_, id, sample);
 }
-void Profile::put_event(const Event& event) {
+void Profile::add(const Event& event) {
   events_.push_back(event);
 }
 
-void Profile::put_tally(const Tally& tally) {
+void Profile::add(const Tally& tally) {
   for (Tally& row : tallies_) {
     if (row.process == tally.process && row.name == tally.name) {
       row.value = tally.value;
@@ -82,6 +86,24 @@ void Profile::replace_stacks(std::vector<Stack> stacks, const std::vector<StackI
     for (Sample& sample : *samples)
       sample.stack = sample.stack.value < new_of.size() ? new_of[sample.stack.value] : StackId();
   }
+}
+
+void Profile::emit_all(Sink& sink) const {
+  static_assert(std::variant_size_v<AnyRow> == 11, "a new kind of row is emitted here too");
+  const auto emit_numbered = [&]<class RowId>(RowId, const auto& rows) {
+    for (size_t i = 0; i < rows.size(); ++i) sink.emit(RowId(static_cast<uint32_t>(i + 1)), rows[i]);
+  };
+  for (const auto& [key, value] : meta_) sink.emit_meta(key, value);
+  emit_numbered(ProcessId(), processes_);
+  emit_numbered(ThreadId(), threads_);
+  emit_numbered(ModuleId(), modules_);
+  emit_numbered(FrameId(), frames_);
+  emit_numbered(StackId(), stacks_);
+  emit_numbered(WakeId(), wakes_);
+  emit_numbered(AwaitedId(), awaited_);
+  emit_numbered(SampleId(), samples_);
+  for (const Event& event : events_) sink.emit(event);
+  for (const Tally& tally : tallies_) sink.emit(tally);
 }
 
 int64_t Profile::tally(std::string_view name) const {

@@ -13,17 +13,7 @@ namespace phlox::profile {
 
 class Profile : public Sink {
  public:
-  void put_meta(std::string_view key, std::string_view value) override;
-  void put_process(ProcessId id, const Process& process) override;
-  void put_thread(ThreadId id, const Thread& thread) override;
-  void put_module(ModuleId id, const Module& module) override;
-  void put_frame(FrameId id, const Frame& frame) override;
-  void put_stack(StackId id, const Stack& stack) override;
-  void put_wake(WakeId id, const Wake& wake) override;
-  void put_awaited(AwaitedId id, const Awaited& awaited) override;
-  void put_sample(SampleId id, const Sample& sample) override;
-  void put_event(const Event& event) override;
-  void put_tally(const Tally& tally) override;
+  void receive(const AnyRow& row) override;
   Result<void> commit() override { return {}; }
 
   void put_time_label(TimeLabel label) { time_labels_.push_back(std::move(label)); }
@@ -61,7 +51,22 @@ class Profile : public Sink {
   // Sum over all processes and the recorder; 0 when there is none of that name.
   int64_t tally(std::string_view name) const;
 
+  // Emits every row, in an order in which no row refers to a later one.
+  void emit_all(Sink& sink) const;
+
  private:
+  void add(const Meta& meta);
+  void add(ProcessId id, const Process& process);
+  void add(ThreadId id, const Thread& thread);
+  void add(ModuleId id, const Module& module);
+  void add(FrameId id, const Frame& frame);
+  void add(StackId id, const Stack& stack);
+  void add(WakeId id, const Wake& wake);
+  void add(AwaitedId id, const Awaited& awaited);
+  void add(SampleId id, const Sample& sample);
+  void add(const Event& event);
+  void add(const Tally& tally);
+
   std::map<std::string, std::string, std::less<>> meta_;
   std::vector<Process> processes_;
   std::vector<Thread> threads_;

@@ -71,8 +71,8 @@ std::string_view unit_key(Unit unit) {
 }
 
 void put_sampled_event(Sink& sink, uint16_t number, const SampledEvent& event) {
-  sink.put_meta(name_key(number), event.name);
-  sink.put_meta(fmt::format("event_unit.{}", number), unit_key(event.unit));
+  sink.emit_meta(name_key(number), event.name);
+  sink.emit_meta(fmt::format("event_unit.{}", number), unit_key(event.unit));
 }
 
 std::vector<SampledEvent> sampled_events(const Profile& profile) {

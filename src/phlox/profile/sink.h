@@ -1,36 +1,92 @@
-// Receives new rows. The sampler's consumer interns its records and reports each new row to a Sink once. Rows
+// Receives new rows. The sampler's consumer interns its records and emits each new row to a Sink once. Rows
 // come in an order in which no row refers to a later one. The recording's writer is a Sink; so is the Profile
 // in memory. One thread calls it. Never blocks on the target.
 #pragma once
 
 #include <string_view>
+#include <type_traits>
+#include <variant>
 
 #include "phlox/base/result.h"
 #include "phlox/profile/model.h"
 
 namespace phlox::profile {
 
+struct Meta {
+  std::string_view key, value;
+};
+
+// The kind of row that has this kind of id.
+template <class RowId>
+struct NumberedRow;
+template <>
+struct NumberedRow<ProcessId> : std::type_identity<Process> {};
+template <>
+struct NumberedRow<ThreadId> : std::type_identity<Thread> {};
+template <>
+struct NumberedRow<ModuleId> : std::type_identity<Module> {};
+template <>
+struct NumberedRow<FrameId> : std::type_identity<Frame> {};
+template <>
+struct NumberedRow<StackId> : std::type_identity<Stack> {};
+template <>
+struct NumberedRow<WakeId> : std::type_identity<Wake> {};
+template <>
+struct NumberedRow<AwaitedId> : std::type_identity<Awaited> {};
+template <>
+struct NumberedRow<SampleId> : std::type_identity<Sample> {};
+
+template <class RowId>
+struct Numbered {
+  using Value = typename NumberedRow<RowId>::type;
+  RowId id;
+  const Value& value;
+};
+template <class Row>
+struct Unnumbered {
+  using Value = Row;
+  const Value& value;
+};
+
+// One row of any kind, valid during the call that passes it.
+using AnyRow = std::variant<Unnumbered<Meta>, Numbered<ProcessId>, Numbered<ThreadId>, Numbered<ModuleId>,
+                            Numbered<FrameId>, Numbered<StackId>, Numbered<WakeId>, Numbered<AwaitedId>,
+                            Numbered<SampleId>, Unnumbered<Event>, Unnumbered<Tally>>;
+
+// Calls `receiver` with the parts of the row: (id, value) or (value).
+template <class Receiver>
+void take_apart(const AnyRow& row, Receiver&& receiver) {
+  std::visit(
+      [&](const auto& part) {
+        if constexpr (requires { part.id; }) {
+          receiver(part.id, part.value);
+        } else {
+          receiver(part.value);
+        }
+      },
+      row);
+}
+
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  // The caller gives the ids, counting up from 1 for each kind. put_* with a known id replaces that row.
-  virtual void put_meta(std::string_view key, std::string_view value) = 0;
-  virtual void put_process(ProcessId id, const Process& process) = 0;
-  virtual void put_thread(ThreadId id, const Thread& thread) = 0;
-  virtual void put_module(ModuleId id, const Module& module) = 0;
-  virtual void put_frame(FrameId id, const Frame& frame) = 0;
-  virtual void put_stack(StackId id, const Stack& stack) = 0;
-  // Only some modes know wakers.
-  virtual void put_wake(WakeId, const Wake&) {}
-  virtual void put_awaited(AwaitedId id, const Awaited& awaited) = 0;
-  // An interval; called again with the same id when it grows.
-  virtual void put_sample(SampleId id, const Sample& sample) = 0;
-  virtual void put_event(const Event& event) = 0;
-  virtual void put_tally(const Tally& tally) = 0;
-
+  // What a sink does with each kind of row is a set of overloads, so that a missing one does not compile.
+  virtual void receive(const AnyRow& row) = 0;
   // Makes all rows so far durable. Called about four times a second.
   virtual Result<void> commit() = 0;
+
+  // The caller gives the ids, counting up from 1 for each kind. A known id replaces that row: a sample is an
+  // interval, emitted again when it grows.
+  template <class RowId>
+  void emit(RowId id, const typename NumberedRow<RowId>::type& row) {
+    receive(Numbered<RowId>{id, row});
+  }
+  void emit(const Event& event) { receive(Unnumbered<Event>{event}); }
+  void emit(const Tally& tally) { receive(Unnumbered<Tally>{tally}); }
+  void emit_meta(std::string_view key, std::string_view value) {
+    receive(Unnumbered<Meta>{Meta{key, value}});
+  }
 };
 
 }  // namespace phlox::profile

@@ -58,7 +58,7 @@ void Stretches::close(ThreadId thread) {
 void Stretches::tell(Open& open) {
   if (!open.grown) return;
   if (!open.id) open.id = SampleId(++last_);
-  sink_.put_sample(open.id, open.sample);
+  sink_.emit(open.id, open.sample);
   open.grown = false;
 }
 

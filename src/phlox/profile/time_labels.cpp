@@ -133,7 +133,7 @@ class LabelledStacks {
       Frame frame;
       frame.kind = FrameKind::marker;
       frame.function = frame.qualified_name = text;
-      profile_.put_frame(FrameId(at->second), frame);
+      profile_.emit(FrameId(at->second), frame);
     }
     return FrameId(at->second);
   }

@@ -109,7 +109,7 @@ class Addition {
     use.stolen = known ? use.stolen + added.stolen : 0;
     for (const auto& [key, value] :
          {std::pair("host_busy_ns", use.busy), {"host_idle_ns", use.idle}, {"host_stolen_ns", use.stolen}})
-      all_.put_meta(key, std::to_string(value));
+      all_.emit_meta(key, std::to_string(value));
     auto rows = descendants(all_);
     for (Descendant& row : descendants(other_)) rows.push_back(std::move(row));
     put_descendants(all_, rows);
@@ -117,7 +117,7 @@ class Addition {
       const bool of_a_row =
           key.starts_with(kForkedFrom) || key.starts_with(kProcessName) || key.starts_with(kProcessRank);
       if (key.starts_with(kForkedFrom)) put_fork(key, value);
-      if (!of_a_row && !all_.meta().contains(key)) all_.put_meta(key, value);
+      if (!of_a_row && !all_.meta().contains(key)) all_.emit_meta(key, value);
     }
   }
 
@@ -126,8 +126,8 @@ class Addition {
     const auto parent = parse_number<uint32_t>(value);
     if (!child || !parent || *child > other_.processes().size() || *parent > other_.processes().size())
       return;
-    all_.put_meta(fmt::format("{}{}", kForkedFrom, *child + processes_),
-                  std::to_string(*parent + processes_));
+    all_.emit_meta(fmt::format("{}{}", kForkedFrom, *child + processes_),
+                   std::to_string(*parent + processes_));
   }
 
   void put_processes() {
@@ -135,34 +135,34 @@ class Addition {
       row.parent = shifted(row.parent, processes_);
       row.start += shift_;
       if (row.end != 0) row.end += shift_;
-      all_.put_process(next<ProcessId>(all_.processes().size()), row);
+      all_.emit(next<ProcessId>(all_.processes().size()), row);
     }
     for (Thread row : other_.threads()) {
       row.process = shifted(row.process, processes_);
       row.start += shift_;
       if (row.end != 0) row.end += shift_;
-      all_.put_thread(next<ThreadId>(all_.threads().size()), row);
+      all_.emit(next<ThreadId>(all_.threads().size()), row);
     }
     for (Tally row : other_.tallies()) {
       row.process = shifted(row.process, processes_);
       for (const Tally& known : all_.tallies()) {
         if (!row.process && !known.process && known.name == row.name) row.value += known.value;
       }
-      all_.put_tally(row);
+      all_.emit(row);
     }
   }
 
   void put_stacks() {
-    for (const Module& row : other_.modules()) all_.put_module(next<ModuleId>(all_.modules().size()), row);
+    for (const Module& row : other_.modules()) all_.emit(next<ModuleId>(all_.modules().size()), row);
     for (Frame row : other_.frames()) {
       row.module = shifted(row.module, modules_);
       row.inlined_in = shifted(row.inlined_in, frames_);
-      all_.put_frame(next<FrameId>(all_.frames().size()), row);
+      all_.emit(next<FrameId>(all_.frames().size()), row);
     }
     for (Stack row : other_.stacks()) {
       row.parent = shifted(row.parent, stacks_);
       row.frame = shifted(row.frame, frames_);
-      all_.put_stack(next<StackId>(all_.stacks().size()), row);
+      all_.emit(next<StackId>(all_.stacks().size()), row);
     }
   }
 
@@ -170,9 +170,9 @@ class Addition {
     for (Wake row : other_.wakes()) {
       row.thread = shifted(row.thread, threads_);
       row.stack = shifted(row.stack, stacks_);
-      all_.put_wake(next<WakeId>(all_.wakes().size()), row);
+      all_.emit(next<WakeId>(all_.wakes().size()), row);
     }
-    for (const Awaited& row : other_.awaited()) all_.put_awaited(next<AwaitedId>(all_.awaited().size()), row);
+    for (const Awaited& row : other_.awaited()) all_.emit(next<AwaitedId>(all_.awaited().size()), row);
   }
 
   void put_samples() {
@@ -186,7 +186,7 @@ class Addition {
       // What one recording counts may be all that a sum holds.
       row.value = std::min(row.value, value_left_);
       value_left_ -= row.value;
-      all_.put_sample(next<SampleId>(all_.samples().size()), row);
+      all_.emit(next<SampleId>(all_.samples().size()), row);
     }
   }
 
@@ -196,7 +196,7 @@ class Addition {
       row.process = shifted(row.process, processes_);
       row.thread = shifted(row.thread, threads_);
       row.time += shift_;
-      all_.put_event(row);
+      all_.emit(row);
     }
     for (TimeLabel label : other_.time_labels()) {
       label.start += shift_;

@@ -133,7 +133,7 @@ Result<void> Writer::continue_after_what_is_there() {
   gap.time = until;
   gap.value = std::max<Nanoseconds>(0, now - until);
   gap.text = "between two recorders";
-  put_event(gap);
+  emit(gap);
   if (auto known = continued_.load(database_); !known) return cannot_append(path_, known.error().message);
   return commit();
 }

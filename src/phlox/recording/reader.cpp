@@ -54,7 +54,7 @@ Result<Profile> read(const std::string& path) {
   auto profile = read_tables(*recording, path);
   // Whatever the file says of it.
   if (profile && (grows || profile->meta().contains(profile::kGrows)))
-    profile->put_meta(profile::kGrows, grows ? "1" : "");
+    profile->emit_meta(profile::kGrows, grows ? "1" : "");
   return profile;
 }
 

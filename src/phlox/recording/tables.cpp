@@ -97,7 +97,7 @@ class Reading {
   Result<void> meta() {
     return each("meta", "key, value", [&](Columns& c) {
       const std::string key = c.text();
-      profile_.put_meta(key, c.text());
+      profile_.emit_meta(key, c.text());
     });
   }
 
@@ -121,7 +121,7 @@ class Reading {
           row.start = c.time();
           row.end = c.time();
           row.how_ended = c.text();
-          if (!c.failed()) profile_.put_process(profile::ProcessId(c.row()), row);
+          if (!c.failed()) profile_.emit(profile::ProcessId(c.row()), row);
         });
   }
 
@@ -138,7 +138,7 @@ class Reading {
                   row.kernel_name = c.text();
                   row.start = c.time();
                   row.end = c.time();
-                  if (!c.failed()) profile_.put_thread(profile::ThreadId(c.row()), row);
+                  if (!c.failed()) profile_.emit(profile::ThreadId(c.row()), row);
                 });
   }
 
@@ -149,7 +149,7 @@ class Reading {
       row.path = c.text();
       row.build_id = c.text();
       row.load_bias = c.bits();
-      if (!c.failed()) profile_.put_module(profile::ModuleId(c.row()), row);
+      if (!c.failed()) profile_.emit(profile::ModuleId(c.row()), row);
     });
   }
 
@@ -165,7 +165,7 @@ class Reading {
       if (c.failed()) return;
       profile::Module module = profile_.modules()[id.value - 1];
       module.missing = std::move(row);
-      profile_.put_module(id, module);
+      profile_.emit(id, module);
     });
   }
 
@@ -194,7 +194,7 @@ class Reading {
                   row.inlined_in = optional_of(c.optional_reference<profile::FrameTag>(c.row() - 1));
                   row.found_by = c.text();
                   row.role = has_role ? c.value(profile::FrameRole::jit_code) : take_role(row.found_by);
-                  if (!c.failed()) profile_.put_frame(profile::FrameId(c.row()), row);
+                  if (!c.failed()) profile_.emit(profile::FrameId(c.row()), row);
                 });
   }
 
@@ -204,7 +204,7 @@ class Reading {
       c.row_id();
       row.parent = c.optional_reference<profile::StackTag>(c.row() - 1);
       row.frame = c.reference<profile::FrameTag>(profile_.frames().size());
-      if (!c.failed()) profile_.put_stack(profile::StackId(c.row()), row);
+      if (!c.failed()) profile_.emit(profile::StackId(c.row()), row);
     });
   }
 
@@ -221,7 +221,7 @@ class Reading {
       row.other = c.optional_text();
       const bool is_proved = has_kind && !c.optional_text().empty();
       if (!is_proved) row = {};
-      if (!c.failed()) profile_.put_wake(profile::WakeId(c.row()), row);
+      if (!c.failed()) profile_.emit(profile::WakeId(c.row()), row);
     });
   }
 
@@ -233,7 +233,7 @@ class Reading {
       row.kind = profile::awaited_kind(c.text());
       row.name = c.optional_text();
       row.other = c.optional_text();
-      if (!c.failed()) profile_.put_awaited(profile::AwaitedId(c.row()), row);
+      if (!c.failed()) profile_.emit(profile::AwaitedId(c.row()), row);
     });
   }
 
@@ -313,7 +313,7 @@ class Reading {
       row.thread = thread;
       row.stack = stack;
       row.value = value;
-      profile_.put_sample(profile::SampleId(c.row()), row);
+      profile_.emit(profile::SampleId(c.row()), row);
     });
   }
 
@@ -327,7 +327,7 @@ class Reading {
       row.thread = optional_of(c.optional_reference<profile::ThreadTag>(profile_.threads().size()));
       row.value = c.number<int64_t>();
       row.text = c.text();
-      if (!c.failed()) profile_.put_event(row);
+      if (!c.failed()) profile_.emit(row);
     });
   }
 
@@ -340,7 +340,7 @@ class Reading {
       row.value = c.integer(-kMaximumTime, kMaximumTime);
       // About twenty a process; Profile looks through them one by one.
       if (c.row() > 50'000) c.reject_row("is one too many");
-      if (!c.failed()) profile_.put_tally(row);
+      if (!c.failed()) profile_.emit(row);
     });
   }
 

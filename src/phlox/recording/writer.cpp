@@ -148,7 +148,12 @@ void Writer::flush(BulkInsert& rows) {
   if (!failed_ && !rows.flush()) note_error();
 }
 
-void Writer::put_meta(std::string_view key, std::string_view value) {
+void Writer::receive(const profile::AnyRow& row) {
+  profile::take_apart(row, [this](const auto&... parts) { write(parts...); });
+}
+
+void Writer::write(const profile::Meta& meta) {
+  const auto& [key, value] = meta;
   if (key == "start_monotonic_ns" || key == "start_unix_ns") {
     if (before_.any) return;  // it begins where it began
     (key == "start_unix_ns" ? first_unix_ : first_start_) = parse_number<Nanoseconds>(value).value_or(0);
@@ -158,7 +163,7 @@ void Writer::put_meta(std::string_view key, std::string_view value) {
   step(meta_);
 }
 
-void Writer::put_process(profile::ProcessId id, const profile::Process& p) {
+void Writer::write(profile::ProcessId id, const profile::Process& p) {
   if (processes_.is_new(id.value)) {
     auto there = continued_.take(p);
     processes_.add(id.value, there ? std::optional(there->row) : std::nullopt);
@@ -187,7 +192,7 @@ void Writer::put_process(profile::ProcessId id, const profile::Process& p) {
   step(process_);
 }
 
-void Writer::put_thread(profile::ThreadId id, const profile::Thread& t) {
+void Writer::write(profile::ThreadId id, const profile::Thread& t) {
   const int64_t process = processes_.row(t.process.value);
   if (threads_.is_new(id.value)) {
     const auto there = continued_.take(static_cast<uint32_t>(process), t);
@@ -208,7 +213,7 @@ void Writer::put_thread(profile::ThreadId id, const profile::Thread& t) {
   step(thread_);
 }
 
-void Writer::put_module(profile::ModuleId id, const profile::Module& m) {
+void Writer::write(profile::ModuleId id, const profile::Module& m) {
   Row(module_)
       .id(id, before_.modules)
       .text(m.path)
@@ -225,7 +230,7 @@ void Writer::put_module(profile::ModuleId id, const profile::Module& m) {
   step(missing_names_);
 }
 
-void Writer::put_frame(profile::FrameId id, const profile::Frame& f) {
+void Writer::write(profile::FrameId id, const profile::Frame& f) {
   Row(frame_)
       .id(id, before_.frames)
       .value(f.kind)
@@ -242,12 +247,12 @@ void Writer::put_frame(profile::FrameId id, const profile::Frame& f) {
   step(frame_);
 }
 
-void Writer::put_stack(profile::StackId id, const profile::Stack& s) {
+void Writer::write(profile::StackId id, const profile::Stack& s) {
   put(stacks_,
       {row_of(id, before_.stacks), row_of(s.parent, before_.stacks), row_of(s.frame, before_.frames)});
 }
 
-void Writer::put_wake(profile::WakeId id, const profile::Wake& w) {
+void Writer::write(profile::WakeId id, const profile::Wake& w) {
   Row(wake_)
       .id(id, before_.wakes)
       .optional(reference(w.thread ? threads_.row(w.thread.value) : 0))
@@ -257,7 +262,7 @@ void Writer::put_wake(profile::WakeId id, const profile::Wake& w) {
   step(wake_);
 }
 
-void Writer::put_awaited(profile::AwaitedId id, const profile::Awaited& a) {
+void Writer::write(profile::AwaitedId id, const profile::Awaited& a) {
   Row(awaited_)
       .id(id, before_.awaited)
       .text(profile::awaited_key(a.kind))
@@ -293,10 +298,10 @@ int64_t Writer::state_of(const profile::Sample& s) {
   return at->second;
 }
 
-void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
+void Writer::write(profile::SampleId id, const profile::Sample& s) {
   if (!epoch_) {
     epoch_ = s.start;
-    put_meta("sample_epoch_ns", std::to_string(s.start));
+    emit_meta("sample_epoch_ns", std::to_string(s.start));
   }
   const int64_t state = state_of(s);
   if (id.value <= last_sample_) {
@@ -320,7 +325,7 @@ void Writer::put_sample(profile::SampleId id, const profile::Sample& s) {
        reference(threads_.row(s.thread.value)), row_of(s.stack, before_.stacks), state, reference(s.value)});
 }
 
-void Writer::put_event(const profile::Event& e) {
+void Writer::write(const profile::Event& e) {
   // What lives on does not begin again.
   using profile::EventKind;
   if (e.kind == EventKind::process_start && e.process && continued_processes_.contains(e.process->value))
@@ -344,7 +349,7 @@ std::optional<int64_t> Writer::earlier_tally(const profile::Tally& t) const {
   return found != tallies.end() ? std::optional(found->second) : std::nullopt;
 }
 
-void Writer::put_tally(const profile::Tally& t) {
+void Writer::write(const profile::Tally& t) {
   int64_t value = t.value;
   if (const auto earlier = earlier_tally(t)) {
     const bool is_maximum =

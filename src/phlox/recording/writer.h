@@ -63,17 +63,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  void put_meta(std::string_view key, std::string_view value) override;
-  void put_process(profile::ProcessId id, const profile::Process& process) override;
-  void put_thread(profile::ThreadId id, const profile::Thread& thread) override;
-  void put_module(profile::ModuleId id, const profile::Module& module) override;
-  void put_frame(profile::FrameId id, const profile::Frame& frame) override;
-  void put_stack(profile::StackId id, const profile::Stack& stack) override;
-  void put_wake(profile::WakeId id, const profile::Wake& wake) override;
-  void put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) override;
-  void put_sample(profile::SampleId id, const profile::Sample& sample) override;
-  void put_event(const profile::Event& event) override;
-  void put_tally(const profile::Tally& tally) override;
+  void receive(const profile::AnyRow& row) override;
   void put_task_census(profile::TaskCensusId id, const profile::TaskCensus& census) override;
   void put_event_loop(profile::EventLoopId id, const profile::EventLoop& loop) override;
   void put_task_stack(profile::TaskStackId id, const profile::TaskStack& stack) override;
@@ -102,6 +92,17 @@ class Writer : public profile::Sink, public profile::TaskSink {
   };
 
   Writer() = default;
+  void write(const profile::Meta& meta);
+  void write(profile::ProcessId id, const profile::Process& process);
+  void write(profile::ThreadId id, const profile::Thread& thread);
+  void write(profile::ModuleId id, const profile::Module& module);
+  void write(profile::FrameId id, const profile::Frame& frame);
+  void write(profile::StackId id, const profile::Stack& stack);
+  void write(profile::WakeId id, const profile::Wake& wake);
+  void write(profile::AwaitedId id, const profile::Awaited& awaited);
+  void write(profile::SampleId id, const profile::Sample& sample);
+  void write(const profile::Event& event);
+  void write(const profile::Tally& tally);
   Result<void> set_up();
   Result<void> commit_rows();
   Result<void> open(const std::string& path, const std::optional<Owner>& owner);

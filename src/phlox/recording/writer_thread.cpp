@@ -24,40 +24,14 @@ WriterThread::~WriterThread() {
   thread_.join();
 }
 
-void WriterThread::put_meta(std::string_view key, std::string_view value) {
-  put([key = std::string(key), value = std::string(value)](Sink& sink) { sink.put_meta(key, value); });
+void WriterThread::receive(const profile::AnyRow& row) {
+  profile::take_apart(row, [this](const auto&... parts) { keep(parts...); });
 }
 
-void WriterThread::put_process(profile::ProcessId id, const profile::Process& process) {
-  put([id, process](Sink& sink) { sink.put_process(id, process); });
-}
-
-void WriterThread::put_thread(profile::ThreadId id, const profile::Thread& thread) {
-  put([id, thread](Sink& sink) { sink.put_thread(id, thread); });
-}
-
-void WriterThread::put_module(profile::ModuleId id, const profile::Module& module) {
-  put([id, module](Sink& sink) { sink.put_module(id, module); });
-}
-
-void WriterThread::put_frame(profile::FrameId id, const profile::Frame& frame) {
-  put([id, frame](Sink& sink) { sink.put_frame(id, frame); });
-}
-
-void WriterThread::put_wake(profile::WakeId id, const profile::Wake& wake) {
-  put([id, wake](Sink& sink) { sink.put_wake(id, wake); });
-}
-
-void WriterThread::put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) {
-  put([id, awaited](Sink& sink) { sink.put_awaited(id, awaited); });
-}
-
-void WriterThread::put_event(const profile::Event& event) {
-  put([event](Sink& sink) { sink.put_event(event); });
-}
-
-void WriterThread::put_tally(const profile::Tally& tally) {
-  put([tally](Sink& sink) { sink.put_tally(tally); });
+void WriterThread::keep(const profile::Meta& meta) {
+  put([key = std::string(meta.key), value = std::string(meta.value)](Sink& sink) {
+    sink.emit_meta(key, value);
+  });
 }
 
 Result<void> WriterThread::commit() {
@@ -92,8 +66,8 @@ void WriterThread::run() {
     writes_ = true;
     lock.unlock();
     for (const Call& call : calls) {
-      if (const auto* stack = std::get_if<0>(&call)) sink_.put_stack(stack->first, stack->second);
-      if (const auto* sample = std::get_if<1>(&call)) sink_.put_sample(sample->first, sample->second);
+      if (const auto* stack = std::get_if<0>(&call)) sink_.emit(stack->first, stack->second);
+      if (const auto* sample = std::get_if<1>(&call)) sink_.emit(sample->first, sample->second);
       if (const auto* other = std::get_if<2>(&call)) (*other)(sink_);
     }
     lock.lock();

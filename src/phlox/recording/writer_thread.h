@@ -23,19 +23,7 @@ class WriterThread : public profile::Sink {
   WriterThread(const WriterThread&) = delete;
   WriterThread& operator=(const WriterThread&) = delete;
 
-  void put_meta(std::string_view key, std::string_view value) override;
-  void put_process(profile::ProcessId id, const profile::Process& process) override;
-  void put_thread(profile::ThreadId id, const profile::Thread& thread) override;
-  void put_module(profile::ModuleId id, const profile::Module& module) override;
-  void put_frame(profile::FrameId id, const profile::Frame& frame) override;
-  void put_stack(profile::StackId id, const profile::Stack& stack) override { put(std::pair(id, stack)); }
-  void put_wake(profile::WakeId id, const profile::Wake& wake) override;
-  void put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) override;
-  void put_sample(profile::SampleId id, const profile::Sample& sample) override {
-    put(std::pair(id, sample));
-  }
-  void put_event(const profile::Event& event) override;
-  void put_tally(const profile::Tally& tally) override;
+  void receive(const profile::AnyRow& row) override;
   // After it, the sink is the caller's until the next call.
   Result<void> commit() override;
 
@@ -46,6 +34,18 @@ class WriterThread : public profile::Sink {
                    std::function<void(profile::Sink&)>>;
   using Calls = std::vector<Call>;
 
+  // Copies of what a row refers to.
+  void keep(const profile::Meta& meta);
+  void keep(profile::StackId id, const profile::Stack& stack) { put(std::pair(id, stack)); }
+  void keep(profile::SampleId id, const profile::Sample& sample) { put(std::pair(id, sample)); }
+  template <class RowId, class Value>
+  void keep(RowId id, const Value& value) {
+    put([id, value](profile::Sink& sink) { sink.emit(id, value); });
+  }
+  template <class Value>
+  void keep(const Value& value) {
+    put([value](profile::Sink& sink) { sink.emit(value); });
+  }
   void put(Call call);
   void hand_over();
   void run();

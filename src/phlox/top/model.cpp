@@ -10,17 +10,18 @@ namespace {
 class Extract {
  public:
   Extract(const profile::Profile& from, profile::Profile& into) : from_(from), into_(into) {
-    for (const auto& [key, value] : from.meta()) into.put_meta(key, value);
-    for (const profile::Tally& tally : from.tallies()) into.put_tally(tally);
-    put_all(from.processes(), [&](auto id, auto& row) { into.put_process(profile::ProcessId(id), row); });
-    put_all(from.threads(), [&](auto id, auto& row) { into.put_thread(profile::ThreadId(id), row); });
-    put_all(from.modules(), [&](auto id, auto& row) { into.put_module(profile::ModuleId(id), row); });
+    for (const auto& [key, value] : from.meta()) into.emit_meta(key, value);
+    for (const profile::Tally& tally : from.tallies()) into.emit(tally);
+    put_all(from.processes(), [&](auto id, auto& row) { into.emit(profile::ProcessId(id), row); });
+    put_all(from.threads(), [&](auto id, auto& row) { into.emit(profile::ThreadId(id), row); });
+    put_all(from.modules(), [&](auto id, auto& row) { into.emit(profile::ModuleId(id), row); });
   }
 
   void put(profile::Sample sample) {
     sample.stack = stack(sample.stack);
     sample.awaited = awaited(sample.awaited);
-    into_.put_sample(profile::SampleId(++samples_), sample);
+    sample.wake = {};
+    into_.emit(profile::SampleId(++samples_), sample);
   }
 
  private:
@@ -42,7 +43,7 @@ class Extract {
     }
     for (size_t i = missing.size(); i-- > 0;) {
       const profile::StackId fresh(static_cast<uint32_t>(into_.stacks().size() + 1));
-      into_.put_stack(fresh, {parent, frame(from_.stack(missing[i]).frame)});
+      into_.emit(fresh, {parent, frame(from_.stack(missing[i]).frame)});
       stacks_[missing[i].value] = fresh;
       parent = fresh;
     }
@@ -54,7 +55,7 @@ class Extract {
     const auto [at, added] = awaited_.try_emplace(id.value, profile::AwaitedId());
     if (added) {
       at.value() = profile::AwaitedId(static_cast<uint32_t>(into_.awaited().size() + 1));
-      into_.put_awaited(at.value(), from_.awaited()[id.value - 1]);
+      into_.emit(at.value(), from_.awaited()[id.value - 1]);
     }
     return at->second;
   }
@@ -63,7 +64,7 @@ class Extract {
     const auto [at, added] = frames_.try_emplace(id.value, profile::FrameId());
     if (added) {
       at.value() = profile::FrameId(static_cast<uint32_t>(into_.frames().size() + 1));
-      into_.put_frame(at.value(), from_.frame(id));
+      into_.emit(at.value(), from_.frame(id));
     }
     return at->second;
   }
@@ -111,41 +112,17 @@ Seen picked(const Seen& whole, const Pick& pick) {
   return seen;
 }
 
-void Model::put_meta(std::string_view key, std::string_view value) {
+void Model::receive(const profile::AnyRow& row) {
   const std::lock_guard lock(mutex_);
-  rows_.put_meta(key, value);
-}
-void Model::put_process(profile::ProcessId id, const profile::Process& process) {
-  const std::lock_guard lock(mutex_);
-  rows_.put_process(id, process);
-}
-void Model::put_thread(profile::ThreadId id, const profile::Thread& thread) {
-  const std::lock_guard lock(mutex_);
-  rows_.put_thread(id, thread);
-}
-void Model::put_module(profile::ModuleId id, const profile::Module& module) {
-  const std::lock_guard lock(mutex_);
-  rows_.put_module(id, module);
-}
-void Model::put_frame(profile::FrameId id, const profile::Frame& frame) {
-  const std::lock_guard lock(mutex_);
-  rows_.put_frame(id, frame);
-}
-void Model::put_stack(profile::StackId id, const profile::Stack& stack) {
-  const std::lock_guard lock(mutex_);
-  rows_.put_stack(id, stack);
-}
-void Model::put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) {
-  const std::lock_guard lock(mutex_);
-  rows_.put_awaited(id, awaited);
-}
-void Model::put_tally(const profile::Tally& tally) {
-  const std::lock_guard lock(mutex_);
-  rows_.put_tally(tally);
+  if (const auto* sample = std::get_if<profile::Numbered<profile::SampleId>>(&row)) {
+    add(sample->id, sample->value);
+  } else if (!std::holds_alternative<profile::Numbered<profile::WakeId>>(row) &&
+             !std::holds_alternative<profile::Unnumbered<profile::Event>>(row)) {
+    rows_.receive(row);  // no view shows wakers or events, and there is no end to them
+  }
 }
 
-void Model::put_sample(profile::SampleId id, const profile::Sample& sample) {
-  const std::lock_guard lock(mutex_);
+void Model::add(profile::SampleId id, const profile::Sample& sample) {
   if (!first_ || sample.start < *first_) first_ = sample.start;
   last_ = std::max(last_, sample.start + sample.wall);
   if (lately_.empty() || id.value > lately_.back().id.value) {

@@ -42,16 +42,7 @@ class Model : public profile::Sink {
 
   explicit Model(Nanoseconds window, size_t most_sums = kMostSums) : window_(window), most_sums_(most_sums) {}
 
-  void put_meta(std::string_view key, std::string_view value) override;
-  void put_process(profile::ProcessId id, const profile::Process& process) override;
-  void put_thread(profile::ThreadId id, const profile::Thread& thread) override;
-  void put_module(profile::ModuleId id, const profile::Module& module) override;
-  void put_frame(profile::FrameId id, const profile::Frame& frame) override;
-  void put_stack(profile::StackId id, const profile::Stack& stack) override;
-  void put_awaited(profile::AwaitedId id, const profile::Awaited& awaited) override;
-  void put_sample(profile::SampleId id, const profile::Sample& sample) override;
-  void put_event(const profile::Event&) override {}
-  void put_tally(const profile::Tally& tally) override;
+  void receive(const profile::AnyRow& row) override;
   Result<void> commit() override { return {}; }
 
   Seen seen() const;
@@ -68,6 +59,7 @@ class Model : public profile::Sink {
     }
   };
 
+  void add(profile::SampleId id, const profile::Sample& sample);
   void add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu, uint32_t looks);
 
   const Nanoseconds window_;

@@ -234,7 +234,7 @@ bool Consumer::take_over(const ThreadRecord& record) {
   live->row.python_id = record.python_id;
   live->row.interpreter = record.interpreter;
   name_thread_(live->row);
-  sink_.put_thread(live->id, live->row);
+  sink_.emit(live->id, live->row);
   return true;
 }
 
@@ -251,13 +251,13 @@ void Consumer::begin_thread(const ThreadRecord& record) {
   const bool came_up = started_ && record.tid == first_ && record.used >= 0;
   live.row.start = came_up ? *started_ : record.time;
   name_thread_(live.row);
-  sink_.put_thread(live.id, live.row);
+  sink_.emit(live.id, live.row);
   profile::Event event;
   event.kind = profile::EventKind::thread_start;
   event.time = live.row.start;
   event.process = process_;
   event.thread = live.id;
-  sink_.put_event(event);
+  sink_.emit(event);
   threads_[record.thread].id = live.id;
   threads_[record.thread].tid = record.tid;
   if (came_up) {
@@ -324,7 +324,7 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
       [](const LiveThread& one, profile::ThreadId other) { return one.id.value < other.value; });
   if (live != live_.end() && live->id == id) {
     live->row.end = record.time;
-    sink_.put_thread(id, live->row);
+    sink_.emit(id, live->row);
     live_.erase(live);
   }
   profile::Event event;
@@ -332,7 +332,7 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
   event.time = record.time;
   event.process = process_;
   event.thread = id;
-  sink_.put_event(event);
+  sink_.emit(event);
   threads_.erase(found);
   if (ended_.size() >= kMostEnded) ended_.clear();
   ended_[record.thread] = id;
@@ -375,7 +375,7 @@ void Consumer::take_code_file(const CodeFileRecord& record, std::span<const std:
   const profile::ModuleId id(identities_.next_module++);
   const std::string path(reinterpret_cast<const char*>(body.data()),
                          std::min<size_t>(record.size, body.size()));
-  sink_.put_module(id, {path, "", 0});
+  sink_.emit(id, {path, "", 0});
   code_files_[record.code_file] = id;
 }
 

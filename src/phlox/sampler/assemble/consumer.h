@@ -81,7 +81,7 @@ class Consumer {
   };
   // For naming threads later: python ids of those without a name.
   std::deque<LiveThread>& live_threads() { return live_; }
-  void put_thread(const LiveThread& thread) { sink_.put_thread(thread.id, thread.row); }
+  void put_thread(const LiveThread& thread) { sink_.emit(thread.id, thread.row); }
 
  private:
   struct ThreadState {

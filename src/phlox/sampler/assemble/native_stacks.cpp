@@ -94,7 +94,7 @@ profile::FrameId NativeStacks::kernel_frame(uint64_t address, bool exact) {
   if (!fresh) return at->second;
   if (!kernel_) {
     kernel_ = profile::ModuleId(identities_.next_module++);
-    sink_.put_module(kernel_, {"[kernel]", "", 0});
+    sink_.emit(kernel_, {"[kernel]", "", 0});
   }
   profile::Frame frame;
   frame.kind = profile::FrameKind::kernel;
@@ -134,7 +134,7 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
     profile::ModuleId& id = module_ids_[native.module];
     if (!id) {
       id = profile::ModuleId(identities_.next_module++);
-      sink_.put_module(id, {mapped.file.path, mapped.build_id, mapped.bias});
+      sink_.emit(id, {mapped.file.path, mapped.build_id, mapped.bias});
     }
     frame.module = id;
     frame.address -= mapped.bias;

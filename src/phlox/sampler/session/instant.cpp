@@ -166,7 +166,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
                                ? "ptrace stop of running threads, with native frames"
                                : "same CPU (ordinary class), native frames of blocked threads only";
     }
-    sink.put_process(process, row);
+    sink.emit(process, row);
     consumer.settle_all();
     identities.stretches.flush();
     program.name_threads(consumer, options.limit);

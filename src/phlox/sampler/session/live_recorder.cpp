@@ -101,8 +101,8 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
 void LiveRecorder::note_fork(profile::ProcessId id, pid_t pid, pid_t parent, const Image& image) {
   const auto known = images_.find(parent);
   if (known != images_.end() && known->second == image && image.start_stack != 0) {
-    sink_->put_meta(fmt::format("{}{}", profile::kForkedFrom, id.value),
-                    std::to_string(rows_.at(parent).value));
+    sink_->emit_meta(fmt::format("{}{}", profile::kForkedFrom, id.value),
+                     std::to_string(rows_.at(parent).value));
   }
   images_[pid] = image;
 }
@@ -340,8 +340,8 @@ void LiveRecorder::warn() {
     outcome_.not_read.push_back(std::move(sentence));
   }
   if (!outcome_.not_read.empty())
-    sink_->put_meta(std::string(profile::kCouldNotBeRead),
-                    fmt::format("{}", fmt::join(outcome_.not_read, ". ")));
+    sink_->emit_meta(std::string(profile::kCouldNotBeRead),
+                     fmt::format("{}", fmt::join(outcome_.not_read, ". ")));
   const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
   if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty())
     warnings.push_back(became_another(became_another_, now));
@@ -368,12 +368,12 @@ void LiveRecorder::begin(profile::Sink& sink) {
   }
   cpu_start_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
   put_host(sink, start_);
-  sink.put_meta("command_line", options_.command_line);
-  sink.put_meta("rate_hz", fmt::format("{:g}", options_.rate_hz));
+  sink.emit_meta("command_line", options_.command_line);
+  sink.emit_meta("rate_hz", fmt::format("{:g}", options_.rate_hz));
   profile::Event event;
   event.kind = profile::EventKind::recording_start;
   event.time = start_;
-  sink.put_event(event);
+  sink.emit(event);
 
   identities_.emplace(sink);
   // On CPUs without a tick (nohz_full) the kernel counts the time of what runs there too late.
@@ -475,8 +475,8 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   profile::Event last;
   last.kind = profile::EventKind::recording_end;
   last.time = clock_now();
-  sink.put_event(last);
-  sink.put_meta("end_monotonic_ns", std::to_string(last.time));
+  sink.emit(last);
+  sink.emit_meta("end_monotonic_ns", std::to_string(last.time));
   outcome_.progress = total();
   put_recorder_tallies(sink, outcome_.progress);
   profile::put_cpu_use(sink, cpus_.since_start());

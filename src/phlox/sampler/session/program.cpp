@@ -216,14 +216,14 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
 void put_host(profile::Sink& sink, Nanoseconds start) {
   utsname host{};
   ::uname(&host);
-  sink.put_meta("phlox_version", PHLOX_VERSION);
-  sink.put_meta("host", host.nodename);
-  sink.put_meta("kernel", fmt::format("{} {}", host.sysname, host.release));
-  sink.put_meta("machine", host.machine);
-  sink.put_meta("cpus", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
-  sink.put_meta("clock", "CLOCK_MONOTONIC");
-  sink.put_meta("start_monotonic_ns", std::to_string(start));
-  sink.put_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+  sink.emit_meta("phlox_version", PHLOX_VERSION);
+  sink.emit_meta("host", host.nodename);
+  sink.emit_meta("kernel", fmt::format("{} {}", host.sysname, host.release));
+  sink.emit_meta("machine", host.machine);
+  sink.emit_meta("cpus", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
+  sink.emit_meta("clock", "CLOCK_MONOTONIC");
+  sink.emit_meta("start_monotonic_ns", std::to_string(start));
+  sink.emit_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
 }
 
 }  // namespace phlox::sampler

@@ -131,17 +131,17 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   program_->known_as = row_;
   // Before its row, so that the sink knows which process that is.
   if (const auto stat = target::read_stat(pid()))
-    sink_.put_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(stat->start_ticks));
+    sink_.emit_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(stat->start_ticks));
   if (const auto status = target::read_status(pid()))
-    sink_.put_meta(profile::source_rights_key({target::file_user_of(*status), target::sees_our_files(pid())}),
-                   "");
+    sink_.emit_meta(
+        profile::source_rights_key({target::file_user_of(*status), target::sees_our_files(pid())}), "");
   put_process(0, "", "");
   profile::Event event;
   event.kind = profile::EventKind::process_start;
   event.time = row_.start;
   event.process = id_;
   event.text = row_.executable;
-  sink_.put_event(event);
+  sink_.emit(event);
   if (options_.native) {
     native_.emplace(program_->pid, memory_, identities_, sink_, options_.unwind_cache);
     consumer_.with_native(*native_);
@@ -183,7 +183,7 @@ void ProgramRecording::put_process(Nanoseconds end, const std::string& how, cons
   row_.end = end;
   row_.how_ended = how;
   row_.way_of_reading = way;
-  sink_.put_process(id_, row_);
+  sink_.emit(id_, row_);
 }
 
 void ProgramRecording::drain(Nanoseconds deadline) {
@@ -228,13 +228,13 @@ void ProgramRecording::name_process() {
   if (name_tries_++ == 0) {
     const auto text = target::read_text(memory::proc_folder(pid()) + "/environ");
     if (const std::string rank = text ? rank_words(*text) : ""; !rank.empty())
-      sink_.put_meta(fmt::format("{}{}", profile::kProcessRank, id_.value), rank);
+      sink_.emit_meta(fmt::format("{}{}", profile::kProcessRank, id_.value), rank);
   }
   const RemoteAddress first = first_interpreter();
   if (!first) return;
   const auto name = python::read_process_name(program_->interpreter.layout, memory_, first);
   if (!name || name->empty()) return;
-  sink_.put_meta(fmt::format("{}{}", profile::kProcessName, id_.value), *name);
+  sink_.emit_meta(fmt::format("{}{}", profile::kProcessName, id_.value), *name);
   name_tries_ = kMostNameTries;
 }
 
@@ -259,7 +259,7 @@ void ProgramRecording::count_calls() {
       event.thread = thread->id;
     }
     last = queue.calls;
-    sink_.put_event(event);
+    sink_.emit(event);
   }
 }
 
@@ -314,7 +314,7 @@ void ProgramRecording::put_changes(Nanoseconds now, std::vector<std::string>& wa
       event.process = id_;
       event.value = static_cast<int64_t>(numbers.rate_hz * 1000);
       event.text = numbers.rate_hz < rate_ ? "to stay within --max-overhead" : "within --max-overhead again";
-      sink_.put_event(event);
+      sink_.emit(event);
       if (numbers.rate_hz < rate_ && !options_.rate_is_limit && warnings.empty()) {
         warnings.push_back(fmt::format("rate lowered to {:.0f} Hz to stay within --max-overhead {:g} %",
                                        numbers.rate_hz, options_.max_overhead_percent.value_or(0)));
@@ -330,7 +330,7 @@ void ProgramRecording::put_changes(Nanoseconds now, std::vector<std::string>& wa
     event.time = now;
     event.process = id_;
     event.text = way;
-    sink_.put_event(event);
+    sink_.emit(event);
   }
   way_ = way;
   put_process(0, "", way_);
@@ -424,14 +424,14 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   event.time = end_;
   event.process = id_;
   event.text = end == End::exec ? image_of(pid()).executable : row_.how_ended;
-  sink_.put_event(event);
+  sink_.emit(event);
 }
 
 void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
                          const Progress* told) {
   const auto put = [&](std::string_view name, auto value, auto before) {
     if (told == nullptr || value != before)
-      sink.put_tally({process, std::string(name), static_cast<int64_t>(value)});
+      sink.emit({process, std::string(name), static_cast<int64_t>(value)});
   };
   const Progress before = told != nullptr ? *told : Progress();
   for (const Counted& c : kCounted) put(c.name, now.*c.total, before.*c.total);

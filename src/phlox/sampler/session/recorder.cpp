@@ -32,7 +32,7 @@ Patience patience_of(const Options& options, Nanoseconds start) {
 
 void put_recorder_tallies(profile::Sink& sink, const Progress& now) {
   const auto put = [&](std::string_view name, auto value) {
-    sink.put_tally({{}, std::string(name), static_cast<int64_t>(value)});
+    sink.emit({{}, std::string(name), static_cast<int64_t>(value)});
   };
   put(tally::kRecorderTime, now.recorder_cpu);
   put(tally::kAskedRate, now.asked_rate_hz * 1000);
