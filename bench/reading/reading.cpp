@@ -409,7 +409,7 @@ struct Tally {
   uint64_t retries = 0, ran = 0, moved = 0, unreadable = 0,
            broken = 0;              // attempts, by what was wrong with them
   uint64_t refused_impossible = 0;  // attempts whose stack was refused, and rightly so
-  uint64_t still = 0;               // had not run since the look before
+  uint64_t still = 0;               // had not run since the sample before
   uint64_t late_on_target = 0;
   uint64_t follow_ups = 0, cpu_changes = 0, switches = 0;
   uint64_t cpu_agree = 0, cpu_differ = 0;  // Evidence::both, while the thread does not run
@@ -448,7 +448,7 @@ class Run {
       latency_.add(woken - planned);
       if (kill(options_.pid, 0) != 0) break;
       planned_ = planned;
-      look(woken);
+      sample(woken);
     }
     const long moved_after = migrations(options_.pid, thread_->tid);
     print(static_cast<double>(now() - begun) * 1e-9, missed, moved_after - moved_before);
@@ -469,15 +469,15 @@ class Run {
     class_ = take_class(options_.scheduling, options_.slice_us);
   }
 
-  void look(int64_t woken) {
+  void sample(int64_t woken) {
     ++tally_.samples;
     bool accepted = false;
     if (options_.way == Way::ptrace) {
-      accepted = look_stopped();
+      accepted = sample_stopped();
     } else {
       for (int attempt = 1; attempt <= options_.attempts; ++attempt) {
         tally_.retries += attempt > 1;
-        const Verdict verdict = look_once(attempt, woken);
+        const Verdict verdict = sample_once(attempt, woken);
         accepted = verdict == Verdict::accepted;
         // Proved, and yet no stack: the thread stands still, the next attempt would see the same bytes.
         if (verdict != Verdict::unproved) break;
@@ -496,7 +496,7 @@ class Run {
   }
 
   // One attempt at the GIL holder, on what is believed to be its CPU.
-  Verdict look_once(int attempt, int64_t woken) {
+  Verdict sample_once(int attempt, int64_t woken) {
     const int64_t t0 = attempt == 1 ? woken : now();
     Schedule before = thread_->schedule();
     const int64_t t1 = now();
@@ -581,7 +581,7 @@ class Run {
     cpu_ = cpu;
   }
 
-  bool look_stopped() {
+  bool sample_stopped() {
     if (ptrace(PTRACE_INTERRUPT, thread_->tid, nullptr, nullptr) != 0) return false;
     int status = 0;
     if (waitpid(thread_->tid, &status, __WALL) != thread_->tid || !WIFSTOPPED(status)) return false;
@@ -637,8 +637,8 @@ class Run {
       ++tally_.impossible;
       if (examples_.size() < 5) examples_.push_back(text());
     }
-    // A thread that waits for its CPU shows the same stack at every look: one look, not many, for the leaf
-    // shares.
+    // A thread that waits for its CPU shows the same stack at every sample: one sample, not many, for the
+    // leaf shares.
     const uint64_t run = thread_->schedule().run;
     const bool moved_on = run > last_run_[thread_->tid] + 10'000;
     last_run_[thread_->tid] = run;

@@ -1,7 +1,7 @@
 // What a wake-up costs when nothing is done with it: the floor of every sampler that sleeps between its
 // looks. A busy process on CPU 0 is interrupted --rate times a second for --seconds by an empty thread of the
 // best class that is given, woken by the clock and, where it may be opened, by a perf event of the CPU; and
-// what one look's copy costs: a page of thread state and stack, and 50 small ranges strewn over as many
+// what one sample's copy costs: a page of thread state and stack, and 50 small ranges strewn over as many
 // pages. One line of JSON: microseconds of CPU.
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -70,7 +70,7 @@ double by_event(int wakes, int64_t interval) {
   return static_cast<double>(now(CLOCK_THREAD_CPUTIME_ID) - cpu) / wakes / 1e3;
 }
 
-double copy(pid_t target, char* memory, int looks) {
+double copy(pid_t target, char* memory, int samples) {
   constexpr size_t kSmall = 50, kPage = 4096;
   std::vector<char> into(kPage + kSmall * 64);
   std::vector<iovec> local(kSmall + 1), remote(kSmall + 1);
@@ -81,11 +81,11 @@ double copy(pid_t target, char* memory, int looks) {
     remote[i + 1] = {memory + (i + 1) * kPage + i * 64, 64};
   }
   const int64_t cpu = now(CLOCK_THREAD_CPUTIME_ID);
-  for (int i = 0; i < looks; ++i) {
+  for (int i = 0; i < samples; ++i) {
     if (::process_vm_readv(target, local.data(), local.size(), remote.data(), remote.size(), 0) <= 0)
       return -1;
   }
-  return static_cast<double>(now(CLOCK_THREAD_CPUTIME_ID) - cpu) / looks / 1e3;
+  return static_cast<double>(now(CLOCK_THREAD_CPUTIME_ID) - cpu) / samples / 1e3;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Records of the ring of the capture inside the kernel, and the looks that are made of them: no crash, no
+// Records of the ring of the capture inside the kernel, and the samples that are made of them: no crash, no
 // read outside, an end. The first byte chooses the layout, and whether there are native halves; then each
 // record has its length before it, two bytes.
 #include <cstddef>
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto one = bytes.first(std::min<size_t>(length, bytes.size()));
     bytes = bytes.subspan(one.size());
     const KernelRecord record = parse_kernel_record(one);
-    if (const auto* look = std::get_if<KernelLook>(&record)) source.take(*look);
+    if (const auto* sample = std::get_if<KernelSample>(&record)) source.take(*sample);
     if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
     if (const auto* native = std::get_if<KernelNative>(&record)) source.take(*native);
     if (const auto* awaited = std::get_if<KernelAwaited>(&record)) source.take(*awaited);

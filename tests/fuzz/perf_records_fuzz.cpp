@@ -39,10 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (map->path.size() + map->build_id.size() > record.size()) std::abort();
     }
   }
-  NativeLook look;
-  if (parse_native_look(bytes, look) && look.stack.size() + look.starts.size() * sizeof(EvaluationStart) +
-                                                look.kernel.size() * sizeof(uint64_t) >
-                                            bytes.size()) {
+  NativeSample sample;
+  if (parse_native_sample(bytes, sample) && sample.stack.size() +
+                                                    sample.starts.size() * sizeof(EvaluationStart) +
+                                                    sample.kernel.size() * sizeof(uint64_t) >
+                                                bytes.size()) {
     std::abort();
   }
   return 0;

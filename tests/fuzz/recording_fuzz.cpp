@@ -198,7 +198,7 @@ void change_cells(const std::string& path, Input& input) {
 }
 
 // Everything that is made of a recording.
-void look_at(const Profile& profile, const Profile& other, uint8_t choice) {
+void sample_at(const Profile& profile, const Profile& other, uint8_t choice) {
   Choices choices;
   choices.by = {(choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0};
   choices.weight = static_cast<Weight>((choice >> 3) % 3);
@@ -260,7 +260,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (auto profile = recording::read(path)) {
     // Of a bit that look_at() has other use for.
     if (!show_event(*profile, data[1] % 2 == 0 ? "" : "inuse_space")) (void)show_event(*profile, "");
-    look_at(*profile, *other, data[1]);
+    sample_at(*profile, *other, data[1]);
   }
   return 0;
 }

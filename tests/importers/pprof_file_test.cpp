@@ -196,10 +196,10 @@ TEST(PprofImport, where_everything_became_less_that_is_shown) {
   for (const auto& sample : in.profile.samples()) sum += sample.value;
   EXPECT_EQ(sum, 120);
   // Numbers of samples too.
-  auto looks = test::import_text(import_pprof, with_values({"samples", "count"}, {{-3}, {4}}));
-  ASSERT_TRUE(profile::show_event(looks.profile, ""));
-  ASSERT_EQ(looks.profile.samples().size(), 1u);
-  EXPECT_EQ(looks.profile.samples()[0].value, 4);
+  auto samples = test::import_text(import_pprof, with_values({"samples", "count"}, {{-3}, {4}}));
+  ASSERT_TRUE(profile::show_event(samples.profile, ""));
+  ASSERT_EQ(samples.profile.samples().size(), 1u);
+  EXPECT_EQ(samples.profile.samples()[0].value, 4);
 }
 
 TEST(PprofImport, units_are_those_of_pprof) {
@@ -230,10 +230,10 @@ TEST(PprofImport, values_that_are_missing_or_too_many_are_said) {
 TEST(PprofImport, values_of_64_bits_are_exact) {
   constexpr int64_t kOdd = 9'007'199'254'740'993;  // 2^53 + 1
   using profile::SampledEvent, profile::Unit;
-  const auto looks = test::import_text(import_pprof, with_values({"samples", "count"}, {{kOdd}, {1}}));
-  EXPECT_EQ(profile::sampled_events(looks.profile), (std::vector<SampledEvent>{{"samples", Unit::count}}));
-  EXPECT_EQ(looks.profile.samples()[0].value, kOdd);
-  EXPECT_TRUE(looks.outcome.warnings.empty());
+  const auto samples = test::import_text(import_pprof, with_values({"samples", "count"}, {{kOdd}, {1}}));
+  EXPECT_EQ(profile::sampled_events(samples.profile), (std::vector<SampledEvent>{{"samples", Unit::count}}));
+  EXPECT_EQ(samples.profile.samples()[0].value, kOdd);
+  EXPECT_TRUE(samples.outcome.warnings.empty());
   const auto cpu = test::import_text(import_pprof, with_values({"cpu", "nanoseconds"}, {{kOdd}, {-kOdd}}));
   EXPECT_EQ(cpu.profile.samples()[0].cpu, kOdd);
   EXPECT_EQ(cpu.profile.samples()[1].cpu, kOdd);

@@ -93,7 +93,7 @@ Imported import_file(const std::string& bytes) {
   return import_bytes(import_tachyon, std::as_bytes(std::span(bytes)));
 }
 
-TEST(Tachyon, a_look_has_the_time_since_the_one_before) {
+TEST(Tachyon, a_sample_has_the_time_since_the_one_before) {
   const Imported in = import_file(TachyonFile()
                                       .full(7, 5000, 3, {1, 0})
                                       .repeat(7, {1000, 1200})
@@ -117,7 +117,7 @@ TEST(Tachyon, a_look_has_the_time_since_the_one_before) {
   EXPECT_TRUE(in.outcome.warnings.empty());
 }
 
-TEST(Tachyon, where_looks_were_left_out_their_time_is_not_known) {
+TEST(Tachyon, where_samples_were_left_out_their_time_is_not_known) {
   const Imported in = import_file(TachyonFile(2).full(7, 5000, 2, {0}).repeat(7, {400'000}).bytes());
   ASSERT_EQ(in.profile.samples().size(), 2u);
   EXPECT_EQ(in.profile.samples()[1].start, 405'000'000);

@@ -79,7 +79,7 @@ TEST_F(GilHolders, two_lines_of_one_thread_are_two_holders_and_one_thread) {
   EXPECT_EQ(found[0].unseen, 0);
 }
 
-// Each look tells of the time since the look before it.
+// Each look tells of the time since the sample before it.
 TEST_F(GilHolders, of_two_at_once_it_is_the_one_that_was_looked_at_first) {
   const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
   waits(a, "want:7", 0, 10);

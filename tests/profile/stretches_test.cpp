@@ -12,7 +12,7 @@ namespace {
 constexpr Nanoseconds kTick = 1'000'000;
 
 // The n-th tick's look: thread 1, stack 1, running.
-Sample look_at(int64_t n, StackId stack = StackId(1), ThreadId thread = ThreadId(1)) {
+Sample sample_at(int64_t n, StackId stack = StackId(1), ThreadId thread = ThreadId(1)) {
   Sample sample;
   sample.thread = thread;
   sample.start = n * kTick;
@@ -28,7 +28,7 @@ Sample look_at(int64_t n, StackId stack = StackId(1), ThreadId thread = ThreadId
 TEST(Stretches, looks_alike_are_one_row) {
   Profile profile;
   Stretches stretches(profile);
-  for (int i = 0; i < 10; ++i) stretches.look(look_at(i));
+  for (int i = 0; i < 10; ++i) stretches.add(sample_at(i));
   stretches.flush();
   ASSERT_EQ(profile.samples().size(), 1u);
   const Sample& sample = profile.samples()[0];
@@ -44,10 +44,10 @@ TEST(Stretches, each_event_has_rows_of_its_own) {
   Stretches stretches(profile);
   for (int i = 0; i < 10; ++i) {
     for (const uint16_t event : {uint16_t{1}, uint16_t{2}}) {
-      Sample look = look_at(i);
-      look.event = event;
-      look.value = event;
-      stretches.look(look);
+      Sample sample = sample_at(i);
+      sample.event = event;
+      sample.value = event;
+      stretches.add(sample);
     }
   }
   stretches.close(ThreadId(1));
@@ -58,18 +58,18 @@ TEST(Stretches, each_event_has_rows_of_its_own) {
 }
 
 TEST(Stretches, every_difference_begins_another_row) {
-  std::vector<Sample> looks(7, look_at(1));
-  looks[1].stack = StackId(2);
-  looks[2].cpu_state = CpuState::runnable;
-  looks[3].gil_state = GilState::waits;
-  looks[4].collecting = true;
-  looks[5].system_call = 7;
-  looks[6].quality = Quality::unproved;
-  for (size_t i = 0; i < looks.size(); ++i) {
+  std::vector<Sample> samples(7, sample_at(1));
+  samples[1].stack = StackId(2);
+  samples[2].cpu_state = CpuState::runnable;
+  samples[3].gil_state = GilState::waits;
+  samples[4].collecting = true;
+  samples[5].system_call = 7;
+  samples[6].quality = Quality::unproved;
+  for (size_t i = 0; i < samples.size(); ++i) {
     Profile profile;
     Stretches stretches(profile);
-    stretches.look(look_at(0));
-    stretches.look(looks[i]);
+    stretches.add(sample_at(0));
+    stretches.add(samples[i]);
     stretches.flush();
     EXPECT_EQ(profile.samples().size(), i == 0 ? 1u : 2u) << i;
   }
@@ -78,14 +78,14 @@ TEST(Stretches, every_difference_begins_another_row) {
 TEST(Stretches, another_cpu_is_the_same_row_and_the_last_one_is_kept) {
   Profile profile;
   Stretches stretches(profile);
-  Sample look = look_at(0);
-  stretches.look(look);
-  look = look_at(1);
-  look.cpu_number = 4;
-  stretches.look(look);
-  look = look_at(2);
-  look.cpu_number = -1;
-  stretches.look(look);
+  Sample sample = sample_at(0);
+  stretches.add(sample);
+  sample = sample_at(1);
+  sample.cpu_number = 4;
+  stretches.add(sample);
+  sample = sample_at(2);
+  sample.cpu_number = -1;
+  stretches.add(sample);
   stretches.flush();
   ASSERT_EQ(profile.samples().size(), 1u);
   EXPECT_EQ(profile.samples()[0].cpu_number, 4);
@@ -94,18 +94,18 @@ TEST(Stretches, another_cpu_is_the_same_row_and_the_last_one_is_kept) {
 TEST(Stretches, no_row_is_longer_than_a_second) {
   Profile profile;
   Stretches stretches(profile);
-  for (int i = 0; i < 2500; ++i) stretches.look(look_at(i));
+  for (int i = 0; i < 2500; ++i) stretches.add(sample_at(i));
   stretches.flush();
   ASSERT_EQ(profile.samples().size(), 3u);
   EXPECT_EQ(profile.samples()[0].wall, kSecond);
   EXPECT_EQ(profile.samples()[2].wall, kSecond / 2);
 }
 
-TEST(Stretches, time_without_a_look_ends_a_row) {
+TEST(Stretches, time_without_a_sample_ends_a_row) {
   Profile profile;
   Stretches stretches(profile);
-  stretches.look(look_at(0));
-  stretches.look(look_at(2));
+  stretches.add(sample_at(0));
+  stretches.add(sample_at(2));
   stretches.flush();
   ASSERT_EQ(profile.samples().size(), 2u);
   EXPECT_EQ(profile.samples()[1].start, 2 * kTick);
@@ -114,10 +114,10 @@ TEST(Stretches, time_without_a_look_ends_a_row) {
 TEST(Stretches, a_row_put_by_flush_grows_under_the_same_id) {
   Profile profile;
   Stretches stretches(profile);
-  stretches.look(look_at(0));
+  stretches.add(sample_at(0));
   stretches.flush();
   EXPECT_EQ(profile.samples()[0].wall, kTick);
-  stretches.look(look_at(1));
+  stretches.add(sample_at(1));
   EXPECT_EQ(profile.samples()[0].wall, kTick);
   stretches.flush();
   ASSERT_EQ(profile.samples().size(), 1u);
@@ -136,12 +136,12 @@ TEST(Stretches, a_row_that_did_not_grow_is_not_put_again) {
     }
   } profile;
   Stretches stretches(profile);
-  stretches.look(look_at(0));
-  stretches.look(look_at(0, StackId(5), ThreadId(2)));
+  stretches.add(sample_at(0));
+  stretches.add(sample_at(0, StackId(5), ThreadId(2)));
   stretches.flush();
   stretches.flush();
   EXPECT_EQ(profile.puts, 2);
-  stretches.look(look_at(1, StackId(2)));  // closes a stretch that was put as it stands
+  stretches.add(sample_at(1, StackId(2)));  // closes a stretch that was put as it stands
   EXPECT_EQ(profile.puts, 2);
   stretches.close(ThreadId(1));
   EXPECT_EQ(profile.puts, 3);
@@ -157,7 +157,7 @@ TEST(Stretches, threads_do_not_mix_and_no_time_is_lost) {
   Stretches stretches(profile);
   for (int i = 0; i < 1000; ++i) {
     for (uint32_t t = 1; t <= 5; ++t)
-      stretches.look(look_at(i, StackId(uint32_t(i) / t % 3 + 1), ThreadId(t)));
+      stretches.add(sample_at(i, StackId(uint32_t(i) / t % 3 + 1), ThreadId(t)));
     if (i % 100 == 0) stretches.flush();
   }
   stretches.flush();

@@ -118,7 +118,7 @@ TEST(TimeLabels, time_without_frames_keeps_its_mark) {
   EXPECT_EQ(shown(profile, by_label()), (Selves{{"one;(no Python frames)", 10}}));
 }
 
-TEST(TimeLabels, cpu_time_and_looks_are_shared_without_loss) {
+TEST(TimeLabels, cpu_time_and_samples_are_shared_without_loss) {
   Profile profile;
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("MainThread");
@@ -131,15 +131,15 @@ TEST(TimeLabels, cpu_time_and_looks_are_shared_without_loss) {
   ASSERT_TRUE(show_time_labels(profile, by_label()));
   ASSERT_EQ(profile.samples().size(), 7u);
   Nanoseconds wall = 0, cpu = 0;
-  uint32_t looks = 0;
+  uint32_t samples = 0;
   for (const Sample& part : profile.samples()) {
     wall += part.wall;
     cpu += part.cpu;
-    looks += part.samples;
+    samples += part.samples;
   }
   EXPECT_EQ(wall, 100);
   EXPECT_EQ(cpu, 77);
-  EXPECT_EQ(looks, 10u);
+  EXPECT_EQ(samples, 10u);
 }
 
 TEST(TimeLabels, a_label_without_time_is_none) {

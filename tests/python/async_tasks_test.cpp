@@ -304,7 +304,7 @@ TEST_P(EveryTask, can_come_only_where_asyncio_is_imported_and_imports_are_seen) 
   EXPECT_EQ(modules_stamp(fake.interpreter(), fake.memory()), 0U) << "it cannot be read";
 }
 
-TEST_P(EveryTask, is_the_same_with_pages_of_an_earlier_look_and_others_may_do_something_between) {
+TEST_P(EveryTask, is_the_same_with_pages_of_an_earlier_sample_and_others_may_do_something_between) {
   const RemoteAddress future = program.future();
   const RemoteAddress task =
       program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);

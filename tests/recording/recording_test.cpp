@@ -417,14 +417,14 @@ TEST_F(Recording, killed_at_any_instant_it_opens_and_has_all_that_was_committed)
       ProfileMaker maker(**out);
       Stretches stretches(**out);
       const ThreadId threads[] = {maker.thread("a"), maker.thread("b")};
-      for (int64_t look = 0;; ++look) {
+      for (int64_t sample = 0;; ++sample) {
         for (ThreadId thread : threads) {
-          stretches.look(maker.sample(thread, "main:" + std::to_string(look / 3 % 500) + ";f", 1'000'000));
+          stretches.add(maker.sample(thread, "main:" + std::to_string(sample / 3 % 500) + ";f", 1'000'000));
         }
-        if (look % 20 != 19) continue;
+        if (sample % 20 != 19) continue;
         stretches.flush();
         if (!(*out)->commit()) ::_exit(2);
-        const int64_t done = look + 1;
+        const int64_t done = sample + 1;
         if (::write(ends[1], &done, sizeof done) != sizeof done) ::_exit(3);
       }
     }
@@ -477,7 +477,7 @@ TEST_F(Recording, a_sample_row_takes_at_most_thirty_bytes) {
       sample.stack = stacks[random() % stacks.size()];
       sample.cpu_state = random() % 4 == 0 ? CpuState::blocked : CpuState::running;
       sample.cpu_number = static_cast<int16_t>(random() % 16);
-      stretches.look(sample);
+      stretches.add(sample);
     }
     now += sample.wall;
     if (i % 250 == 249) {

@@ -80,16 +80,16 @@ long resident_pages() {
 void record_for(Writer& out, Stretches& stretches, const std::vector<std::vector<StackId>>& stacks,
                 const std::vector<ThreadId>& threads, Nanoseconds& now, Nanoseconds until,
                 const std::function<void()>& at_commit = {}) {
-  for (int64_t look = 0; now < until; ++look, now += kSecond / 20) {
+  for (int64_t sample = 0; now < until; ++sample, now += kSecond / 20) {
     for (size_t i = 0; i < threads.size(); ++i) {
       Sample sample;
       sample.thread = threads[i];
       sample.start = now;
       sample.wall = sample.cpu = kSecond / 20;
       sample.stack = stacks[i][static_cast<size_t>(now / (kSecond / 20)) % stacks[i].size()];
-      stretches.look(sample);
+      stretches.add(sample);
     }
-    if (look % 5 != 4) continue;
+    if (sample % 5 != 4) continue;
     stretches.flush();
     ASSERT_TRUE(out.commit());
     if (at_commit) at_commit();

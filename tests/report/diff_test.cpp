@@ -24,7 +24,8 @@ void make_whole_run(Profile& profile) {
 }
 
 // Looks at random at functions of the given weights.
-Profile random_profile(const std::vector<std::pair<std::string, double>>& stacks, int looks, unsigned seed) {
+Profile random_profile(const std::vector<std::pair<std::string, double>>& stacks, int samples,
+                       unsigned seed) {
   Profile profile;
   ProfileMaker maker(profile);
   make_whole_run(profile);
@@ -33,7 +34,7 @@ Profile random_profile(const std::vector<std::pair<std::string, double>>& stacks
   double sum = 0;
   for (const auto& [stack, weight] : stacks) sum += weight;
   std::uniform_real_distribution<> uniform(0, sum);
-  for (int i = 0; i < looks; ++i) {
+  for (int i = 0; i < samples; ++i) {
     double x = uniform(random);
     size_t at = 0;
     while (at + 1 < stacks.size() && x >= stacks[at].second) x -= stacks[at++].second;

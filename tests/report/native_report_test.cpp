@@ -124,8 +124,8 @@ TEST_F(NativeReport, totals_name_native_code_only_where_no_python_calls_it) {
   EXPECT_EQ(names, (std::vector<std::string>{"work", "__futex_wait"}));
 }
 
-TEST_F(NativeReport, without_native_frames_the_library_that_most_looks_found_is_named) {
-  const auto looks = [&](const FrameId line, uint32_t module, int count) {
+TEST_F(NativeReport, without_native_frames_the_library_that_most_samples_found_is_named) {
+  const auto samples = [&](const FrameId line, uint32_t module, int count) {
     for (int i = 0; i < count; ++i) {
       Sample row = sample(main_, {python("main", 3), line}, 10 * kMs);
       row.code_file = ModuleId(module);
@@ -133,12 +133,12 @@ TEST_F(NativeReport, without_native_frames_the_library_that_most_looks_found_is_
     }
   };
   const FrameId dot = python("features", 30), half = python("half", 40), few = python("few", 50);
-  looks(dot, kBlas, 95);
-  looks(dot, kLibc, 2);
-  looks(dot, 0, 3);
-  looks(half, kBlas, 26);
-  looks(half, 0, 24);
-  looks(few, kBlas, 4);
+  samples(dot, kBlas, 95);
+  samples(dot, kLibc, 2);
+  samples(dot, 0, 3);
+  samples(half, kBlas, 26);
+  samples(half, 0, 24);
+  samples(few, kBlas, 4);
   const Report made = report();
   ASSERT_EQ(made.functions.size(), 3u);
   EXPECT_EQ(made.functions[0].native.module, "libblas");

@@ -5,23 +5,25 @@
 namespace phlox::sampler {
 namespace {
 
-// A program from which every look takes the same, looked at as often as the budget says.
+// A program from which every sample takes the same, looked at as often as the budget says.
 class Recorded {
  public:
   Recorded(std::optional<double> max_percent, double asked_hz, double start_hz)
       : budget_(max_percent, asked_hz), rate_hz(start_hz) {}
   // Ten turns a second judge, as in a recording.
-  void runs(int seconds, Nanoseconds a_look_takes) {
+  void runs(int seconds, Nanoseconds a_sample_takes) {
     for (int i = 0; i < 10 * seconds; ++i) {
       now_ += kSecond / 10;
-      taken_ += static_cast<Nanoseconds>(rate_hz / 10 * static_cast<double>(a_look_takes));
+      taken_ += static_cast<Nanoseconds>(rate_hz / 10 * static_cast<double>(a_sample_takes));
       if (const auto rate = budget_.judge(now_, taken_, rate_hz)) {
         rate_hz = *rate;
         ++changes;
       }
     }
   }
-  double percent(Nanoseconds a_look_takes) const { return rate_hz * static_cast<double>(a_look_takes) / 1e7; }
+  double percent(Nanoseconds a_sample_takes) const {
+    return rate_hz * static_cast<double>(a_sample_takes) / 1e7;
+  }
 
  private:
   Budget budget_;

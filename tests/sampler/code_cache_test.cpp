@@ -20,14 +20,14 @@ class CodeCaches : public testing::TestWithParam<const python::Layout*> {
 
   uint32_t number(RemoteAddress code) {
     snapshot_.capture();
-    cache_.begin_look();
+    cache_.begin_sample();
     const auto* entry = cache_.find(code, snapshot_);
     return entry == nullptr ? 0 : entry->number;
   }
-  // The same in a look that has the interpreter's epoch, and counts or does not.
+  // The same in a sample that has the interpreter's epoch, and counts or does not.
   uint32_t number_by_epoch(RemoteAddress code, bool counts = true) {
     snapshot_.capture();
-    cache_.begin_look(fake_.state(), python::code_epoch(fake_.interpreter(), fake_.state(), snapshot_));
+    cache_.begin_sample(fake_.state(), python::code_epoch(fake_.interpreter(), fake_.state(), snapshot_));
     const auto* entry = cache_.find(code, snapshot_);
     if (counts) cache_.keep_proved();
     return entry == nullptr ? 0 : entry->number;
@@ -90,35 +90,35 @@ TEST_P(CodeCaches, what_cannot_be_read_is_nobody_and_is_asked_again) {
 TEST_P(CodeCaches, one_that_stayed_for_long_is_looked_at_every_time) {
   const auto f = fake_.make_code({.name = "first"});
   const uint32_t first = number(f);
-  for (uint64_t look = 0; look < 3 * Snapshot::kForget; ++look) {
+  for (uint64_t sample = 0; sample < 3 * Snapshot::kForget; ++sample) {
     ASSERT_EQ(number(f), first);
-    if (look > Snapshot::kForget) {
-      EXPECT_EQ(snapshot_.follow_ups(), 0U) << look << ": its bytes are foreseen";
+    if (sample > Snapshot::kForget) {
+      EXPECT_EQ(snapshot_.follow_ups(), 0U) << sample << ": its bytes are foreseen";
     }
   }
   rename(f);
   const uint32_t second = number(f);
   EXPECT_NE(second, first);
-  for (uint64_t look = 0; look < Snapshot::kForget; ++look) ASSERT_EQ(number(f), second);
+  for (uint64_t sample = 0; sample < Snapshot::kForget; ++sample) ASSERT_EQ(number(f), second);
   fake_.memory().make_unreadable(f, *GetParam()->code.size);
   EXPECT_EQ(number(f), 0U);
 }
 
 // Before 3.12 the proof is many small things, which a look at another stack is not to bring with it.
-TEST_P(CodeCaches, one_that_few_looks_meet_is_not_brought_by_the_others) {
+TEST_P(CodeCaches, one_that_few_samples_meet_is_not_brought_by_the_others) {
   if (GetParam()->traits.code_proof == python::CodeProof::co_version) return;
   const auto often = fake_.make_code({.name = "often"});
   const auto now_and_then = fake_.make_code({.name = "now and then"});
   number(now_and_then);
-  for (uint64_t look = 0; look < 2 * Snapshot::kForget; ++look) number(often);
+  for (uint64_t sample = 0; sample < 2 * Snapshot::kForget; ++sample) number(often);
   const size_t planned = snapshot_.planned_pages();
   const uint32_t rare = number(now_and_then);
-  for (uint64_t look = 0; look < 4 * Snapshot::kForget; ++look) {
+  for (uint64_t sample = 0; sample < 4 * Snapshot::kForget; ++sample) {
     ASSERT_NE(number(often), 0U);
-    EXPECT_EQ(snapshot_.follow_ups(), 0U) << look;
-    EXPECT_EQ(snapshot_.planned_pages(), planned) << look;
-    if (look % 8 == 0) {
-      ASSERT_EQ(number(now_and_then), rare) << look;
+    EXPECT_EQ(snapshot_.follow_ups(), 0U) << sample;
+    EXPECT_EQ(snapshot_.planned_pages(), planned) << sample;
+    if (sample % 8 == 0) {
+      ASSERT_EQ(number(now_and_then), rare) << sample;
     }
   }
   rename(now_and_then);
@@ -136,7 +136,7 @@ TEST_P(CodeCaches, stands_as_long_as_the_epoch_does) {
   EXPECT_EQ(names().back(), "another");
 }
 
-TEST_P(CodeCaches, a_look_that_does_not_count_proves_nothing) {
+TEST_P(CodeCaches, a_sample_that_does_not_count_proves_nothing) {
   const auto f = fake_.make_code({.name = "first"});
   const uint32_t first = number_by_epoch(f, false);
   rename(f);
@@ -195,13 +195,13 @@ TEST_P(CodeCaches, of_too_many_all_are_forgotten_and_sent_again) {
   std::vector<RemoteAddress> codes;
   for (int i = 0; i < 11; ++i) codes.push_back(fake_.make_code({.name = "f" + std::to_string(i)}));
   snapshot_.capture();
-  cache.begin_look();
+  cache.begin_sample();
   uint32_t first = 0;
   for (const RemoteAddress code : codes) first = cache.find(code, snapshot_)->number;
   EXPECT_EQ(drain(ring_), 0U);
   const uint64_t generation = cache.generation();
   snapshot_.capture();
-  cache.begin_look();
+  cache.begin_sample();
   EXPECT_NE(cache.generation(), generation);
   EXPECT_NE(cache.find(codes.back(), snapshot_)->number, first)
       << "the consumer does not know the old one any more";
@@ -214,7 +214,7 @@ TEST_P(CodeCaches, of_too_many_bytes_all_are_forgotten) {
   for (int i = 0; i < 20; ++i) {
     const auto code = fake_.make_code({.name = std::string(50'000, 'n') + std::to_string(i)});
     snapshot_.capture();
-    cache.begin_look();
+    cache.begin_sample();
     EXPECT_NE(cache.find(code, snapshot_), nullptr);
     freed += drain(ring_);
   }
@@ -224,17 +224,17 @@ TEST_P(CodeCaches, of_too_many_bytes_all_are_forgotten) {
 
 TEST_P(CodeCaches, what_a_late_consumer_has_no_room_for_is_not_read_and_is_counted) {
   std::vector<RemoteAddress> codes;
-  const size_t enough = 100;  // of 100 KB: more than are sent in one look
+  const size_t enough = 100;  // of 100 KB: more than are sent in one sample
   for (size_t i = 0; i < enough; ++i)
     codes.push_back(fake_.make_code({.name = std::string(100'000, 'n') + std::to_string(i)}));
   snapshot_.capture();
-  cache_.begin_look();
+  cache_.begin_sample();
   for (const RemoteAddress code : codes) ASSERT_NE(cache_.find(code, snapshot_), nullptr);
   EXPECT_GT(cache_.not_read(), 0U);
   EXPECT_EQ(cache_.find(codes.back(), snapshot_)->number, kNotRead);
   drain(ring_);
   snapshot_.capture();
-  cache_.begin_look();
+  cache_.begin_sample();
   EXPECT_NE(cache_.find(codes.back(), snapshot_)->number, kNotRead) << "there is room again";
   drain(ring_);
 }

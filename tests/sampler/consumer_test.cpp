@@ -28,12 +28,12 @@ class Consumers : public testing::Test {
   }
   uint32_t tell(const test::FakeCode& code) {
     snapshot_.capture();
-    cache_.begin_look();
+    cache_.begin_sample();
     return cache_.find(fake_.make_code(code), snapshot_)->number;
   }
-  void look(std::vector<CodeLocation> locations) {
-    ++looks_;
-    LookRecord record = look_at(1, 1000 * looks_, 1000 * looks_ - 1000);
+  void sample(std::vector<CodeLocation> locations) {
+    ++samples_;
+    ThreadSample record = sample_at(1, 1000 * samples_, 1000 * samples_ - 1000);
     record.fresh = static_cast<uint32_t>(locations.size());
     push(record, locations);
   }
@@ -49,12 +49,12 @@ class Consumers : public testing::Test {
   profile::Profile seen_;
   Identities identities_{seen_};
   Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
-  Nanoseconds looks_ = 0;
+  Nanoseconds samples_ = 0;
 };
 
 TEST_F(Consumers, a_deadline_ends_a_drain_whatever_is_left) {
   const uint32_t f = tell({.name = "f"});
-  for (int i = 0; i < 1000; ++i) look({{f, 0}, {f, i}});
+  for (int i = 0; i < 1000; ++i) sample({{f, 0}, {f, i}});
   consumer_.drain(ring_, 0);
   EXPECT_NE(ring_.front().data(), nullptr);
   consumer_.discard(ring_);
@@ -63,10 +63,10 @@ TEST_F(Consumers, a_deadline_ends_a_drain_whatever_is_left) {
 }
 
 TEST_F(Consumers, what_it_has_to_forget_can_be_sent_again) {
-  look({{tell({.name = "before"}), 0}});
+  sample({{tell({.name = "before"}), 0}});
   for (int i = 0; i < 5; ++i) tell({.name = "f" + std::to_string(i)});
   const uint32_t again = tell({.name = "after"});
-  look({{again, 0}});
+  sample({{again, 0}});
   consumer_.drain(ring_);
   EXPECT_GT(cache_.generation(), 0U);
   EXPECT_EQ(leaf(), "after");
@@ -75,17 +75,17 @@ TEST_F(Consumers, what_it_has_to_forget_can_be_sent_again) {
 }
 
 TEST_F(Consumers, a_function_that_was_not_read_is_a_marker) {
-  look({{kNotRead, 0}});
+  sample({{kNotRead, 0}});
   consumer_.drain(ring_);
   EXPECT_EQ(leaf().front(), '(');
 }
 
 // Woken, it waits for a CPU where it slept; what it ran before that was elsewhere.
-TEST_F(Consumers, states_before_a_look_are_the_kernels_account) {
+TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
   const CodeLocation nap{tell({.name = "nap"}), 0}, work{tell({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran,
                        Nanoseconds queued) {
-    LookRecord record = look_at(1, time, time - 10'000'000);
+    ThreadSample record = sample_at(1, time, time - 10'000'000);
     record.cpu_state = state;
     record.ran = ran + queued;
     record.queued = queued;
@@ -111,11 +111,11 @@ TEST_F(Consumers, states_before_a_look_are_the_kernels_account) {
   EXPECT_EQ((wall[{"work", State::unknown}]), 4'000'000);
 }
 
-// The kernel counts a wait for a CPU when it is over: a look later.
+// The kernel counts a wait for a CPU when it is over: a sample later.
 TEST_F(Consumers, a_wait_for_a_cpu_that_is_counted_later_is_told_as_one) {
   const CodeLocation work{tell({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, Nanoseconds ran, Nanoseconds queued) {
-    LookRecord record = look_at(1, time, time - 10'000'000);
+    ThreadSample record = sample_at(1, time, time - 10'000'000);
     record.cpu_state = profile::CpuState::running;
     record.ran = ran + queued;
     record.queued = queued;
@@ -155,7 +155,7 @@ TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
   consumer_.with_awaited(files);
   const CodeLocation nap{tell({.name = "nap"}), 0}, work{tell({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran) {
-    LookRecord record = look_at(1, time, time - 10'000'000);
+    ThreadSample record = sample_at(1, time, time - 10'000'000);
     record.cpu_state = state;
     record.ran = ran;
     record.queued = GetParam();
@@ -192,15 +192,17 @@ TEST_F(Consumers, a_thread_that_meets_python_later_stays_one_row) {
     record.time = 1000 * number;
     push(record);
   };
-  const auto look_of = [&](uint32_t number, Nanoseconds time) { push(look_at(number, time, time - 1000)); };
+  const auto sample_of = [&](uint32_t number, Nanoseconds time) {
+    push(sample_at(number, time, time - 1000));
+  };
   begin(2, 0);
-  look_of(2, 3000);
+  sample_of(2, 3000);
   begin(3, 99);
-  look_of(2, 4000);
+  sample_of(2, 4000);
   ThreadEndRecord end;
   end.thread = 2;
   push(end);
-  look_of(3, 5000);
+  sample_of(3, 5000);
   consumer_.drain(ring_);
   identities_.stretches.flush();
   ASSERT_EQ(seen_.threads().size(), 2U) << "with the one of the fixture";
@@ -227,12 +229,12 @@ class Ends : public Consumers {
     begin.tid = 7;
     begin.used = used_before;
     push(begin);
-    LookRecord look = look_at(2, kSecond, 0);
-    look.cpu = 900'000;
-    look.cpu_state = profile::CpuState::blocked;
-    look.fresh = 1;
+    ThreadSample sample = sample_at(2, kSecond, 0);
+    sample.cpu = 900'000;
+    sample.cpu_state = profile::CpuState::blocked;
+    sample.fresh = 1;
     const CodeLocation location{tell({.name = "f"}), 0};
-    push(look, {&location, 1});
+    push(sample, {&location, 1});
     ThreadEndRecord end;
     end.thread = 2;
     end.time = 2 * kSecond;
@@ -245,7 +247,7 @@ class Ends : public Consumers {
   }
 };
 
-TEST_F(Ends, what_was_used_after_the_last_look_is_of_its_stack) {
+TEST_F(Ends, what_was_used_after_the_last_sample_is_of_its_stack) {
   EXPECT_EQ(charged(5'000, 5'000 + 900'000 + 700'000), 1'600'000);
   ASSERT_EQ(seen_.samples().size(), 2U);
   const auto& rest = seen_.samples()[1];
@@ -280,7 +282,7 @@ TEST_F(Ends, what_a_program_used_until_its_python_was_up_is_of_no_function) {
   EXPECT_EQ(seen_.threads().back().start, 100);
 }
 
-TEST_F(Ends, one_without_a_look_has_what_it_used) {
+TEST_F(Ends, one_without_a_sample_has_what_it_used) {
   consumer_.with_end(7, {});
   consumer_.put_unseen(kSecond, 2 * kSecond, 20'000'000);
   identities_.stretches.flush();
@@ -295,7 +297,7 @@ TEST_F(Consumers, lines_are_searched_for_so_long_and_the_rest_is_counted) {
   const uint32_t f = tell({.name = "f", .instructions = 500'000});
   std::vector<CodeLocation> locations;
   for (int i = 0; i < 300; ++i) locations.push_back({f, 2 * i});
-  look(locations);
+  sample(locations);
   consumer_.drain(ring_);
   EXPECT_GT(consumer_.without_line(), 0U);
   EXPECT_LT(consumer_.without_line(), 300U);

@@ -22,8 +22,8 @@ class DescendantsAccounted : public testing::Test {
 };
 
 TEST_F(DescendantsAccounted, one_that_began_meanwhile_counts_whole_and_an_older_one_from_here_on) {
-  account.look(0, {python(10, 1), other(11, 10, 30), other(12, 10, 70, 0, 60)});
-  account.look(1, {python(10, 1), other(11, 10, 90), other(12, 10, 75, 0, 60)});
+  account.check(0, {python(10, 1), other(11, 10, 30), other(12, 10, 70, 0, 60)});
+  account.check(1, {python(10, 1), other(11, 10, 90), other(12, 10, 75, 0, 60)});
   const auto rows = account.rows();
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].pid, 11);
@@ -33,29 +33,29 @@ TEST_F(DescendantsAccounted, one_that_began_meanwhile_counts_whole_and_an_older_
 }
 
 TEST_F(DescendantsAccounted, what_a_compiler_waited_for_is_counted_once) {
-  account.look(0, {python(10, 1), other(11, 10, 1), other(12, 11, 40)});
-  account.look(1, {python(10, 1), other(11, 10, 2, 55)});  // 12 has ended, and 11 waited for it
+  account.check(0, {python(10, 1), other(11, 10, 1), other(12, 11, 40)});
+  account.check(1, {python(10, 1), other(11, 10, 2, 55)});  // 12 has ended, and 11 waited for it
   const auto rows = account.rows();
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].cpu, 57 * kTick);
 }
 
 TEST_F(DescendantsAccounted, a_shell_is_not_charged_with_the_python_that_it_waits_for) {
-  account.look(0, {python(10, 1), other(11, 10, 1), python(12, 11)});
-  account.look(1, {python(10, 1), other(11, 10, 2, 90)});
+  account.check(0, {python(10, 1), other(11, 10, 1), python(12, 11)});
+  account.check(1, {python(10, 1), other(11, 10, 2, 90)});
   ASSERT_EQ(account.rows().size(), 1u);
   EXPECT_EQ(account.rows()[0].cpu, 2 * kTick);
 }
 
 TEST_F(DescendantsAccounted, one_in_which_a_python_came_up_is_none_of_them) {
-  account.look(0, {python(10, 1), other(11, 10, 5)});
-  account.look(1, {python(10, 1), python(11, 10, 0, 200)});
+  account.check(0, {python(10, 1), other(11, 10, 5)});
+  account.check(1, {python(10, 1), python(11, 10, 0, 200)});
   EXPECT_TRUE(account.rows().empty());
 }
 
 TEST_F(DescendantsAccounted, children_that_nobody_saw_are_what_their_parent_has_waited_for) {
-  account.look(0, {python(10, 1, 7)});
-  account.look(1, {python(10, 1, 40)});
+  account.check(0, {python(10, 1, 7)});
+  account.check(1, {python(10, 1, 40)});
   ASSERT_EQ(account.rows().size(), 1u);
   EXPECT_EQ(account.rows()[0].pid, 0);
   EXPECT_EQ(account.rows()[0].cpu, 33 * kTick);
@@ -63,8 +63,8 @@ TEST_F(DescendantsAccounted, children_that_nobody_saw_are_what_their_parent_has_
 }
 
 TEST_F(DescendantsAccounted, what_a_child_used_after_it_was_last_seen_is_not_given_to_others) {
-  account.look(0, {python(10, 1, 0), other(11, 10, 3)});
-  account.look(1, {python(10, 1, 40)});
+  account.check(0, {python(10, 1, 0), other(11, 10, 3)});
+  account.check(1, {python(10, 1, 40)});
   const auto rows = account.rows();
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].cpu, 37 * kTick);
@@ -73,18 +73,18 @@ TEST_F(DescendantsAccounted, what_a_child_used_after_it_was_last_seen_is_not_giv
   EXPECT_EQ(rows[1].cpu, 3 * kTick);
 }
 
-// sh -c 'head | gzip': the shell and what it ran are gone by the next look.
+// sh -c 'head | gzip': the shell and what it ran are gone by the next sample.
 TEST_F(DescendantsAccounted, what_a_shell_waited_for_is_counted_once_when_both_have_ended) {
-  account.look(0, {python(10, 1), other(11, 10, 1), other(12, 11, 30), other(13, 11, 20)});
-  account.look(1, {python(10, 1, 60)});
+  account.check(0, {python(10, 1), other(11, 10, 1), other(12, 11, 30), other(13, 11, 20)});
+  account.check(1, {python(10, 1, 60)});
   Nanoseconds all = 0;
   for (const auto& row : account.rows()) all += row.cpu;
   EXPECT_EQ(all, 60 * kTick);
 }
 
 TEST_F(DescendantsAccounted, what_a_make_waited_for_through_a_shell_is_counted_once) {
-  account.look(0, {python(10, 1), other(11, 10, 1), other(12, 11, 1), other(13, 12, 30)});
-  account.look(1, {python(10, 1), other(11, 10, 1, 35)});  // 12 and 13 have ended
+  account.check(0, {python(10, 1), other(11, 10, 1), other(12, 11, 1), other(13, 12, 30)});
+  account.check(1, {python(10, 1), other(11, 10, 1, 35)});  // 12 and 13 have ended
   const auto rows = account.rows();
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].pid, 11);
@@ -92,17 +92,17 @@ TEST_F(DescendantsAccounted, what_a_make_waited_for_through_a_shell_is_counted_o
 }
 
 TEST_F(DescendantsAccounted, a_make_is_not_charged_with_the_python_of_its_shell) {
-  account.look(0, {python(10, 1), other(11, 10, 1), other(12, 11, 1), python(13, 12)});
-  account.look(1, {python(10, 1), other(11, 10, 2, 90)});
-  account.look(2, {python(10, 1, 92)});
+  account.check(0, {python(10, 1), other(11, 10, 1), other(12, 11, 1), python(13, 12)});
+  account.check(1, {python(10, 1), other(11, 10, 2, 90)});
+  account.check(2, {python(10, 1, 92)});
   Nanoseconds all = 0;
   for (const auto& row : account.rows()) all += row.cpu;
   EXPECT_EQ(all, 3 * kTick);  // what it and its shell had used
 }
 
 TEST_F(DescendantsAccounted, of_one_with_recorded_children_it_is_not_known_what_it_waited_for) {
-  account.look(0, {python(10, 1, 0), python(11, 10)});
-  account.look(1, {python(10, 1, 40)});
+  account.check(0, {python(10, 1, 0), python(11, 10)});
+  account.check(1, {python(10, 1, 40)});
   EXPECT_TRUE(account.rows().empty());
 }
 

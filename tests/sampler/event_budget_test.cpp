@@ -96,7 +96,7 @@ class Simulation {
         running_[sleeping_.back()] = until;
         sleeping_.pop_back();
       }
-      look();
+      sample();
     }
   }
 
@@ -107,16 +107,16 @@ class Simulation {
   }
   size_t running() const { return running_.size(); }
   const EventBudget& budget() const { return budget_; }
-  size_t opened = 0, most_open = 0, looks = 0, looks_with = 0;
+  size_t opened = 0, most_open = 0, samples = 0, samples_with = 0;
   std::set<pid_t> ever;
 
  private:
-  void look() {
+  void sample() {
     for (const pid_t tid : budget_.take_idle(now_)) ASSERT_EQ(events_.erase(tid), 1u);
     for (const auto& [tid, until] : running_) {
-      ++looks;
+      ++samples;
       if (events_.contains(tid)) {
-        ++looks_with;
+        ++samples_with;
         budget_.ran(tid, now_);
         continue;
       }
@@ -154,12 +154,12 @@ TEST(EventBudget, five_hundred_threads_on_64_cpus_stay_within_the_default_limits
   some.run(20 * kSecond, 64, false);
   // Other threads every few milliseconds: opening after each of them would take a CPU's time. No fewer than
   // there are events for, and everybody in turn.
-  EXPECT_GT(some.looks_with * 500, some.looks * most) << some.looks_with << " of " << some.looks;
+  EXPECT_GT(some.samples_with * 500, some.samples * most) << some.samples_with << " of " << some.samples;
   EXPECT_EQ(some.ever.size(), 500u);
   EXPECT_LE(some.opened, 256u + 20u * 160u);
   Simulation few(500, 64, most);
   few.run(20 * kSecond, 8, false);
-  EXPECT_GT(few.looks_with * 100, few.looks * 90) << few.looks_with << " of " << few.looks;
+  EXPECT_GT(few.samples_with * 100, few.samples * 90) << few.samples_with << " of " << few.samples;
 }
 
 TEST(EventBudget, all_cpus_busy_for_ever_have_an_event_each) {

@@ -222,7 +222,7 @@ TEST_F(Holding, a_gil_that_never_stays_is_nobodys_and_the_turn_ends) {
   EXPECT_TRUE(all([](const auto& s) { return s.quality == Quality::ok; }));
 }
 
-TEST_F(Holding, of_many_threads_each_gets_its_looks) {
+TEST_F(Holding, of_many_threads_each_gets_its_samples) {
   constexpr size_t kThreads = 150;  // a turn looks at fewer
   constexpr int kTurns = 80;
   std::vector<std::unique_ptr<test::SleepingThread>> sleeping;

@@ -72,7 +72,7 @@ TEST(IdleWatch, who_does_not_run_is_asked_at_each_moment_and_comes_back_to_say_s
   const auto rest = watch.rest(clock, *clock.used(), 1'000'000, stop);
   EXPECT_FALSE(rest.ran);
   EXPECT_GE(rest.still_at, before + IdleWatch::longest_rest(1));
-  EXPECT_GT(rest.looks, 10U);
+  EXPECT_GT(rest.checks, 10U);
 }
 
 TEST(IdleWatch, who_is_up_already_looks_for_it) {
@@ -90,8 +90,8 @@ TEST(IdleWatch, who_is_up_already_looks_for_it) {
   helper.join();
   EXPECT_FALSE(rest.ran);
   // Each time that three quarters of an interval have passed.
-  EXPECT_GT(rest.looks, 5U);
-  EXPECT_LT(rest.looks, 20U);
+  EXPECT_GT(rest.checks, 5U);
+  EXPECT_LT(rest.checks, 20U);
 }
 
 TEST(IdleWatch, it_goes_on_itself_when_nobody_helps_any_more) {
@@ -138,7 +138,7 @@ TEST(IdleWatch, slower_programs_are_asked_less_often) {
   const std::atomic<bool> stop{false};
   const auto rest = watch.rest(clock, *clock.used(), 100'000'000, stop);
   EXPECT_FALSE(rest.ran);
-  EXPECT_LE(rest.looks, 12U);
+  EXPECT_LE(rest.checks, 12U);
 }
 
 TEST(IdleWatch, who_has_run_is_woken_soon) {

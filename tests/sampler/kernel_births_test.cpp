@@ -38,7 +38,7 @@ class KernelBirthsTest : public testing::Test {
 TEST_F(KernelBirthsTest, a_child_is_as_its_parent_and_has_what_was_said_of_it) {
   born(KERNEL_FIRST_BORN, 71, 1000);
   EXPECT_TRUE(births_.has(71));
-  EXPECT_TRUE(said(KERNEL_FIRST_BORN, KERNEL_LOOK));
+  EXPECT_TRUE(said(KERNEL_FIRST_BORN, KERNEL_SAMPLE));
   auto given = births_.give(2000);
   ASSERT_EQ(given.size(), 1U);
   EXPECT_EQ(given[0].parent, 70);
@@ -47,12 +47,12 @@ TEST_F(KernelBirthsTest, a_child_is_as_its_parent_and_has_what_was_said_of_it) {
   EXPECT_EQ(given[0].program->kernel_id, KERNEL_FIRST_BORN);
   EXPECT_EQ(given[0].program->kernel_name, "worker");
   EXPECT_TRUE(births_.give(2000).empty()) << "given once";
-  EXPECT_TRUE(said(KERNEL_FIRST_BORN, KERNEL_LOOK)) << "until somebody takes it";
+  EXPECT_TRUE(said(KERNEL_FIRST_BORN, KERNEL_SAMPLE)) << "until somebody takes it";
   const auto newborn = births_.take(KERNEL_FIRST_BORN);
   EXPECT_EQ(newborn.said.size(), 2U);
   EXPECT_EQ(newborn.place.id, KERNEL_FIRST_BORN);
   EXPECT_EQ(newborn.place.frame_code, 8U);
-  EXPECT_FALSE(said(KERNEL_FIRST_BORN, KERNEL_LOOK));
+  EXPECT_FALSE(said(KERNEL_FIRST_BORN, KERNEL_SAMPLE));
 }
 
 TEST_F(KernelBirthsTest, who_may_be_about_to_become_another_program_waits_unless_it_has_ended) {
@@ -68,7 +68,7 @@ TEST_F(KernelBirthsTest, who_may_be_about_to_become_another_program_waits_unless
 }
 
 TEST_F(KernelBirthsTest, what_is_said_of_nobody_is_not_kept) {
-  EXPECT_FALSE(said(KERNEL_FIRST_BORN, KERNEL_LOOK));
+  EXPECT_FALSE(said(KERNEL_FIRST_BORN, KERNEL_SAMPLE));
 }
 
 }  // namespace

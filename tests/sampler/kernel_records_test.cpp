@@ -19,37 +19,37 @@ bool is_none(const KernelRecord& record) {
   return std::holds_alternative<std::monostate>(record);
 }
 
-TEST(KernelRecords, a_look_has_the_frames_that_it_says) {
-  kernel_look look = test::kernel_look_of(7, {});
-  const auto bytes = test::kernel_bytes(look, std::vector<KernelFrame>{{3, 14}, {2, 8}});
+TEST(KernelRecords, a_sample_has_the_frames_that_it_says) {
+  kernel_sample sample = test::kernel_sample_of(7, {});
+  const auto bytes = test::kernel_bytes(sample, std::vector<KernelFrame>{{3, 14}, {2, 8}});
   const auto record = parse_kernel_record(bytes);
-  const auto& parsed = std::get<KernelLook>(record);
+  const auto& parsed = std::get<KernelSample>(record);
   ASSERT_TRUE(parsed.has_frames());
-  ASSERT_EQ(parsed.look.stack.count, 2U);
+  ASSERT_EQ(parsed.sample.stack.count, 2U);
   EXPECT_EQ(parsed.frame(0).serial, 3U);
   EXPECT_EQ(parsed.frame(0).instruction, 14U);
   EXPECT_EQ(parsed.frame(1).serial, 2U);
 }
 
 TEST(KernelRecords, what_is_cut_off_is_no_record) {
-  const auto whole = test::kernel_bytes(test::kernel_look_of(7, {}), std::vector<KernelFrame>{{3, 14}});
+  const auto whole = test::kernel_bytes(test::kernel_sample_of(7, {}), std::vector<KernelFrame>{{3, 14}});
   for (size_t size = 0; size < whole.size(); ++size)
     EXPECT_TRUE(is_none(parse_kernel_record(std::span(whole).first(size)))) << size;
 }
 
 TEST(KernelRecords, more_frames_than_there_can_be_are_no_record) {
-  kernel_look look = test::kernel_look_of(7, {});
-  look.stack.flags = KERNEL_FRAMES;
-  look.stack.count = KERNEL_MAX_FRAMES + 1;
-  std::vector<std::byte> bytes = test::kernel_bytes(look, {});
+  kernel_sample sample = test::kernel_sample_of(7, {});
+  sample.stack.flags = KERNEL_FRAMES;
+  sample.stack.count = KERNEL_MAX_FRAMES + 1;
+  std::vector<std::byte> bytes = test::kernel_bytes(sample, {});
   bytes.resize(bytes.size() + (KERNEL_MAX_FRAMES + 1) * 8);
   EXPECT_TRUE(is_none(parse_kernel_record(bytes)));
 }
 
 TEST(KernelRecords, more_left_out_than_is_ever_walked_is_no_record) {
-  kernel_look look = test::kernel_look_of(7, {});
-  look.stack.left_out = KERNEL_MOST_STEPS + 1;
-  EXPECT_TRUE(is_none(parse_kernel_record(test::kernel_bytes(look, {}))));
+  kernel_sample sample = test::kernel_sample_of(7, {});
+  sample.stack.left_out = KERNEL_MOST_STEPS + 1;
+  EXPECT_TRUE(is_none(parse_kernel_record(test::kernel_bytes(sample, {}))));
 }
 
 TEST(KernelRecords, an_execve_has_an_id_that_the_kernel_gave_and_no_more_text_than_there_is_room_for) {
@@ -66,11 +66,11 @@ TEST(KernelRecords, an_execve_has_an_id_that_the_kernel_gave_and_no_more_text_th
 }
 
 TEST(KernelRecords, a_time_that_cannot_be_is_no_record) {
-  const kernel_look good = test::kernel_look_of(7, {});
+  const kernel_sample good = test::kernel_sample_of(7, {});
   EXPECT_FALSE(is_none(parse_kernel_record(test::kernel_bytes(good, {}))));
-  for (__u64 kernel_look::*field : {&kernel_look::time, &kernel_look::ran, &kernel_look::blocked,
-                                    &kernel_look::queued, &kernel_look::off_since}) {
-    kernel_look bad = good;
+  for (__u64 kernel_sample::*field : {&kernel_sample::time, &kernel_sample::ran, &kernel_sample::blocked,
+                                      &kernel_sample::queued, &kernel_sample::off_since}) {
+    kernel_sample bad = good;
     bad.*field = ~__u64{0};
     EXPECT_TRUE(is_none(parse_kernel_record(test::kernel_bytes(bad, {}))));
   }

@@ -44,26 +44,27 @@ class KernelSourceTest : public testing::Test {
     stack.left_out = left_out_;
     std::vector<KernelFrame> frames;
     for (const uint32_t one : leaf_first) frames.push_back({one, 200});
-    kernel_look look = test::kernel_look_of(kThread, stack);
-    look.head.type = KERNEL_STACK;
-    const auto bytes = test::kernel_bytes(look, frames);
-    source_.take(std::get<KernelLook>(parse_kernel_record(bytes)));
+    kernel_sample sample = test::kernel_sample_of(kThread, stack);
+    sample.head.type = KERNEL_STACK;
+    const auto bytes = test::kernel_bytes(sample, frames);
+    source_.take(std::get<KernelSample>(parse_kernel_record(bytes)));
     return stack;
   }
   // At so many milliseconds; of these it ran, was blocked, and waited for a CPU. `off`: since when, if it
   // came back.
-  void look(double at, const kernel_stack& stack, double ran, double blocked, double queued, double off = 0) {
-    KernelLook record;
-    record.look = test::kernel_look_of(kThread, stack);
+  void sample(double at, const kernel_stack& stack, double ran, double blocked, double queued,
+              double off = 0) {
+    KernelSample record;
+    record.sample = test::kernel_sample_of(kThread, stack);
     const auto ms = [](double value) { return static_cast<uint64_t>(value * kMillisecond); };
-    record.look.time = start_ + ms(at);
-    record.look.ran = ms(ran);
-    record.look.blocked = ms(blocked);
-    record.look.queued = ms(queued);
-    record.look.off_since = off > 0 ? start_ + ms(off) : 0;
-    if (off > 0) record.look.system_call = call_;
-    record.look.wake = wake_;
-    record.look.native = off > 0 ? 0 : instruction_;
+    record.sample.time = start_ + ms(at);
+    record.sample.ran = ms(ran);
+    record.sample.blocked = ms(blocked);
+    record.sample.queued = ms(queued);
+    record.sample.off_since = off > 0 ? start_ + ms(off) : 0;
+    if (off > 0) record.sample.system_call = call_;
+    record.sample.wake = wake_;
+    record.sample.native = off > 0 ? 0 : instruction_;
     source_.take(record);
   }
   static kernel_wake waker(uint32_t thread, uint32_t process, std::string_view name, uint64_t stack = 0) {
@@ -142,9 +143,9 @@ class KernelSourceTest : public testing::Test {
 
 TEST_F(KernelSourceTest, time_on_the_cpu_goes_to_what_the_clock_found) {
   const auto main = code("main"), a = code("a"), b = code("b");
-  look(1, stack({a, main}), 0, 0, 0);
-  look(2, stack({a, main}), 1, 0, 0);
-  look(3, stack({b, main}), 2, 0, 0);
+  sample(1, stack({a, main}), 0, 0, 0);
+  sample(2, stack({a, main}), 1, 0, 0);
+  sample(3, stack({b, main}), 2, 0, 0);
   seen();
   EXPECT_NEAR(wall("a", CpuState::running), 1, 0.001);
   EXPECT_NEAR(wall("b", CpuState::running), 1, 0.001);
@@ -154,18 +155,18 @@ TEST_F(KernelSourceTest, time_on_the_cpu_goes_to_what_the_clock_found) {
 
 TEST_F(KernelSourceTest, a_wait_has_its_length_and_the_stack_that_it_began_with) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
-  look(1, stack({work, main}), 0, 0, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
   // Ran until 4, slept until 24, got a CPU at 26.
-  look(26, stack({wait, main}), 3, 20, 2, 4);
-  look(27, stack({work, main}), 4, 20, 2);
+  sample(26, stack({wait, main}), 3, 20, 2, 4);
+  sample(27, stack({work, main}), 4, 20, 2);
   seen();
   EXPECT_NEAR(wall("wait", CpuState::blocked), 20, 0.001);
   EXPECT_NEAR(wall("wait", CpuState::runnable), 2, 0.001);
   EXPECT_NEAR(wall("work", CpuState::running), 4, 0.001);
-  uint32_t looks = 0;
-  for (const auto& sample : seen_.samples()) looks += sample.samples;
-  EXPECT_EQ(looks, 3U) << "pieces of the time before a look are none";
-  // Of the look that the clock chose, not of the wait.
+  uint32_t samples = 0;
+  for (const auto& sample : seen_.samples()) samples += sample.samples;
+  EXPECT_EQ(samples, 3U) << "pieces of the time before a look are none";
+  // Of the sample that the clock chose, not of the wait.
   EXPECT_NEAR(cpu("work"), 4, 0.001);
   EXPECT_NEAR(cpu("wait"), 0, 0.001);
 }
@@ -174,22 +175,22 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
   const auto main = code("main"), work = code("work"), wait = code("wait"), put = code("put");
   constexpr uint32_t kOther = 78;
   source_.of_process(70);
-  look(1, stack({work, main}), 0, 0, 0);
-  KernelLook other;
-  other.look = test::kernel_look_of(kOther, stack({put, main}));
-  other.look.time = start_ + 2 * kMillisecond;
+  sample(1, stack({work, main}), 0, 0, 0);
+  KernelSample other;
+  other.sample = test::kernel_sample_of(kOther, stack({put, main}));
+  other.sample.time = start_ + 2 * kMillisecond;
   source_.take(other);
   wake_ = waker(kOther, 70, "python3", stack({put, main}).hash);
-  look(26, stack({wait, main}), 3, 20, 2, 4);
+  sample(26, stack({wait, main}), 3, 20, 2, 4);
   wake_ = waker(99, 98, "nginx");
-  look(36, stack({wait, main}), 4, 29, 2, 27);
+  sample(36, stack({wait, main}), 4, 29, 2, 27);
   wake_.process = 70;
-  look(41, stack({wait, main}), 4.5, 33, 2, 36.5);
+  sample(41, stack({wait, main}), 4.5, 33, 2, 36.5);
   wake_.ended = KERNEL_ENDED_UNKNOWN;
-  look(46, stack({wait, main}), 5, 38, 2, 37);
+  sample(46, stack({wait, main}), 5, 38, 2, 37);
   wake_ = {
       .thread = 0, .process = 0, .stack = 0, .name = {}, .ended = KERNEL_ENDED_BY_TIMEOUT, .reserved = 0};
-  look(56, stack({wait, main}), 6, 47, 2, 47);
+  sample(56, stack({wait, main}), 6, 47, 2, 47);
   seen();
   std::vector<std::string> words;
   for (const auto& sample : seen_.samples()) {
@@ -214,10 +215,10 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
 TEST_F(KernelSourceTest, a_waker_that_has_ended_by_the_time_that_the_wait_is_told_is_that_thread) {
   const auto main = code("main"), work = code("work"), wait = code("wait"), put = code("put");
   constexpr uint32_t kOther = 78;
-  look(1, stack({work, main}), 0, 0, 0);
-  KernelLook other;
-  other.look = test::kernel_look_of(kOther, stack({put, main}));
-  other.look.time = start_ + 2 * kMillisecond;
+  sample(1, stack({work, main}), 0, 0, 0);
+  KernelSample other;
+  other.sample = test::kernel_sample_of(kOther, stack({put, main}));
+  other.sample.time = start_ + 2 * kMillisecond;
   source_.take(other);
   kernel_exit gone{};
   gone.head.type = KERNEL_EXIT;
@@ -225,9 +226,9 @@ TEST_F(KernelSourceTest, a_waker_that_has_ended_by_the_time_that_the_wait_is_tol
   gone.time = start_ + 10 * kMillisecond;
   source_.take(gone);
   wake_ = waker(kOther, 70, "python3");
-  look(26, stack({wait, main}), 3, 20, 2, 4);
+  sample(26, stack({wait, main}), 3, 20, 2, 4);
   // It was over before this wait began: another thread has its number.
-  look(46, stack({wait, main}), 4, 38, 3, 28);
+  sample(46, stack({wait, main}), 4, 38, 3, 28);
   seen();
   std::vector<std::string> words;
   for (const auto& sample : seen_.samples()) {
@@ -238,19 +239,19 @@ TEST_F(KernelSourceTest, a_waker_that_has_ended_by_the_time_that_the_wait_is_tol
   EXPECT_EQ(words, (std::vector<std::string>{"78", "python3 (70)"}));
 }
 
-TEST_F(KernelSourceTest, a_look_of_the_clock_says_which_library_ran) {
+TEST_F(KernelSourceTest, a_sample_of_the_clock_says_which_library_ran) {
   CodeFiles files(
       [] { return target::parse_maps("1000-2000 r-xp 00000000 08:01 5 /usr/lib/libblas.so.3\n"); },
       "/usr/bin/python3", RemoteAddress());
   source_.with_code_files(files);
   const auto main = code("main"), dot = code("dot");
   instruction_ = 0x1010;
-  look(1, stack({dot, main}), 0, 0, 0);
-  look(2, stack({dot, main}), 1, 0, 0);
+  sample(1, stack({dot, main}), 0, 0, 0);
+  sample(2, stack({dot, main}), 1, 0, 0);
   instruction_ = 0x9010;
-  look(3, stack({dot, main}), 2, 0, 0);
+  sample(3, stack({dot, main}), 2, 0, 0);
   instruction_ = 0x1010;
-  look(26, stack({main}), 3, 20, 2, 4);
+  sample(26, stack({main}), 3, 20, 2, 4);
   seen();
   uint32_t in_library = 0, elsewhere = 0;
   for (const auto& sample : seen_.samples()) {
@@ -270,12 +271,12 @@ TEST_F(KernelSourceTest, a_look_of_the_clock_says_which_library_ran) {
 // Of ten short ones, each of which also waited for a CPU a little.
 TEST_F(KernelSourceTest, short_waits_together_are_all_of_the_stack_that_stands_for_them) {
   const auto main = code("main"), nap = code("nap"), lock = code("lock");
-  look(1, stack({main}), 0, 0, 0);
+  sample(1, stack({main}), 0, 0, 0);
   kernel_stack first = stack({nap, main}), second = stack({lock, main});
   first.flags = second.flags = KERNEL_TOGETHER;
-  look(3, first, 0.5, 1, 0.5, 2.9);
-  look(5, second, 1, 2, 1, 4.9);
-  look(7, second, 1.5, 3, 1.5, 6.9);
+  sample(3, first, 0.5, 1, 0.5, 2.9);
+  sample(5, second, 1, 2, 1, 4.9);
+  sample(7, second, 1.5, 3, 1.5, 6.9);
   seen(7);
   EXPECT_NEAR(wall("nap", CpuState::blocked), 1, 0.001);
   EXPECT_NEAR(wall("lock", CpuState::blocked), 2, 0.001);
@@ -285,12 +286,12 @@ TEST_F(KernelSourceTest, short_waits_together_are_all_of_the_stack_that_stands_f
 // Short waits whose stack is another's: who ended the last of them ended none of those.
 TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
   const auto main = code("main"), nap = code("nap");
-  look(1, stack({main}), 0, 0, 0);
+  sample(1, stack({main}), 0, 0, 0);
   wake_ = waker(99, 98, "nginx");
   kernel_stack standing = stack({nap, main});
   standing.flags = KERNEL_STANDS_IN;
-  look(10, standing, 1, 8, 0, 9.5);
-  look(20, stack({nap, main}), 2, 17, 0, 11);
+  sample(10, standing, 1, 8, 0, 9.5);
+  sample(20, stack({nap, main}), 2, 17, 0, 11);
   seen();
   EXPECT_NEAR(wall("nap", CpuState::blocked), 17, 0.001);
   std::vector<bool> woken;
@@ -305,18 +306,18 @@ TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
 TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
   using namespace std::string_view_literals;
   const auto main = code("main"), work = code("work"), wait = code("wait");
-  look(1, stack({work, main}), 0, 0, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
   kernel_awaited file{};
   file.mode = S_IFREG;
   awaited(4, file, "app.log\0log\0"sv);
-  look(26, stack({wait, main}), 3, 20, 2, 4);
-  look(36, stack({wait, main}), 4, 29, 2, 27);
+  sample(26, stack({wait, main}), 3, 20, 2, 4);
+  sample(36, stack({wait, main}), 4, 29, 2, 27);
   file.others = 2;
   awaited(37, file, "app.log\0log\0"sv);
-  look(46, stack({wait, main}), 5, 38, 2, 37);
+  sample(46, stack({wait, main}), 5, 38, 2, 37);
   file.flags = KERNEL_AWAITED_NONE;
   awaited(47, file, "[eventpoll]\0"sv);
-  look(56, stack({wait, main}), 6, 47, 2, 47);
+  sample(56, stack({wait, main}), 6, 47, 2, 47);
   seen();
   EXPECT_EQ(awaited_words(),
             (std::vector<std::string>{"/log/app.log", "?", "/log/app.log and 2 more", "a timeout"}));
@@ -324,20 +325,20 @@ TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
 
 TEST_F(KernelSourceTest, a_wait_for_a_child_was_for_the_one_that_ended_it) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
-  look(1, stack({work, main}), 0, 0, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
   wake_ = waker(4711, 4711, "sleep");
   call_ = 61;
-  look(26, stack({wait, main}), 3, 20, 2, 4);
+  sample(26, stack({wait, main}), 3, 20, 2, 4);
   call_ = 7;
   wake_ = {};
-  look(36, stack({wait, main}), 4, 29, 2, 27);
+  sample(36, stack({wait, main}), 4, 29, 2, 27);
   seen();
   EXPECT_EQ(awaited_words(), (std::vector<std::string>{"sleep (4711)", "?"}));
 }
 
 TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
-  look(1, stack({work, main}), 0, 0, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
   kernel_thread known{};
   known.since = known.off_since = start_ + 4 * kMillisecond;
   known.state = KERNEL_BLOCKED;
@@ -360,9 +361,9 @@ TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
 // A wait that is told by itself has its length whatever was run before it.
 TEST_F(KernelSourceTest, what_ran_a_moment_before_a_wait_is_no_part_of_it) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
-  look(1, stack({work, main}), 0, 0, 0);
-  look(4.15, stack({wait, main}), 0.15, 3, 0, 1.15);
-  look(7.3, stack({wait, main}), 0.3, 6, 0, 4.3);
+  sample(1, stack({work, main}), 0, 0, 0);
+  sample(4.15, stack({wait, main}), 0.15, 3, 0, 1.15);
+  sample(7.3, stack({wait, main}), 0.3, 6, 0, 4.3);
   seen();
   for (const auto& sample : seen_.samples()) {
     if (sample.cpu_state == CpuState::blocked) {
@@ -375,31 +376,31 @@ TEST_F(KernelSourceTest, what_ran_a_moment_before_a_wait_is_no_part_of_it) {
 // As a spinning lock yields where others want the CPU, too.
 TEST_F(KernelSourceTest, who_has_little_of_a_cpu_and_waits_for_nothing_is_not_blocked) {
   const auto main = code("main"), work = code("work");
-  look(1, stack({work, main}), 0, 0, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
   call_ = -1;
-  look(5.005, stack({work, main}), 0.005, 0, 4, 1.005);
-  look(9.010, stack({work, main}), 0.010, 0, 8, 5.010);
-  look(13.015, stack({work, main}), 0.015, 0, 12, 9.015);
+  sample(5.005, stack({work, main}), 0.005, 0, 4, 1.005);
+  sample(9.010, stack({work, main}), 0.010, 0, 8, 5.010);
+  sample(13.015, stack({work, main}), 0.015, 0, 12, 9.015);
   seen(13.015);
   EXPECT_EQ(wall("work", CpuState::blocked), 0);
   EXPECT_NEAR(wall("work", CpuState::runnable), 12, 0.02);
 }
 
-// Between two looks of the clock nobody saw it, but it had waited for it.
+// Between two samples of the clock nobody saw it, but it had waited for it.
 TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
   const auto main = code("main"), work = code("work");
   kernel_stack waits = stack({work, main});
   waits.flags = KERNEL_WAITS_GIL;
-  look(1, stack({work, main}), 0, 0, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
   wake_.thread = 1;
-  look(6, waits, 0.5, 4.5, 0, 1.5);
-  look(12, waits, 1.5, 9.5, 0, 7);
+  sample(6, waits, 0.5, 4.5, 0, 1.5);
+  sample(12, waits, 1.5, 9.5, 0, 7);
   // Woke by itself after 5 ms, ran to ask for the GIL, and waits on.
   wake_.thread = 0;
-  look(18, waits, 2, 15, 0, 12.5);
-  look(24, waits, 2.5, 20.5, 0, 18.5);
+  sample(18, waits, 2, 15, 0, 12.5);
+  sample(24, waits, 2.5, 20.5, 0, 18.5);
   // Got it from whomever, or it could not have gone to sleep elsewhere.
-  look(30, stack({work, main}), 3, 26, 0, 24.5);
+  sample(30, stack({work, main}), 3, 26, 0, 24.5);
   seen();
   const auto held = [&](profile::GilState state) {
     Nanoseconds sum = 0;
@@ -415,13 +416,13 @@ TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
 // A run is not full of moments of a sleep that is long over.
 TEST_F(KernelSourceTest, short_waits_go_to_the_last_wait_unless_it_is_long_over_and_the_thread_ran_since) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
-  look(1, stack({work, main}), 0, 0, 0);
-  look(5, stack({wait, main}), 2, 2, 0, 4.5);
-  look(9, stack({work, main}), 4, 4, 0);
-  look(213, stack({work, main}), 106, 106, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
+  sample(5, stack({wait, main}), 2, 2, 0, 4.5);
+  sample(9, stack({work, main}), 4, 4, 0);
+  sample(213, stack({work, main}), 106, 106, 0);
   // Pre-empted, it comes back, and has not slept.
-  look(214, stack({work, main}), 106, 106, 1, 213);
-  look(218, stack({work, main}), 108, 108, 1);
+  sample(214, stack({work, main}), 106, 106, 1, 213);
+  sample(218, stack({work, main}), 108, 108, 1);
   seen(218);
   EXPECT_NEAR(wall("wait", CpuState::blocked), 4, 0.001);
   EXPECT_NEAR(wall("work", CpuState::blocked), 104, 0.001);
@@ -438,7 +439,7 @@ TEST_F(KernelSourceTest, short_waits_go_to_the_last_wait_unless_it_is_long_over_
 // Its first wait had no walk, so that nobody knew it for one that runs Python.
 TEST_F(KernelSourceTest, waits_of_a_thread_before_it_is_met_are_no_run_and_in_no_function) {
   const auto main = code("main"), work = code("work");
-  look(52, stack({work, main}), 1, 51, 0);
+  sample(52, stack({work, main}), 1, 51, 0);
   seen(53);
   EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 51, 0.001);
   EXPECT_NEAR(wall("work", CpuState::running), 1, 0.001);
@@ -447,7 +448,7 @@ TEST_F(KernelSourceTest, waits_of_a_thread_before_it_is_met_are_no_run_and_in_no
 
 TEST_F(KernelSourceTest, a_thread_that_is_met_in_a_wait_had_its_waits_before_elsewhere) {
   const auto main = code("main"), nap = code("nap");
-  look(60, stack({nap, main}), 1, 59, 0, 50);
+  sample(60, stack({nap, main}), 1, 59, 0, 50);
   seen(60);
   EXPECT_NEAR(wall("nap", CpuState::blocked), 10, 0.001);
   EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 49, 0.001);
@@ -457,14 +458,14 @@ TEST_F(KernelSourceTest, a_thread_that_is_met_in_a_wait_had_its_waits_before_els
 TEST_F(KernelSourceTest, short_waits_that_no_record_told_have_no_target) {
   using namespace std::string_view_literals;
   const auto main = code("main"), work = code("work"), read = code("read");
-  look(1, stack({work, main}), 0, 0, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
   kernel_awaited of{};
   of.head.type = KERNEL_AWAITED;
   of.flags = KERNEL_AWAITED_NONE;
   awaited(1.5, of, ""sv);
-  look(10, stack({read, main}), 1, 8, 0, 1.5);
-  look(15, stack({work, main}), 3, 11, 0);
-  look(20, stack({work, main}), 5, 14, 0);
+  sample(10, stack({read, main}), 1, 8, 0, 1.5);
+  sample(15, stack({work, main}), 3, 11, 0);
+  sample(20, stack({work, main}), 5, 14, 0);
   seen(20);
   const auto words = awaited_words();
   ASSERT_EQ(words.size(), 3U);
@@ -490,7 +491,7 @@ TEST_F(KernelSourceTest, who_was_parked_before_is_where_it_was) {
 TEST_F(KernelSourceTest, a_wait_is_told_as_it_grows) {
   const auto main = code("main"), wait = code("wait");
   const kernel_stack waiting = stack({wait, main});
-  look(1, waiting, 0, 0, 0);
+  sample(1, waiting, 0, 0, 0);
   kernel_thread known{};
   known.since = known.off_since = start_ + 2 * kMillisecond;
   known.ran = kMillisecond;
@@ -501,14 +502,14 @@ TEST_F(KernelSourceTest, a_wait_is_told_as_it_grows) {
                            static_cast<Nanoseconds>(start_ + 301 * kMillisecond),
                            [&](pid_t) { return std::optional(known); });
   // And not again when it is over.
-  look(402, waiting, 1, 400, 0, 2);
+  sample(402, waiting, 1, 400, 0, 2);
   seen(402);
   EXPECT_NEAR(wall("wait", CpuState::blocked), 400, 0.3);
 }
 
 TEST_F(KernelSourceTest, a_long_wait_that_the_kernel_did_not_read_is_read_from_outside) {
   const auto main = code("main"), run = code("run");
-  look(1, stack({run, main}), 1, 0, 0);
+  sample(1, stack({run, main}), 1, 0, 0);
   ParkedThreads outside;
   kernel_thread known{};
   known.since = known.off_since = start_ + 2 * kMillisecond;
@@ -535,9 +536,9 @@ TEST_F(KernelSourceTest, a_long_wait_that_the_kernel_did_not_read_is_read_from_o
   EXPECT_EQ(reads, 1);
   kernel_stack unread{};
   unread.flags = KERNEL_NOT_WALKED;
-  look(502, unread, 2, 500, 0, 2);
+  sample(502, unread, 2, 500, 0, 2);
   // The next wait is another one.
-  look(513, unread, 3, 510, 0, 503);
+  sample(513, unread, 3, 510, 0, 503);
   seen(513);
   EXPECT_NEAR(wall("sleeper", CpuState::blocked), 500, 0.5);
   EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 10, 0.5);
@@ -545,7 +546,7 @@ TEST_F(KernelSourceTest, a_long_wait_that_the_kernel_did_not_read_is_read_from_o
 
 TEST_F(KernelSourceTest, a_wait_that_moved_while_it_was_read_is_not_known) {
   const auto main = code("main"), run = code("run");
-  look(1, stack({run, main}), 1, 0, 0);
+  sample(1, stack({run, main}), 1, 0, 0);
   kernel_thread known{};
   known.since = known.off_since = start_ + 2 * kMillisecond;
   known.ran = 2 * kMillisecond;
@@ -569,7 +570,7 @@ TEST_F(KernelSourceTest, a_wait_that_moved_while_it_was_read_is_not_known) {
 TEST_F(KernelSourceTest, a_wait_that_is_open_at_the_end_is_told_up_to_there) {
   const auto main = code("main"), wait = code("wait");
   const kernel_stack waiting = stack({wait, main});
-  look(1, waiting, 0, 0, 0);
+  sample(1, waiting, 0, 0, 0);
   kernel_thread known{};
   known.since = known.off_since = start_ + 2 * kMillisecond;
   known.ran = kMillisecond;
@@ -583,9 +584,9 @@ TEST_F(KernelSourceTest, a_wait_that_is_open_at_the_end_is_told_up_to_there) {
 
 TEST_F(KernelSourceTest, a_run_and_short_waits_that_no_record_told_are_told_at_the_end) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
-  look(1, stack({work, main}), 0, 0, 0);
-  look(26, stack({wait, main}), 5, 20, 0, 6);
-  look(27, stack({work, main}), 6, 20, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
+  sample(26, stack({wait, main}), 5, 20, 0, 6);
+  sample(27, stack({work, main}), 6, 20, 0);
   kernel_thread known{};
   known.since = start_ + 30 * kMillisecond;
   known.ran = 8 * kMillisecond;
@@ -601,8 +602,8 @@ TEST_F(KernelSourceTest, a_run_and_short_waits_that_no_record_told_are_told_at_t
 
 TEST_F(KernelSourceTest, what_a_thread_ran_that_was_only_seen_waiting_is_no_function_s) {
   const auto main = code("main"), wait = code("wait");
-  look(1, stack({wait, main}), 0, 0, 0, 0.5);
-  look(20, stack({wait, main}), 1, 18, 0, 2);
+  sample(1, stack({wait, main}), 0, 0, 0, 0.5);
+  sample(20, stack({wait, main}), 1, 18, 0, 2);
   kernel_thread known{};
   known.since = start_ + 30 * kMillisecond;
   known.ran = 2 * kMillisecond;
@@ -613,13 +614,13 @@ TEST_F(KernelSourceTest, what_a_thread_ran_that_was_only_seen_waiting_is_no_func
   EXPECT_NEAR(cpu("(ran between two samples)"), 5, 0.001);
 }
 
-TEST_F(KernelSourceTest, memory_that_was_not_there_is_a_look_that_says_so) {
+TEST_F(KernelSourceTest, memory_that_was_not_there_is_a_sample_that_says_so) {
   const auto main = code("main");
-  look(1, stack({main}), 0, 0, 0);
+  sample(1, stack({main}), 0, 0, 0);
   kernel_stack failed = stack({main});
   failed.end = KERNEL_END_UNREADABLE;
   failed.count = 0;
-  look(2, failed, 1, 0, 0);
+  sample(2, failed, 1, 0, 0);
   const auto& samples = seen().samples();
   ASSERT_FALSE(samples.empty());
   EXPECT_EQ(samples.back().quality, Quality::rejected);
@@ -631,25 +632,25 @@ TEST_F(KernelSourceTest, a_page_that_was_not_there_is_brought_in_but_not_without
   failed.count = 0;
   failed.hash = fake_.code("main").value;
   const size_t before = fake_.memory().calls();
-  look(1, failed, 0, 0, 0);
+  sample(1, failed, 0, 0, 0);
   const size_t once = fake_.memory().calls() - before;
   EXPECT_GT(once, 0U);
-  for (int i = 0; i < 10'000; ++i) look(1 + i * 0.001, failed, 0, 0, 0);
+  for (int i = 0; i < 10'000; ++i) sample(1 + i * 0.001, failed, 0, 0, 0);
   EXPECT_LT(fake_.memory().calls() - before, 1'000 * once);
 }
 
 TEST_F(KernelSourceTest, a_thread_without_python_is_none_of_ours) {
   kernel_stack none{};
   none.end = KERNEL_END_NO_STATE;
-  look(1, none, 0, 0, 0);
+  sample(1, none, 0, 0, 0);
   EXPECT_TRUE(seen().samples().empty());
 }
 
 // Found by the fuzz target.
 TEST_F(KernelSourceTest, no_thread_begins_before_it_is_looked_at) {
-  KernelLook record;
-  record.look = test::kernel_look_of(kThread, stack({code("main")}));
-  record.look.time = 5;
+  KernelSample record;
+  record.sample = test::kernel_sample_of(kThread, stack({code("main")}));
+  record.sample.time = 5;
   source_.take(record);
   seen();
   ASSERT_FALSE(seen_.threads().empty());
@@ -659,11 +660,11 @@ TEST_F(KernelSourceTest, no_thread_begins_before_it_is_looked_at) {
 
 TEST_F(KernelSourceTest, a_wait_that_was_only_counted_says_so) {
   const auto main = code("main");
-  look(1, stack({main}), 0, 0, 0);
+  sample(1, stack({main}), 0, 0, 0);
   kernel_stack counted = stack({main});
   counted.count = 0;
   counted.flags = KERNEL_NOT_WALKED;
-  look(11, counted, 1, 9, 0, 2);
+  sample(11, counted, 1, 9, 0, 2);
   seen();
   EXPECT_NEAR(wall("(a wait whose stack was not read)", CpuState::blocked), 9, 0.001);
 }
@@ -671,7 +672,7 @@ TEST_F(KernelSourceTest, a_wait_that_was_only_counted_says_so) {
 // Who waits for the GIL asks for it with a timeout again and again, which is no end of that wait.
 TEST_F(KernelSourceTest, a_wait_without_its_stack_may_have_been_for_the_gil) {
   const auto main = code("main");
-  look(1, stack({main}), 0, 0, 0);
+  sample(1, stack({main}), 0, 0, 0);
   kernel_stack counted = stack({main});
   counted.count = 0;
   counted.flags = KERNEL_NOT_WALKED;
@@ -681,7 +682,7 @@ TEST_F(KernelSourceTest, a_wait_without_its_stack_may_have_been_for_the_gil) {
   for (const unsigned flags : {unsigned{KERNEL_GIL_UNKNOWN}, unsigned{KERNEL_WAITS_GIL}, 0u}) {
     counted.flags = static_cast<uint16_t>(KERNEL_NOT_WALKED | flags);
     ++waits_so_far;
-    look(10 * waits_so_far + 1, counted, waits_so_far, 9 * waits_so_far, 0, 10 * waits_so_far - 8);
+    sample(10 * waits_so_far + 1, counted, waits_so_far, 9 * waits_so_far, 0, 10 * waits_so_far - 8);
   }
   seen();
   std::vector<std::pair<profile::GilState, bool>> waits;
@@ -696,7 +697,7 @@ TEST_F(KernelSourceTest, a_wait_without_its_stack_may_have_been_for_the_gil) {
 
 TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_told) {
   const auto main = code("main"), work = code("work");
-  look(1, stack({work, main}), 0, 0, 0);
+  sample(1, stack({work, main}), 0, 0, 0);
   kernel_exit exit{};
   exit.head = {KERNEL_EXIT, 1};
   exit.thread = kThread;
@@ -714,7 +715,7 @@ TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_told) {
   EXPECT_EQ(source_.end()->used, static_cast<Nanoseconds>(exit.ran));
 }
 
-TEST_F(KernelSourceTest, what_the_kernel_had_summed_before_is_told_with_the_beginning_and_of_no_look) {
+TEST_F(KernelSourceTest, what_the_kernel_had_summed_before_is_told_with_the_beginning_and_of_no_sample) {
   kernel_thread known{};
   known.ran = 40 * kMillisecond;
   known.blocked = 900 * kMillisecond;
@@ -723,8 +724,8 @@ TEST_F(KernelSourceTest, what_the_kernel_had_summed_before_is_told_with_the_begi
   consumer_.with_end(static_cast<pid_t>(kThread), [] { return std::nullopt; });
   consumer_.with_start(static_cast<Nanoseconds>(start_ - 942 * kMillisecond));
   const auto main = code("main");
-  look(1, stack({main}), 41, 900, 2);
-  look(2, stack({main}), 42, 900, 2);
+  sample(1, stack({main}), 41, 900, 2);
+  sample(2, stack({main}), 42, 900, 2);
   seen();
   EXPECT_NEAR(cpu("(before its Python was up)"), 35, 0.001);
   EXPECT_NEAR(cpu("main"), 2, 0.001);
@@ -737,7 +738,7 @@ TEST_F(KernelSourceTest, a_deep_stack_says_in_its_middle_how_much_is_left_out) {
   leaf_first.front() = leaf;
   leaf_first.back() = main;
   left_out_ = 700;
-  look(1, stack(leaf_first), 0, 0, 0);
+  sample(1, stack(leaf_first), 0, 0, 0);
   const auto& samples = seen().samples();
   ASSERT_EQ(samples.size(), 1U);
   EXPECT_EQ(samples[0].quality, Quality::cut);
@@ -754,8 +755,8 @@ TEST_F(KernelSourceTest, a_stack_whose_frames_were_lost_says_so) {
   const auto main = code("main");
   kernel_stack unknown = stack({main});
   unknown.hash ^= 1;
-  look(1, unknown, 0, 0, 0);
-  look(2, unknown, 1, 0, 0);
+  sample(1, unknown, 0, 0, 0);
+  sample(2, unknown, 1, 0, 0);
   seen();
   EXPECT_NEAR(wall("(a function not read: too many new ones at once)", CpuState::running), 1, 0.001);
 }

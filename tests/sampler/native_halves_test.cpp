@@ -129,17 +129,17 @@ class NativeHalvesTest : public testing::Test {
     halves_.take(std::get<KernelNative>(parse_kernel_record(bytes)));
   }
   bool has(uint64_t time, bool away) {
-    kernel_look look = test::kernel_look_of(kThread, {});
-    look.native = time;
-    look.off_since = away ? time : 0;
-    const auto parts = halves_.parts(layout_of(13), look, {});
+    kernel_sample sample = test::kernel_sample_of(kThread, {});
+    sample.native = time;
+    sample.off_since = away ? time : 0;
+    const auto parts = halves_.parts(layout_of(13), sample, {});
     EXPECT_EQ(parts.stack.size(), parts.head.empty() ? 0U : 16U);
     return !parts.head.empty();
   }
   NativeHalves halves_;
 };
 
-TEST_F(NativeHalvesTest, a_look_has_the_half_that_it_names_and_no_other) {
+TEST_F(NativeHalvesTest, a_sample_has_the_half_that_it_names_and_no_other) {
   take(100, false);
   EXPECT_TRUE(has(100, false));
   EXPECT_FALSE(has(101, false));
@@ -169,18 +169,18 @@ TEST_F(NativeHalvesTest, one_that_is_named_on_stays_while_others_come) {
   EXPECT_TRUE(has(300, true));
 }
 
-// Which native part goes out with each look.
-class NativeLooks : public testing::Test {
+// Which native part goes out with each sample.
+class NativeSamples : public testing::Test {
  protected:
-  void look(uint64_t ms, uint64_t ran, uint64_t blocked, uint64_t off, uint64_t native) {
-    kernel_look look = test::kernel_look_of(kThread, {});
-    look.stack.end = KERNEL_END_NO_STATE;
-    look.time = start_ + ms * kMillisecond;
-    look.ran = ran * kMillisecond;
-    look.blocked = blocked * kMillisecond;
-    look.off_since = off == 0 ? 0 : start_ + off * kMillisecond;
-    look.native = native;
-    source_.take(std::get<KernelLook>(parse_kernel_record(test::kernel_bytes(look, {}))));
+  void sample(uint64_t ms, uint64_t ran, uint64_t blocked, uint64_t off, uint64_t native) {
+    kernel_sample sample = test::kernel_sample_of(kThread, {});
+    sample.stack.end = KERNEL_END_NO_STATE;
+    sample.time = start_ + ms * kMillisecond;
+    sample.ran = ran * kMillisecond;
+    sample.blocked = blocked * kMillisecond;
+    sample.off_since = off == 0 ? 0 : start_ + off * kMillisecond;
+    sample.native = native;
+    source_.take(std::get<KernelSample>(parse_kernel_record(test::kernel_bytes(sample, {}))));
   }
   void half(uint64_t time, bool away) {
     const auto bytes = test::kernel_native_bytes(half_at(time, away), {}, {}, std::vector<uint64_t>{2, 3});
@@ -189,10 +189,10 @@ class NativeLooks : public testing::Test {
   std::vector<std::pair<NativePart, NativePlace>> sent() {
     std::vector<std::pair<NativePart, NativePlace>> all;
     for (auto bytes = ring_.front(); bytes.data() != nullptr; ring_.pop(), bytes = ring_.front()) {
-      LookRecord record;
+      ThreadSample record;
       if (bytes.size() < sizeof record) continue;
       std::memcpy(&record, bytes.data(), sizeof record);
-      if (record.kind == RecordKind::look) all.emplace_back(record.native, record.native_place);
+      if (record.kind == RecordKind::sample) all.emplace_back(record.native, record.native_place);
     }
     return all;
   }
@@ -205,18 +205,18 @@ class NativeLooks : public testing::Test {
   uint64_t start_ = static_cast<uint64_t>(clock_now());
 };
 
-TEST_F(NativeLooks, a_half_goes_once_and_is_kept_for_the_time_before_later_looks) {
+TEST_F(NativeSamples, a_half_goes_once_and_is_kept_for_the_time_before_later_samples) {
   half(11, false);
-  look(1, 0, 0, 0, 11);
+  sample(1, 0, 0, 0, 11);
   // Ran on until 4, and slept until 24.
   half(12, true);
-  look(24, 3, 20, 4, 12);
+  sample(24, 3, 20, 4, 12);
   EXPECT_EQ(sent(),
             (std::vector<std::pair<NativePart, NativePlace>>{{NativePart::fresh, NativePlace::awake},
                                                              {NativePart::kept, NativePlace::awake},
                                                              {NativePart::fresh, NativePlace::asleep}}));
   // Slept some more in the same place before it was found running: without a half of its own.
-  look(34, 4, 29, 0, 0);
+  sample(34, 4, 29, 0, 0);
   EXPECT_EQ(sent(), (std::vector<std::pair<NativePart, NativePlace>>{{NativePart::kept, NativePlace::asleep},
                                                                      {NativePart::none, NativePlace::none}}));
 }

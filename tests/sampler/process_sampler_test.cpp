@@ -25,12 +25,12 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
  protected:
   const python::Layout& layout() const { return *GetParam(); }
 
-  // The names of the thread's stack at one look, root first, and how good it is.
+  // The names of the thread's stack at one sample, root first, and how good it is.
   struct Seen {
     std::vector<std::string> names;
     Quality quality = Quality::rejected;
   };
-  Seen look(std::optional<Nanoseconds> longest_stack = {}) {
+  Seen sample(std::optional<Nanoseconds> longest_stack = {}) {
     fake_.set(fake_.thread().state(), layout().thread.native_thread_id, static_cast<uint64_t>(asleep_.tid()));
     Ring ring(1 << 20);
     profile::Profile seen;
@@ -77,11 +77,11 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
 TEST_P(CFrames, where_a_sample_may_take_only_so_long_a_deep_stack_is_cut_at_the_root_and_says_so) {
   fake_.thread().calls("main").calls("outside").enters("inside");
   for (int i = 0; i < 17'000; ++i) fake_.thread().calls("recursion");
-  const Seen whole = look();
+  const Seen whole = sample();
   EXPECT_GT(walked_, 17'000U);
   ASSERT_FALSE(whole.names.empty());
   EXPECT_EQ(whole.names.front(), "main");
-  const Seen cut = look(kSecond);
+  const Seen cut = sample(kSecond);
   EXPECT_LT(walked_, 17'000U);
   EXPECT_EQ(cut.quality, Quality::cut);
   ASSERT_GT(cut.names.size(), 1000U) << "the evaluation that is walked is not taken for an unpublished one";
@@ -91,7 +91,7 @@ TEST_P(CFrames, where_a_sample_may_take_only_so_long_a_deep_stack_is_cut_at_the_
 
 TEST_P(CFrames, a_stack_is_read) {
   fake_.thread().calls("main").calls("work").enters("callback");
-  const Seen seen = look();
+  const Seen seen = sample();
   EXPECT_EQ(seen.names, (std::vector<std::string>{"main", "work", "callback"}));
   EXPECT_EQ(seen.quality, Quality::ok);
 }
@@ -101,7 +101,7 @@ TEST_P(CFrames, a_stack_is_read) {
 TEST_P(CFrames, a_detached_generator_of_the_outermost_evaluation_is_kept_and_marked) {
   fake_.thread().calls("main").resumes("numbers");
   fake_.set(fake_.thread().stack().front().address, layout().frame.previous, uint64_t{0});
-  const Seen seen = look();
+  const Seen seen = sample();
   EXPECT_EQ(seen.quality, Quality::detached);
   ASSERT_EQ(seen.names.size(), 2U) << "never an empty stack that passes for a whole one";
   EXPECT_EQ(seen.names[1], "numbers");
@@ -124,7 +124,7 @@ TEST_P(CFrames, an_evaluation_that_is_not_published_yet_gives_the_one_outside_it
   fake_.memory().put(left_over, bytes);
   fake_.set(left_over, layout().frame.previous, uint64_t{0});
   fake_.set(inner, layout().cframe.current_frame, left_over);
-  const Seen seen = look();
+  const Seen seen = sample();
   EXPECT_EQ(seen.names, (std::vector<std::string>{"main", "work"}));
   EXPECT_EQ(seen.quality, Quality::ok);
 }
@@ -133,7 +133,7 @@ TEST_P(CFrames,
        an_evaluation_that_is_not_published_yet_and_has_nothing_in_its_place_gives_the_one_outside_it) {
   fake_.thread().calls("main").calls("work").enters("callback");
   fake_.set(cframe(), layout().cframe.current_frame, uint64_t{0});
-  EXPECT_EQ(look().names, (std::vector<std::string>{"main", "work"}));
+  EXPECT_EQ(sample().names, (std::vector<std::string>{"main", "work"}));
 }
 
 // The compiler may have put off both words of the CFrame.
@@ -142,7 +142,7 @@ TEST_P(CFrames, garbage_in_a_cframe_is_no_thread_without_python) {
   const RemoteAddress zeros = fake_.memory().allocate(256);
   fake_.set(cframe(), layout().cframe.current_frame, zeros);
   fake_.set(cframe(), layout().cframe.previous, uint64_t{0});
-  EXPECT_EQ(look().quality, Quality::rejected);
+  EXPECT_EQ(sample().quality, Quality::rejected);
 }
 
 // Until it starts, a thread's state has the ids of the thread that made it (3.11's init_threadstate()).
@@ -275,8 +275,8 @@ TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {
   EXPECT_EQ(leaves, (std::vector<std::string>{"earlier", "later"}));
 }
 
-// What the process's clock says in place of looks.
-TEST(StoodStill, the_time_and_the_looks_are_each_threads_that_was_seen_blocked) {
+// What the process's clock says in place of samples.
+TEST(StoodStill, the_time_and_the_samples_are_each_threads_that_was_seen_blocked) {
   const python::Layout& layout = *python::find_layout(3, 12, {});
   test::FakeInterpreter fake(layout);
   fake.thread().calls("main").calls("waits");
@@ -309,15 +309,15 @@ TEST(StoodStill, the_time_and_the_looks_are_each_threads_that_was_seen_blocked) 
   consumer.drain(ring);
   identities.stretches.flush();
   Nanoseconds wall = 0;
-  uint64_t looks = 0;
+  uint64_t samples = 0;
   for (const profile::Sample& sample : seen.samples()) {
     wall += sample.wall;
-    looks += sample.samples;
+    samples += sample.samples;
     EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
   }
   EXPECT_GE(wall, 4 * kSecond);
   EXPECT_LT(wall, 5 * kSecond);
-  EXPECT_EQ(looks, 23U);
+  EXPECT_EQ(samples, 23U);
 }
 
 bool has_cframes(const python::Layout& row) {

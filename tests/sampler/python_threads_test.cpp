@@ -53,7 +53,7 @@ class PythonThreadLists : public testing::TestWithParam<const python::Layout*> {
   test::FakeInterpreter fake_{*GetParam()};
   const python::Interpreter interpreter_ = fake_.interpreter();
   Ring ring_{1 << 16};
-  LookLog log_{ring_};
+  SampleLog log_{ring_};
   Snapshot snapshot_{fake_.memory()};
   PythonThreads threads_{{::getpid(), {}, false, false, {}}, interpreter_, fake_.memory(), snapshot_, log_};
   Nanoseconds now_ = 0;

@@ -5,20 +5,20 @@
 namespace phlox::sampler {
 namespace {
 
-TEST(LookRecord, one_that_proves_rest_stands_for_the_turns_it_was_spared) {
-  LookRecord last = look_at(3, 5'000'000, 4'000'000);
+TEST(ThreadSample, one_that_proves_rest_stands_for_the_turns_it_was_spared) {
+  ThreadSample last = sample_at(3, 5'000'000, 4'000'000);
   last.cpu = 400'000;
   last.ran = 500'000;
   last.fresh = 7;
   last.cpu_state = profile::CpuState::blocked;
-  const LookRecord look = same_look(last, 9'000'000, last.time, 4);
-  EXPECT_EQ(look.looks, 4u);
-  EXPECT_EQ(look.wall, 4'000'000);
-  EXPECT_EQ(look.cpu, 0);
-  EXPECT_EQ(look.ran, 0);
-  EXPECT_EQ(look.fresh, 0u);
-  EXPECT_EQ(look.thread, 3u);
-  EXPECT_EQ(look.cpu_state, profile::CpuState::blocked);
+  const ThreadSample sample = same_sample(last, 9'000'000, last.time, 4);
+  EXPECT_EQ(sample.samples, 4u);
+  EXPECT_EQ(sample.wall, 4'000'000);
+  EXPECT_EQ(sample.cpu, 0);
+  EXPECT_EQ(sample.ran, 0);
+  EXPECT_EQ(sample.fresh, 0u);
+  EXPECT_EQ(sample.thread, 3u);
+  EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
 }
 
 TEST(AwakeState, who_shows_neither_running_nor_waiting_is_asked_where_it_is) {
@@ -41,16 +41,16 @@ TEST(AwakeState, where_the_kernel_does_not_count_nobody_is_said_to_wait) {
   EXPECT_EQ(held_state(not_counted, not_counted), CpuState::running);
 }
 
-TEST(LookRecord, time_not_known_to_be_run_or_slept_stays_so) {
-  const LookRecord last = look_at(3, 5'000'000, 4'000'000);
-  EXPECT_EQ(same_look(last, 6'000'000, last.time, 1).ran, -1);
+TEST(ThreadSample, time_not_known_to_be_run_or_slept_stays_so) {
+  const ThreadSample last = sample_at(3, 5'000'000, 4'000'000);
+  EXPECT_EQ(same_sample(last, 6'000'000, last.time, 1).ran, -1);
 }
 
-TEST(LookRecord, looks_alike_add_up) {
-  LookRecord held = look_at(3, 5'000'000, 4'000'000);
+TEST(ThreadSample, looks_alike_add_up) {
+  ThreadSample held = sample_at(3, 5'000'000, 4'000'000);
   held.cpu = 100;
-  join(held, same_look(held, 9'000'000, held.time, 4));
-  EXPECT_EQ(held.looks, 5u);
+  join(held, same_sample(held, 9'000'000, held.time, 4));
+  EXPECT_EQ(held.samples, 5u);
   EXPECT_EQ(held.wall, 5'000'000);
   EXPECT_EQ(held.time, 9'000'000);
   EXPECT_EQ(held.cpu, 100);

@@ -10,13 +10,13 @@ namespace {
 
 constexpr Nanoseconds kInterval = 1'000'000;
 
-TEST(Schedule, keeps_the_rate_however_long_a_look_takes) {
+TEST(Schedule, keeps_the_rate_however_long_a_sample_takes) {
   Schedule schedule(kInterval, 42);
   schedule.start(0);
   Nanoseconds now = 0;
-  constexpr int kLooks = 20'000;
-  for (int i = 0; i < kLooks; ++i) now = schedule.next(now + kInterval / 4);
-  EXPECT_NEAR(static_cast<double>(now) / (double{kInterval} * kLooks), 1.0, 0.01);
+  constexpr int kSamples = 20'000;
+  for (int i = 0; i < kSamples; ++i) now = schedule.next(now + kInterval / 4);
+  EXPECT_NEAR(static_cast<double>(now) / (double{kInterval} * kSamples), 1.0, 0.01);
   EXPECT_EQ(schedule.missed(), 0U);
 }
 
@@ -25,8 +25,8 @@ TEST(Schedule, moments_lie_between_half_and_one_and_a_half_intervals_apart) {
   schedule.start(0);
   Nanoseconds before = 0;
   double sum = 0, squares = 0;
-  constexpr int kLooks = 50'000;
-  for (int i = 0; i < kLooks; ++i) {
+  constexpr int kSamples = 50'000;
+  for (int i = 0; i < kSamples; ++i) {
     const Nanoseconds next = schedule.next(before);
     const auto gap = static_cast<double>(next - before) / kInterval;
     EXPECT_GE(gap, 0.5);
@@ -35,9 +35,9 @@ TEST(Schedule, moments_lie_between_half_and_one_and_a_half_intervals_apart) {
     squares += gap * gap;
     before = next;
   }
-  const double mean = sum / kLooks;
+  const double mean = sum / kSamples;
   EXPECT_NEAR(mean, 1.0, 0.01);
-  EXPECT_NEAR(squares / kLooks - mean * mean, 1.0 / 12, 0.005);  // of a uniform spread
+  EXPECT_NEAR(squares / kSamples - mean * mean, 1.0 / 12, 0.005);  // of a uniform spread
 }
 
 TEST(Schedule, a_program_with_the_same_period_is_seen_in_all_its_phases) {
@@ -45,12 +45,12 @@ TEST(Schedule, a_program_with_the_same_period_is_seen_in_all_its_phases) {
   schedule.start(0);
   std::vector<int> phases(10);
   Nanoseconds now = 0;
-  constexpr int kLooks = 50'000;
-  for (int i = 0; i < kLooks; ++i) {
+  constexpr int kSamples = 50'000;
+  for (int i = 0; i < kSamples; ++i) {
     now = schedule.next(now);
     ++phases[static_cast<size_t>((now % kInterval) * 10 / kInterval)];
   }
-  for (const int count : phases) EXPECT_NEAR(count, kLooks / 10, kLooks / 100);
+  for (const int count : phases) EXPECT_NEAR(count, kSamples / 10, kSamples / 100);
 }
 
 TEST(Schedule, after_a_long_sleep_it_counts_what_it_missed_and_does_not_catch_up) {
@@ -64,7 +64,7 @@ TEST(Schedule, after_a_long_sleep_it_counts_what_it_missed_and_does_not_catch_up
   EXPECT_GE(schedule.next(next), next + kInterval / 2);
 }
 
-TEST(IdlePause, grows_with_the_looks_that_saw_nothing_run_and_has_an_end) {
+TEST(IdlePause, grows_with_the_samples_that_saw_nothing_run_and_has_an_end) {
   EXPECT_EQ(idle_pause(0), 1U);
   EXPECT_EQ(idle_pause(8), 1U);
   EXPECT_EQ(idle_pause(9), 2U);

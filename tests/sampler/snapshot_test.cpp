@@ -10,7 +10,7 @@
 namespace phlox::sampler {
 namespace {
 
-TEST(Snapshot, foresees_what_the_look_before_needed) {
+TEST(Snapshot, foresees_what_the_sample_before_needed) {
   test::FakeMemory memory;
   const auto a = memory.allocate(64);
   const auto far = memory.allocate(10 * Snapshot::kPage, Snapshot::kPage) + 9 * Snapshot::kPage;
@@ -53,7 +53,7 @@ TEST(Snapshot, reads_across_a_page_border) {
   const auto page = memory.allocate(2 * Snapshot::kPage, Snapshot::kPage);
   memory.put_value<uint64_t>(page + (Snapshot::kPage - 4), 0x1122334455667788);
   Snapshot snapshot(memory);
-  for (int look = 0; look < 3; ++look) {
+  for (int sample = 0; sample < 3; ++sample) {
     snapshot.capture();
     uint64_t value = 0;
     ASSERT_TRUE(snapshot.load(page + (Snapshot::kPage - 4), value));
@@ -73,7 +73,7 @@ TEST(Snapshot, a_page_that_went_away_does_not_take_the_others_with_it) {
   int value = 0;
   for (const auto address : addresses) ASSERT_TRUE(snapshot.load(address, value));
   memory.make_unreadable(addresses[2], Snapshot::kPage);
-  for (int look = 0; look < 3; ++look) {
+  for (int sample = 0; sample < 3; ++sample) {
     snapshot.capture();
     for (size_t i = 0; i < addresses.size(); ++i) {
       EXPECT_EQ(snapshot.load(addresses[i], value), i != 2) << i;
@@ -93,7 +93,7 @@ TEST(Snapshot, forgets_what_nobody_needs_any_more) {
   uint64_t value = 0;
   snapshot.load(a, value);
   snapshot.load(b, value);
-  for (uint64_t look = 0; look < 3 * Snapshot::kForget; ++look) {
+  for (uint64_t sample = 0; sample < 3 * Snapshot::kForget; ++sample) {
     snapshot.capture();
     snapshot.load(a, value);
   }
@@ -146,7 +146,7 @@ TEST(Snapshot, what_is_wanted_comes_with_one_call_and_in_passing_is_not_foreseen
     memory.put_value<uint64_t>(addresses.back(), 1000 + static_cast<uint64_t>(i));
   }
   Snapshot snapshot(memory);
-  for (int look = 0; look < 3; ++look) {
+  for (int sample = 0; sample < 3; ++sample) {
     snapshot.capture();
     const size_t calls = memory.calls();
     for (size_t i = addresses.size(); i-- > 0;) snapshot.want(addresses[i], 8, true);
@@ -204,12 +204,12 @@ TEST(Snapshot, only_the_bytes_that_were_used_are_foreseen) {
   EXPECT_NE(snapshot.peek(page + 1024, 8), nullptr);
 }
 
-TEST(Snapshot, a_look_for_one_leaves_out_what_only_others_asked_for) {
+TEST(Snapshot, a_sample_for_one_leaves_out_what_only_others_asked_for) {
   test::FakeMemory memory;
   const auto word = [&] { return memory.allocate(8, 2 * Snapshot::kPage); };
   const RemoteAddress of_one = word(), of_two = word(), of_both = word(), of_everybody = word();
   Snapshot snapshot(memory);
-  const auto look = [&] {
+  const auto sample = [&] {
     uint64_t value = 0;
     snapshot.read_as(1);
     for (const auto address : {of_one, of_both}) EXPECT_TRUE(snapshot.load(address, value));
@@ -220,7 +220,7 @@ TEST(Snapshot, a_look_for_one_leaves_out_what_only_others_asked_for) {
   };
   for (int i = 0; i < 3; ++i) {
     snapshot.capture();
-    look();
+    sample();
   }
   EXPECT_EQ(snapshot.follow_ups(), 0U);
   snapshot.capture_for(1);
@@ -229,7 +229,7 @@ TEST(Snapshot, a_look_for_one_leaves_out_what_only_others_asked_for) {
   for (const auto address : {of_one, of_both, of_everybody}) EXPECT_NE(snapshot.peek(address, 8), nullptr);
   EXPECT_EQ(snapshot.peek(of_two, 8), nullptr);
   // Asked for all the same, it is there; and stays the other's where nobody else asks again.
-  look();
+  sample();
   EXPECT_EQ(snapshot.follow_ups(), 1U);
   snapshot.capture();
   EXPECT_TRUE(snapshot.is_for(2));
@@ -237,7 +237,7 @@ TEST(Snapshot, a_look_for_one_leaves_out_what_only_others_asked_for) {
     EXPECT_NE(snapshot.peek(address, 8), nullptr);
 }
 
-TEST(Snapshot, a_look_at_several_brings_what_any_of_them_needs_and_the_last_word) {
+TEST(Snapshot, a_sample_at_several_brings_what_any_of_them_needs_and_the_last_word) {
   test::FakeMemory memory;
   Snapshot snapshot(memory);
   constexpr size_t kReaders = 5;
@@ -269,14 +269,14 @@ TEST(Snapshot, what_one_needs_is_not_forgotten_while_only_others_are_looked_at) 
   const auto b = memory.allocate(8, 3 * Snapshot::kPage) + 2 * Snapshot::kPage;
   Snapshot snapshot(memory);
   uint64_t value = 0;
-  const auto look = [&](Snapshot::Reader reader, RemoteAddress address) {
+  const auto sample = [&](Snapshot::Reader reader, RemoteAddress address) {
     snapshot.capture_for(reader);
     snapshot.read_as(reader);
     snapshot.load(address, value);
   };
-  look(1, a);
-  for (uint64_t i = 0; i < 20 * Snapshot::kForget; ++i) look(2, b);
-  look(1, a);
+  sample(1, a);
+  for (uint64_t i = 0; i < 20 * Snapshot::kForget; ++i) sample(2, b);
+  sample(1, a);
   EXPECT_EQ(snapshot.follow_ups(), 0U);
 }
 

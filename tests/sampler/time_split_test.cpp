@@ -13,7 +13,7 @@ struct Account {
   TimeSplit time;
   Nanoseconds awake = 0, asleep = 0, smallest = 1'000'000'000;
 
-  void look(Nanoseconds wall, Nanoseconds ran, bool found_asleep, bool other_known = true) {
+  void sample(Nanoseconds wall, Nanoseconds ran, bool found_asleep, bool other_known = true) {
     const auto parts = time.split(wall, ran, found_asleep, other_known);
     EXPECT_EQ(parts.own + parts.other, wall);
     EXPECT_GE(parts.other, 0);
@@ -24,44 +24,44 @@ struct Account {
   }
 };
 
-TEST(TimeSplit, a_thread_that_every_look_finds_running_slept_as_long_as_the_kernel_says) {
+TEST(TimeSplit, a_thread_that_every_sample_finds_running_slept_as_long_as_the_kernel_says) {
   Account account;
-  for (int i = 0; i < 1000; ++i) account.look(16'000, 4'000, false);
+  for (int i = 0; i < 1000; ++i) account.sample(16'000, 4'000, false);
   EXPECT_EQ(account.asleep, 12'000'000);
 }
 
 TEST(TimeSplit, one_that_is_found_asleep_ran_as_long_as_the_kernel_says) {
   Account account;
-  for (int i = 0; i < 1000; ++i) account.look(16'000, i % 3 == 0 ? 9'000 : 0, true);
+  for (int i = 0; i < 1000; ++i) account.sample(16'000, i % 3 == 0 ? 9'000 : 0, true);
   EXPECT_NEAR(static_cast<double>(account.awake), 334 * 9'000, 16'000);
 }
 
 TEST(TimeSplit, short_times_come_together_and_are_not_forgotten) {
   Account account;
-  for (int i = 0; i < 1000; ++i) account.look(16'000, 160, true);
+  for (int i = 0; i < 1000; ++i) account.sample(16'000, 160, true);
   EXPECT_NEAR(static_cast<double>(account.awake), 160'000, 2'000);
   EXPECT_GE(account.smallest, 2'000);
 }
 
 TEST(TimeSplit, without_a_stack_of_the_other_kind_all_of_it_is_what_it_was_found_in) {
   Account account;
-  for (int i = 0; i < 10; ++i) account.look(16'000, 4'000, true, false);
+  for (int i = 0; i < 10; ++i) account.sample(16'000, 4'000, true, false);
   EXPECT_EQ(account.asleep, 160'000);
   // And is no debt to whatever is found later.
-  account.look(16'000, 16'000, false);
+  account.sample(16'000, 16'000, false);
   EXPECT_EQ(account.awake, 16'000);
 }
 
 TEST(TimeSplit, more_running_than_time_is_all_of_the_time) {
   Account account;
-  account.look(16'000, 17'000, false);
-  account.look(16'000, -5, true);
+  account.sample(16'000, 17'000, false);
+  account.sample(16'000, -5, true);
   EXPECT_EQ(account.awake, 16'000);
   EXPECT_EQ(account.asleep, 16'000);
   EXPECT_EQ(account.time.split(0, 10, true, true).own, 0);
 }
 
-// A thread that has a third of a CPU: each look finds it in one state, and the sums are the kernel's.
+// A thread that has a third of a CPU: each sample finds it in one state, and the sums are the kernel's.
 TEST(StateSplit, states_add_up_to_the_account_whatever_looks_find) {
   StateSplit split;
   Nanoseconds asleep = 0, queued = 0, ran = 0;

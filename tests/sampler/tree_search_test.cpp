@@ -60,7 +60,7 @@ void be_born_elsewhere() {
 
 // Until births are known one by one.
 void settle(TreeSearch& search) {
-  for (int i = 0; i < 40; ++i) search.look(8);
+  for (int i = 0; i < 40; ++i) search.search(8);
 }
 
 TEST(TreeSearch, others_births_do_not_have_everybody_asked_for_his_children) {
@@ -70,7 +70,7 @@ TEST(TreeSearch, others_births_do_not_have_everybody_asked_for_his_children) {
   const uint64_t before = search.asked_everybody();
   for (int i = 0; i < 256; ++i) {
     be_born_elsewhere();
-    search.look(8);
+    search.search(8);
   }
   // Twice it would have been anyway; more where the host is busier than this can know.
   EXPECT_LE(search.asked_everybody() - before, 100u);
@@ -88,13 +88,13 @@ TEST(TreeSearch, is_quiet_until_somebody_is_born_on_this_host) {
   search.is_known(program);
   std::optional<uint64_t> last;
   for (int i = 0; i < 1000 && !last; ++i) {
-    search.look(8);
+    search.search(8);
     last = search.quiet_until_after();
   }
   ASSERT_TRUE(last);
   be_born_elsewhere();
   EXPECT_NE(search.births().last_id(), last);
-  search.look(8);
+  search.search(8);
   EXPECT_NE(search.quiet_until_after(), last);
 }
 
@@ -105,10 +105,10 @@ TEST(TreeSearch, a_child_is_met_at_the_next_look_and_its_threads_are_no_processe
   for (uint64_t children = 1; children <= 5; ++children) {
     be_born_elsewhere();
     root.fork();
-    search.look(8);
+    search.search(8);
     EXPECT_EQ(search.born(), children);
   }
-  for (int i = 0; i < 10; ++i) search.look(8);
+  for (int i = 0; i < 10; ++i) search.search(8);
   EXPECT_EQ(search.born(), 5u);
 }
 

@@ -14,26 +14,27 @@
 
 namespace phlox::test {
 
-inline kernel_look kernel_look_of(uint32_t thread, const kernel_stack& stack) {
-  kernel_look look{};
-  look.head = {KERNEL_LOOK, 1};
-  look.thread = thread;
-  look.system_call = -1;
-  look.stack = stack;
-  return look;
+inline kernel_sample kernel_sample_of(uint32_t thread, const kernel_stack& stack) {
+  kernel_sample sample{};
+  sample.head = {KERNEL_SAMPLE, 1};
+  sample.thread = thread;
+  sample.system_call = -1;
+  sample.stack = stack;
+  return sample;
 }
 
 // `frames`: leaf first; none: they were sent before.
-inline std::vector<std::byte> kernel_bytes(kernel_look look, std::span<const sampler::KernelFrame> frames) {
+inline std::vector<std::byte> kernel_bytes(kernel_sample sample,
+                                           std::span<const sampler::KernelFrame> frames) {
   if (!frames.empty()) {
-    look.stack.flags |= KERNEL_FRAMES;
-    look.stack.count = static_cast<uint32_t>(frames.size());
+    sample.stack.flags |= KERNEL_FRAMES;
+    sample.stack.count = static_cast<uint32_t>(frames.size());
   }
-  std::vector<std::byte> bytes(sizeof look + frames.size() * 8);
-  std::memcpy(bytes.data(), &look, sizeof look);
+  std::vector<std::byte> bytes(sizeof sample + frames.size() * 8);
+  std::memcpy(bytes.data(), &sample, sizeof sample);
   for (size_t i = 0; i < frames.size(); ++i) {
     const uint64_t word = uint64_t{frames[i].serial} << 32 | frames[i].instruction;
-    std::memcpy(bytes.data() + sizeof look + i * 8, &word, sizeof word);
+    std::memcpy(bytes.data() + sizeof sample + i * 8, &word, sizeof word);
   }
   return bytes;
 }

@@ -12,8 +12,8 @@
 namespace phlox::cli {
 namespace {
 
-// Of thousands of children a look judges as many as it comes to; the next one goes on.
-constexpr Nanoseconds kLongestLook = kSecond / 20;
+// Of thousands of children a sample judges as many as it comes to; the next one goes on.
+constexpr Nanoseconds kLongestCheck = kSecond / 20;
 constexpr size_t kMostGroups = 4, kMostIds = 6, kLongestCommand = 70;
 
 std::string ids_of(const std::vector<const PythonProcess*>& processes) {
@@ -54,14 +54,14 @@ bool is_settled(const target::Stat& stat) {
 
 }  // namespace
 
-void Beside::look() {
+void Beside::check() {
   std::vector<pid_t> left;
   for (const pid_t pid : target::read_descendants(root_)) {
     if (!recorded_.contains(pid)) left.push_back(pid);
   }
-  // Those first that no look has come to.
+  // Those first that no sample has come to.
   std::stable_partition(left.begin(), left.end(), [this](pid_t pid) { return !judged_.contains(pid); });
-  const Nanoseconds until = clock_now() + kLongestLook;
+  const Nanoseconds until = clock_now() + kLongestCheck;
   size_t at = 0;
   for (; at < left.size() && clock_now() < until; ++at) {
     const auto stat = target::read_stat(left[at]);
@@ -75,12 +75,12 @@ void Beside::look() {
   }
   unjudged_ = static_cast<size_t>(std::count_if(left.begin() + static_cast<ptrdiff_t>(at), left.end(),
                                                 [this](pid_t pid) { return !judged_.contains(pid); }));
-  look_for_alike();
+  find_siblings();
 }
 
-void Beside::look_for_alike() {
-  if (looked_for_alike_) return;
-  looked_for_alike_ = true;
+void Beside::find_siblings() {
+  if (searched_siblings_) return;
+  searched_siblings_ = true;
   const auto state = target::read_process_state(root_);
   if (!state || state->status.parent <= 1 || state->command_line.empty()) return;
   parent_ = state->status.parent;

@@ -26,7 +26,7 @@ class Beside {
   void recorded(pid_t pid) { recorded_.insert(pid); }
   // Costs milliseconds if there are none, and about 50 if there are thousands: call it now and then, because
   // processes come and go.
-  void look();
+  void check();
   // Whole sentences, each reported once: those that were not reported before.
   std::vector<std::string> news();
   // The same for processes that were not checked before the end.
@@ -38,7 +38,7 @@ class Beside {
   using Who = std::pair<uint64_t, pid_t>;  // start and id
   std::string children_words(const std::vector<const PythonProcess*>& children) const;
   std::string alike_words() const;
-  void look_for_alike();
+  void find_siblings();
 
   pid_t root_;
   Advice advice_;
@@ -50,7 +50,7 @@ class Beside {
   size_t unjudged_ = 0;
   std::map<Who, PythonProcess> alike_;
   std::set<Who> said_;
-  bool looked_for_alike_ = false, said_alike_ = false;
+  bool searched_siblings_ = false, said_alike_ = false;
 };
 
 }  // namespace phlox::cli

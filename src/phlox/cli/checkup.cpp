@@ -18,7 +18,7 @@ namespace {
 using sampler::SchedulingClass;
 
 constexpr size_t kMostModulesNamed = 5;  // of modules, in a row
-// Of the looks; a warning is given above this (profile::QualitySummary::needs_warning).
+// Of the samples; a warning is given above this (profile::QualitySummary::needs_warning).
 constexpr double kManyRejected = 0.01;
 
 std::string error_words(int error) {

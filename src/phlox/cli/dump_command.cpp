@@ -57,9 +57,9 @@ Result<pid_t> process_to_dump(const CommandLine& line, Talk& talk) {
 }
 
 // One process: what was seen of it.
-struct Looked {
+struct Observed {
   pid_t pid = 0;
-  profile::Profile look;
+  profile::Profile instant;
   report::Dump dump;
   std::optional<FileUser> reader;  // with whose rights its source is read
 };
@@ -157,7 +157,7 @@ report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
   return out;
 }
 
-Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
+Result<Observed> observe(pid_t pid, const DumpArguments& arguments, Talk& talk) {
   const auto state = target::read_process_state(pid);
   if (!state) return fail(state);
   if (auto possible = target::check_recordable(*state); !possible) return fail(possible);
@@ -170,12 +170,12 @@ Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
   if (!native) return fail(native);
   options.native = *native;
   if (options.native) options.unwind_cache = unwind_cache();
-  Looked looked;
-  looked.pid = pid;
-  looked.reader = target::reading_user(pid);
-  NativeRows rows(looked.look);
+  Observed observed;
+  observed.pid = pid;
+  observed.reader = target::reading_user(pid);
+  NativeRows rows(observed.instant);
   std::vector<python::Attempt> attempts;
-  auto instant = sampler::look_once(pid, options, rows, &attempts);
+  auto instant = sampler::sample_once(pid, options, rows, &attempts);
   say_attempts(attempts, talk);
   if (!instant) return tl::unexpected<Error>(explain_attach_error(instant.error(), pid, "dump"));
   if (options.native) {
@@ -184,26 +184,26 @@ Result<Looked> look_at(pid_t pid, const DumpArguments& arguments, Talk& talk) {
     for (const auto& row : missing) talk.detail(describe(row));
     profile::Choices choices;
     choices.all_frames = arguments.all_frames;
-    profile::show_native_frames(looked.look, choices);
+    profile::show_native_frames(observed.instant, choices);
   }
   if (!instant->warning.empty()) talk.warn(instant->warning);
-  looked.dump.python = instant->description;
-  looked.dump.every_task = arguments.async_tasks == "all";
+  observed.dump.python = instant->description;
+  observed.dump.every_task = arguments.async_tasks == "all";
   if (instant->tasks) {
-    looked.dump.tasks.push_back(tasks_of(pid, *std::move(instant->tasks)));
-    for (const std::string& why : report::missing_tasks(looked.dump.tasks.back())) talk.warn(why);
+    observed.dump.tasks.push_back(tasks_of(pid, *std::move(instant->tasks)));
+    for (const std::string& why : report::missing_tasks(observed.dump.tasks.back())) talk.warn(why);
   }
   for (const sampler::FrameLocals& frame : instant->locals) {
     report::DumpVariables variables{frame.thread, frame.depth, {}};
     for (const python::Local& local : frame.variables)
       variables.variables.push_back({local.name, local.value, local.argument});
-    looked.dump.variables.push_back(std::move(variables));
+    observed.dump.variables.push_back(std::move(variables));
   }
   for (const sampler::MissingThreads& row : instant->missing) {
-    looked.dump.missing.push_back({row.threads, row.why});
-    talk.warn(report::describe(looked.dump.missing.back()));
+    observed.dump.missing.push_back({row.threads, row.why});
+    talk.warn(report::describe(observed.dump.missing.back()));
   }
-  return looked;
+  return observed;
 }
 
 std::vector<PythonProcess> children_of(pid_t pid) {
@@ -225,15 +225,15 @@ void name_children(pid_t pid, Talk& talk) {
 }
 
 // The Pythons that it started. One that has ended meanwhile is no news; one that cannot be read is.
-std::vector<Looked> look_at_children(pid_t pid, const DumpArguments& arguments, Talk& talk) {
-  std::vector<Looked> all;
+std::vector<Observed> dump_children(pid_t pid, const DumpArguments& arguments, Talk& talk) {
+  std::vector<Observed> all;
   const auto children = children_of(pid);
   for (size_t i = 0; i < std::min(children.size(), kMostChildren); ++i) {
-    auto looked = look_at(children[i].pid, arguments, talk);
-    if (looked) {
-      all.push_back(*std::move(looked));
+    auto observed = observe(children[i].pid, arguments, talk);
+    if (observed) {
+      all.push_back(*std::move(observed));
     } else if (target::read_stat(children[i].pid)) {
-      talk.warn(fmt::format("its child {} is not shown: {}", children[i].pid, looked.error().message));
+      talk.warn(fmt::format("its child {} is not shown: {}", children[i].pid, observed.error().message));
     }
   }
   if (children.size() > kMostChildren)
@@ -242,11 +242,11 @@ std::vector<Looked> look_at_children(pid_t pid, const DumpArguments& arguments, 
   return all;
 }
 
-std::string text_of(const std::vector<Looked>& all) {
+std::string text_of(const std::vector<Observed>& all) {
   std::string text;
-  for (const Looked& one : all) {
+  for (const Observed& one : all) {
     if (!text.empty()) text += "\n";
-    text += report::dump_text(one.look, one.dump, [&one](const std::string& file) {
+    text += report::dump_text(one.instant, one.dump, [&one](const std::string& file) {
       return target::read_file_of(one.pid, file, kLongestSource, one.reader);
     });
   }
@@ -254,10 +254,10 @@ std::string text_of(const std::vector<Looked>& all) {
 }
 
 // One document over all.
-std::string json_of(std::vector<Looked> all) {
-  Looked whole = std::move(all.front());
+std::string json_of(std::vector<Observed> all) {
+  Observed whole = std::move(all.front());
   for (size_t i = 1; i < all.size(); ++i) {
-    const uint32_t threads = profile::add_recording(whole.look, all[i].look);
+    const uint32_t threads = profile::add_recording(whole.instant, all[i].instant);
     for (report::DumpVariables& row : all[i].dump.variables) {
       row.thread = profile::ThreadId(row.thread.value + threads);
       whole.dump.variables.push_back(std::move(row));
@@ -265,7 +265,7 @@ std::string json_of(std::vector<Looked> all) {
     for (report::DumpTasks& row : all[i].dump.tasks) whole.dump.tasks.push_back(std::move(row));
     for (report::DumpMissing& row : all[i].dump.missing) whole.dump.missing.push_back(std::move(row));
   }
-  return report::dump_json(whole.look, whole.dump);
+  return report::dump_json(whole.instant, whole.dump);
 }
 
 // On a thread of its own.
@@ -282,14 +282,14 @@ Result<void> run_dump(const CommandLine& line, Talk& talk) {
       std::in_place, due, [&](Overdue::Why why) { give_up(why, talk); }, Overdue::Limits());
   const auto pid = process_to_dump(line, talk);
   if (!pid) return fail(pid);
-  auto first = look_at(*pid, arguments, talk);
+  auto first = observe(*pid, arguments, talk);
   if (!first) return fail(first);
-  std::vector<Looked> all;
+  std::vector<Observed> all;
   all.push_back(*std::move(first));
   if (arguments.no_follow) {
     name_children(*pid, talk);
   } else {
-    for (Looked& child : look_at_children(*pid, arguments, talk)) all.push_back(std::move(child));
+    for (Observed& child : dump_children(*pid, arguments, talk)) all.push_back(std::move(child));
   }
   overdue.reset();
   if (arguments.locals) talk.warn("variables may hold secrets: passwords, keys, personal data");

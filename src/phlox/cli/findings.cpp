@@ -68,7 +68,7 @@ void try_thread(pid_t pid, Findings& f) {
   if (f.native == sampler::NativeSource::ptrace && f.stop != 0) f.native = sampler::NativeSource::syscall;
 }
 
-void look_at_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {
+void check_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {
   const auto maps = target::read_maps(pid);
   if (!maps) return;
   f.files = target::try_files(pid, *maps);
@@ -95,7 +95,7 @@ void look_at_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {
 }
 
 // What a recording does first; its error is the one that record would end with.
-Result<void> look_at_process(pid_t pid, Findings& f) {
+Result<void> check_process(pid_t pid, Findings& f) {
   auto state = target::read_process_state(pid);
   if (!state) return fail(state);
   f.state = *state;
@@ -163,7 +163,7 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
   f.kernel_names = symbols::KernelSymbols::read().size() > 0;
   const pid_t subject = pid.value_or(stranger ? stranger->pid() : 0);
   if (pid) {
-    if (auto possible = look_at_process(*pid, f); !possible) f.refused = possible.error();
+    if (auto possible = check_process(*pid, f); !possible) f.refused = possible.error();
   } else if (subject != 0) {
     f.memory = target::try_memory(subject);
     if (!f.memory.readable()) {
@@ -178,7 +178,7 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
     try_thread(subject, f);
   }
   if (!pid || f.refused) return f;
-  look_at_files(*pid, search, f);
+  check_files(*pid, search, f);
   if (!f.no_kernel_capture || (f.cpus.refused.empty() && f.cpus.kept_free.empty())) try_recording(*pid, f);
   return f;
 }

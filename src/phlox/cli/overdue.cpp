@@ -12,10 +12,10 @@
 namespace phlox::cli {
 namespace {
 
-// So many looks find nothing done before the command is given up. They are counted, and no time is measured:
-// a process that was stopped (SIGSTOP) had no time to do anything.
-constexpr int kLooks = 20;
-// Of CPU time between two looks: what this thread takes itself, and the command's idle polls.
+// So many samples find nothing done before the command is given up. They are counted, and no time is
+// measured: a process that was stopped (SIGSTOP) had no time to do anything.
+constexpr int kSamples = 20;
+// Of CPU time between two samples: what this thread takes itself, and the command's idle polls.
 constexpr Nanoseconds kNothing = 2 * kSecond / 1000;
 
 Nanoseconds cpu_time() {
@@ -65,7 +65,8 @@ void Overdue::watch() {
   Nanoseconds used = cpu_time();
   Nanoseconds at_due = used;
   std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, std::chrono::nanoseconds(limits_.patience / kLooks), [&] { return over_; })) {
+  while (
+      !ended_.wait_for(lock, std::chrono::nanoseconds(limits_.patience / kSamples), [&] { return over_; })) {
     const uint64_t signs_now = signs_;
     const Nanoseconds used_now = cpu_time();
     const bool nothing = is_due() && signs_now == signs && used_now - used < kNothing;
@@ -74,7 +75,7 @@ void Overdue::watch() {
     used = used_now;
     if (!is_due()) at_due = used_now;
     const bool too_much = used_now - at_due > limits_.work;
-    if (idle < kLooks && !too_much) continue;
+    if (idle < kSamples && !too_much) continue;
     give_up_(too_much ? Why::too_much_work : Why::no_answer);
     return;
   }

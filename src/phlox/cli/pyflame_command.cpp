@@ -192,9 +192,9 @@ Result<void> write(const Arguments& a, const profile::Profile& profile, OutputFi
 }
 
 // One look, for -d and -s 0.
-Result<void> look(const Arguments& a, OutputFile& output, Talk& talk) {
+Result<void> dump_once(const Arguments& a, OutputFile& output, Talk& talk) {
   profile::Profile profile;
-  const auto seen = sampler::look_once(*a.pid, {}, profile);
+  const auto seen = sampler::sample_once(*a.pid, {}, profile);
   if (!seen) return tl::unexpected<Error>(explained(seen.error(), *a.pid));
   for (const sampler::MissingThreads& row : seen->missing)
     talk.warn(report::describe({row.threads, row.why}));
@@ -250,7 +250,7 @@ Result<void> run_pyflame(const Arguments& a, Talk& talk) {
   }
   auto output = OutputFile::open(a.output, {recording_owner(), {}, false});
   if (!output) return fail(output);
-  return a.dump || (a.seconds >= 0 && a.seconds < a.interval) ? look(a, **output, talk)
+  return a.dump || (a.seconds >= 0 && a.seconds < a.interval) ? dump_once(a, **output, talk)
                                                               : record_for(a, **output, talk);
 }
 

@@ -78,8 +78,8 @@ class Recording {
     (*recorder)->with_tasks(destination_->tasks());
     for (const pid_t pid : pids_) put_container(pid);
     // Of a new program not an instant is to be missed; those that are to be recorded get the time for it.
-    if (!program_ && !options_.follow && !request_.selection) look_beside(false);
-    Nanoseconds next_look = clock_now() + kLookBesideEvery;
+    if (!program_ && !options_.follow && !request_.selection) check_siblings(false);
+    Nanoseconds next_check = clock_now() + kCheckSiblingsEvery;
     if (options_.duration) overdue_->due_after(*options_.duration);
     const sampler::Outcome outcome =
         (*recorder)->run(destination_->sink(), stop_, [&](const sampler::Progress& p) {
@@ -87,13 +87,14 @@ class Recording {
           say_descendants();
           talk_.progress(progress_lines(p));
           const Nanoseconds now = clock_now();
-          if (now < next_look) return;
-          look_beside(false);
-          next_look = clock_now() + std::max(kLookBesideEvery, kRestBesidePerLook * (clock_now() - now));
+          if (now < next_check) return;
+          check_siblings(false);
+          next_check =
+              clock_now() + std::max(kCheckSiblingsEvery, kRestPerSiblingCheck * (clock_now() - now));
         });
     recorder->reset();
     say_descendants();
-    look_beside(true);
+    check_siblings(true);
     std::string summary;
     for (const Beside& beside : beside_) {
       if (const std::string words = beside.unjudged_words(); !words.empty()) talk_.warn(words);
@@ -110,8 +111,8 @@ class Recording {
   static constexpr std::array kAttached = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
   static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
 
-  static constexpr Nanoseconds kLookBesideEvery = kSecond / 2;
-  static constexpr Nanoseconds kRestBesidePerLook = 50;
+  static constexpr Nanoseconds kCheckSiblingsEvery = kSecond / 2;
+  static constexpr Nanoseconds kRestPerSiblingCheck = 50;
 
   Result<void> release() {
     auto released = program_->release();
@@ -124,9 +125,9 @@ class Recording {
     talk_.note(none_runs(*request_.selection) + ": waiting for one, Ctrl-C ends it");
   }
 
-  void look_beside(bool at_the_end) {
+  void check_siblings(bool at_the_end) {
     for (Beside& beside : beside_) {
-      beside.look();
+      beside.check();
       if (options_.follow && !at_the_end) continue;  // they may be recorded yet
       for (const std::string& line : beside.news()) talk_.warn(line);
     }

@@ -19,7 +19,7 @@ profile::QualitySummary quality_of(const sampler::Progress& p) {
   profile::Profile numbers;
   profile::Process process;
   process.way_of_reading = p.way;
-  process.end = p.looked_time;
+  process.end = p.sampled_time;
   numbers.emit(profile::ProcessId(1), process);
   sampler::put_process_tallies(numbers, profile::ProcessId(1), p);
   sampler::put_recorder_tallies(numbers, p);

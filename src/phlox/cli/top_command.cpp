@@ -201,8 +201,8 @@ class Top {
   }
 
   // What was seen, as it is drawn.
-  Result<void> look() {
-    if (auto looked = source_->look(); !looked) return looked;
+  Result<void> refresh() {
+    if (auto refreshed = source_->refresh(); !refreshed) return refreshed;
     whole_ = source_->seen();
     head_ = source_->head();
     profile::Choices choices;
@@ -229,8 +229,8 @@ class Top {
   Result<void> show() {
     auto terminal = top::Terminal::open(stdout, stdin, {wants_colour(), is_unicode()});
     if (!terminal) return fail(terminal);
-    if (auto looked = look(); !looked) return looked;
-    Nanoseconds next = clock_now() + kFirstLook;
+    if (auto refreshed = refresh(); !refreshed) return refreshed;
+    Nanoseconds next = clock_now() + kFirstSample;
     while (!stop_) {
       (*terminal)->draw(top::layout(head_, picture_, controls_, (*terminal)->size()));
       constexpr Nanoseconds kLongestWait = kSecond / 5;  // a signal is seen that soon
@@ -250,14 +250,14 @@ class Top {
         }
         if (before != std::pair(controls_.pick.thread, controls_.pick.process)) {
           // What is frozen has all of them.
-          if (auto looked = controls_.frozen ? pick() : look(); !looked) return looked;
+          if (auto refreshed = controls_.frozen ? pick() : refresh(); !refreshed) return refreshed;
         } else if (auto drawn = draw_numbers(); !drawn) {
           return drawn;
         }
       }
       if (controls_.frozen || clock_now() < next) continue;
       const Nanoseconds begin = clock_now();
-      if (auto looked = look(); !looked) return looked;
+      if (auto refreshed = refresh(); !refreshed) return refreshed;
       // What takes long to look at is looked at less often.
       next = begin + std::max(request_.interval, 4 * (clock_now() - begin));
     }
@@ -268,7 +268,7 @@ class Top {
     for (size_t i = 0; !request_.count || i < *request_.count; ++i) {
       const Nanoseconds next = clock_now() + request_.interval;
       while (!stop_ && !source_->has_ended() && clock_now() < next) ::usleep(20'000);
-      if (auto looked = look(); !looked) return looked;
+      if (auto refreshed = refresh(); !refreshed) return refreshed;
       auto output = OutputFile::open("-", {.text = true});
       if (!output) return fail(output);
       (*output)->stream() << (i > 0 ? "\n" : "") << top::as_text(head_, picture_, controls_, text_size());
@@ -279,7 +279,7 @@ class Top {
   }
 
   // The screen is soon of something.
-  static constexpr Nanoseconds kFirstLook = kSecond / 2;
+  static constexpr Nanoseconds kFirstSample = kSecond / 2;
   // Of CPU time after it was told to end: there is nothing to finish.
   static constexpr Nanoseconds kMostWork = 10 * kSecond;
 

@@ -50,7 +50,7 @@ class FileSource : public TopSource {
  public:
   explicit FileSource(const Options& options) : options_(options), names_(options.debug_search) {}
 
-  Result<void> look() override {
+  Result<void> refresh() override {
     const Stamp now = stamp();
     if (model_ && now == stamp_) return {};
     auto profile = recording::read_begun(options_.file);
@@ -295,7 +295,7 @@ class LiveSource : public TopSource {
     return {};
   }
 
-  Result<void> look() override { return {}; }
+  Result<void> refresh() override { return {}; }
 
   top::Seen seen() override {
     top::Seen seen = model_.seen();
@@ -378,7 +378,7 @@ Result<std::unique_ptr<TopSource>> TopSource::open(const Options& options, const
                                                    std::atomic<bool>& stop, Talk& talk) {
   if (!options.file.empty()) {
     auto source = std::make_unique<FileSource>(options);
-    if (auto looked = source->look(); !looked) return fail(looked);
+    if (auto refreshed = source->refresh(); !refreshed) return fail(refreshed);
     return source;
   }
   auto source = std::make_unique<LiveSource>(options, stop);

@@ -37,7 +37,7 @@ class TopSource {
   virtual ~TopSource() = default;
 
   // Reads the new rows.
-  virtual Result<void> look() = 0;
+  virtual Result<void> refresh() = 0;
   // With names for native frames.
   virtual top::Seen seen() = 0;
   virtual top::Head head() const = 0;

@@ -113,7 +113,7 @@ Result<uint64_t> parse_size(std::string_view text) {
 Result<double> parse_rate(std::string_view text) {
   if (text == "max") return 0.0;
   const auto number = parse_number<double>(text.ends_with("Hz") ? text.substr(0, text.size() - 2) : text);
-  // Below one look in a quarter of an hour nothing is sampled; above a million nothing could be.
+  // Below one sample in a quarter of an hour nothing is sampled; above a million nothing could be.
   if (number && *number >= 0.001 && *number <= 1e6) return *number;
   return fail(ErrorKind::usage, fmt::format("'{}' is not a rate", text),
               "samples a second, 0.001 to 1000000, or max: -r 200");

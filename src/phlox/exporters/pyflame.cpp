@@ -86,8 +86,8 @@ void write_pyflame(const Profile& profile, const PyflameOptions& options, std::o
       counts[texts.of(sample.stack)] += sample.samples;
     }
   }
-  const auto looks = static_cast<uint64_t>(std::max<int64_t>(profile.tally(profile::tally::kTicks), 0));
-  const uint64_t idle = looks > holding + failed ? looks - holding - failed : 0;
+  const auto moments = static_cast<uint64_t>(std::max<int64_t>(profile.tally(profile::tally::kTicks), 0));
+  const uint64_t idle = moments > holding + failed ? moments - holding - failed : 0;
   if (!options.threads && !options.exclude_idle && idle > 0) out << "(idle) " << idle << "\n";
   if (failed > 0) out << "(failed) " << failed << "\n";
   for (const auto& [stack, count] : counts) out << stack << ' ' << count << '\n';
@@ -95,12 +95,12 @@ void write_pyflame(const Profile& profile, const PyflameOptions& options, std::o
 
 void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& options, std::ostream& out) {
   StackTexts texts(profile, options.line_numbers, true);
-  struct Look {
+  struct Moment {
     Nanoseconds time = 0;
     const std::string* stack = nullptr;
   };
   static const std::string kFailed = "(failed)", kIdle = "(idle)";
-  std::vector<Look> looks;
+  std::vector<Moment> moments;
   for (const Sample& sample : profile.samples()) {
     const bool rejected = sample.quality == profile::Quality::rejected;
     if (!options.threads && !rejected && !holds_interpreter(sample)) continue;
@@ -108,10 +108,11 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
     const std::string* text = rejected ? &kFailed : &texts.of(sample.stack);
     // A stretch of looks alike counts as its looks, evenly.
     for (uint32_t i = 1; i <= sample.samples; ++i) {
-      looks.push_back({sample.start + sample.wall * i / sample.samples, text});
+      moments.push_back({sample.start + sample.wall * i / sample.samples, text});
     }
   }
-  std::stable_sort(looks.begin(), looks.end(), [](const Look& a, const Look& b) { return a.time < b.time; });
+  std::stable_sort(moments.begin(), moments.end(),
+                   [](const Moment& a, const Moment& b) { return a.time < b.time; });
   // From the monotonic clock to the calendar's.
   const Nanoseconds start = meta_number(profile, "start_monotonic_ns");
   const Nanoseconds shift = meta_number(profile, "start_unix_ns") - start;
@@ -128,10 +129,10 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
     // Looks lie up to one and a half intervals apart; a wider gap had nobody on the GIL.
     for (last += interval; fill && last + interval / 2 < end; last += interval) write(last, kIdle);
   };
-  for (const Look& look : looks) {
-    fill_until(look.time);
-    write(look.time, *look.stack);
-    last = look.time;
+  for (const Moment& moment : moments) {
+    fill_until(moment.time);
+    write(moment.time, *moment.stack);
+    last = moment.time;
   }
   fill_until(meta_number(profile, "end_monotonic_ns"));
 }

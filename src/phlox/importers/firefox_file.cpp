@@ -296,7 +296,7 @@ class FirefoxImport {
   void put(profile::Sample& sample, Number weight, FirefoxWeights weights) {
     sample.event = event_of(weights, weight < 0);
     freed_ += weight < 0;
-    uint64_t looks = 1;
+    uint64_t samples = 1;
     if (weights == FirefoxWeights::time) {
       sample.wall = std::llround(std::abs(weight) * kMillisecond);
       timed_ |= sample.wall > 0;
@@ -306,11 +306,11 @@ class FirefoxImport {
       if (with_values_) {
         sample.value = numbers_.take(whole);
       } else {
-        looks = whole;
+        samples = whole;
       }
     }
     latest_ = std::max(latest_, sample.start + sample.wall);
-    if (looks > 0) rows_.sample(sample, looks);
+    if (samples > 0) rows_.sample(sample, samples);
   }
 
   const Json& file_;

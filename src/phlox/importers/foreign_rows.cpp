@@ -104,20 +104,20 @@ profile::ModuleId ForeignRows::module(std::string_view path, std::string_view bu
       }));
 }
 
-void ForeignRows::sample(profile::Sample sample, uint64_t looks) {
+void ForeignRows::sample(profile::Sample sample, uint64_t samples) {
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  // Some 4 * 10^12 looks: more is no count.
+  // Some 4 * 10^12 samples: more is no count.
   constexpr int kMostOfOne = 1000;
-  samples_ += looks;
+  samples_ += samples;
   for (int i = 0; i < kMostOfOne; ++i) {
-    sample.samples = static_cast<uint32_t>(std::min(looks, kMost));
-    looks -= sample.samples;
+    sample.samples = static_cast<uint32_t>(std::min(samples, kMost));
+    samples -= sample.samples;
     put(sample);
     sample.wall = sample.cpu = sample.value = 0;
-    if (looks == 0) return;
+    if (samples == 0) return;
   }
-  samples_ -= looks;
-  left_out_ += looks;
+  samples_ -= samples;
+  left_out_ += samples;
 }
 
 void ForeignRows::value(profile::Sample sample) {

@@ -34,7 +34,7 @@ class ForeignRows {
   // Equal ones get the same id.
   profile::ModuleId module(std::string_view path, std::string_view build_id);
   // Puts a sample. A count that is too large for one row becomes several rows.
-  void sample(profile::Sample sample, uint64_t looks);
+  void sample(profile::Sample sample, uint64_t samples);
   // The count of another event in a sample that was put already.
   void value(profile::Sample sample);
 

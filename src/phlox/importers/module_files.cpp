@@ -212,7 +212,7 @@ bool ModuleFiles::open_at_path(ModuleFile& file, std::vector<std::string>& ids) 
 }
 
 bool ModuleFiles::open_in_cache(ModuleFile& file, std::string_view id) const {
-  const auto look = [&](std::string_view name) {
+  const auto find = [&](std::string_view name) {
     for (const std::string& folder : search_.build_id_dirs) {
       const std::string path = fmt::format("{}/.build-id/{}/{}/{}", folder, name.substr(0, 2), name.substr(2),
                                            file.path_ == kVdso ? "vdso" : "elf");
@@ -224,11 +224,11 @@ bool ModuleFiles::open_in_cache(ModuleFile& file, std::string_view id) const {
     return false;
   };
   if (id.size() < 4) return false;
-  if (look(id)) return true;
+  if (find(id)) return true;
   // An id of 16 bytes, filled up.
   std::string_view shorter = id;
   while (shorter.size() > 32 && shorter.ends_with("00")) shorter.remove_suffix(2);
-  return shorter.size() < id.size() && look(shorter);
+  return shorter.size() < id.size() && find(shorter);
 }
 
 void ModuleFiles::open(ModuleFile& file) {

@@ -147,7 +147,7 @@ void PerfThreads::put(Thread& thread, profile::Sample sample, Nanoseconds from, 
   sample.wall = std::max<Nanoseconds>(wall, 0);
   sample.cpu = std::max<Nanoseconds>(cpu, 0);
   sample.cpu_state = state;
-  stretches_.look(sample);
+  stretches_.add(sample);
 }
 
 void PerfThreads::put_sleep(Thread& thread, Nanoseconds until) {

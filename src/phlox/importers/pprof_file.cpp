@@ -107,7 +107,7 @@ class PprofImport {
     while (in.next()) take_field(in, samples);
     std::vector<PprofType> types;
     for (const ValueType& type : types_) types.push_back({word(type.type), word(type.unit)});
-    values_.choose(types, word(default_type_), looks_fit(samples, place_of_looks(types)));
+    values_.choose(types, word(default_type_), samples_fit(samples, place_of_samples(types)));
     for (const auto& sample : samples) put(parse_sample(pbf_reader(sample)));
     ImportOutcome out = rows_.finish(
         duration_, fmt::format("pprof: {} stacks; values: {}", samples.size(), names_of_values()));
@@ -280,7 +280,7 @@ class PprofImport {
   }
 
   // Whether a row can hold each sample's value at that place as its number of samples.
-  static bool looks_fit(const std::vector<protozero::data_view>& samples, std::optional<size_t> place) {
+  static bool samples_fit(const std::vector<protozero::data_view>& samples, std::optional<size_t> place) {
     std::vector<int64_t> values;
     for (size_t i = 0; place && i < samples.size(); ++i) {
       values.clear();

@@ -73,23 +73,23 @@ uint64_t scaled(int64_t value, uint64_t scale) {
   return __builtin_mul_overflow(magnitude(value), scale, &out) ? std::numeric_limits<uint64_t>::max() : out;
 }
 
-bool are_looks(const PprofType& type) {
+bool are_samples(const PprofType& type) {
   return type.unit == "count" && (type.type == "samples" || type.type == "sample");
 }
 
 }  // namespace
 
-std::optional<size_t> place_of_looks(std::span<const PprofType> types) {
-  const auto found = std::find_if(types.begin(), types.end(), are_looks);
+std::optional<size_t> place_of_samples(std::span<const PprofType> types) {
+  const auto found = std::find_if(types.begin(), types.end(), are_samples);
   return found == types.end() ? std::nullopt : std::optional(static_cast<size_t>(found - types.begin()));
 }
 
-void PprofValues::choose(std::span<const PprofType> types, std::string_view by_default, bool looks_fit) {
-  if (looks_fit) looks_ = place_of_looks(types);
+void PprofValues::choose(std::span<const PprofType> types, std::string_view by_default, bool samples_fit) {
+  if (samples_fit) samples_ = place_of_samples(types);
   std::optional<size_t> first, time, last;
   for (size_t i = 0; i < types.size(); ++i) {
     const auto& [type, unit] = types[i];
-    if (i == looks_) continue;
+    if (i == samples_) continue;
     last = i;
     if (nanoseconds_of(unit) > 0 && !time) time = i;
     if (!by_default.empty() && type == by_default && !first) first = i;
@@ -98,7 +98,7 @@ void PprofValues::choose(std::span<const PprofType> types, std::string_view by_d
   if (!first) return;
   add(types[*first], *first);
   for (size_t i = 0; i < types.size(); ++i) {
-    if (i != first && i != looks_) add(types[i], i);
+    if (i != first && i != samples_) add(types[i], i);
   }
 }
 
@@ -122,17 +122,17 @@ void PprofValues::add(const PprofType& type, size_t place) {
 }
 
 void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows) {
-  const uint64_t looks = looks_ ? magnitude(value_at(values, *looks_)) : 1;
-  if (counted_.empty()) rows.sample(sample, looks);
+  const uint64_t samples = samples_ ? magnitude(value_at(values, *samples_)) : 1;
+  if (counted_.empty()) rows.sample(sample, samples);
   bool told = false;
   for (const Counted& counted : counted_) {
     // How often it was looked stands in the rows of the first one.
     const bool first = &counted == &counted_.front();
     const int64_t value = value_at(values, counted.place);
-    if (value == 0 && !(first && looks_)) continue;
+    if (value == 0 && !(first && samples_)) continue;
     const uint16_t event = value < 0 ? less_of(counted.shown.name, counted.shown.unit) : counted.event;
     const profile::Sample row = row_of(sample, counted, event, scaled(value, counted.scale));
-    told ? rows.value(row) : rows.sample(row, first ? looks : 1);
+    told ? rows.value(row) : rows.sample(row, first ? samples : 1);
     told = true;
   }
 }

@@ -21,7 +21,7 @@ struct PprofType {
 };
 
 // The value of a sample that is its number of samples, if there is one.
-std::optional<size_t> place_of_looks(std::span<const PprofType> types);
+std::optional<size_t> place_of_samples(std::span<const PprofType> types);
 
 class PprofValues {
  public:
@@ -29,9 +29,9 @@ class PprofValues {
 
   // `by_default`: default_sample_type; empty: the file has none. That type is shown first, else time, else
   // the last, as pprof does.
-  // `looks_fit`: whether a row of the model can hold each sample's number of samples. If not, these numbers
+  // `samples_fit`: whether a row of the model can hold each sample's number of samples. If not, these numbers
   // become values like others.
-  void choose(std::span<const PprofType> types, std::string_view by_default, bool looks_fit);
+  void choose(std::span<const PprofType> types, std::string_view by_default, bool samples_fit);
 
   // Puts the rows of `sample`, which has its thread and stack. A difference of two profiles has values below
   // zero: an event of its own, "cpu (less)", counts those, above zero.
@@ -54,8 +54,8 @@ class PprofValues {
   uint16_t less_of(const std::string& name, profile::Unit unit);
 
   EventNumbers numbers_;
-  std::optional<size_t> looks_;   // the value that is their number of samples
-  std::vector<Counted> counted_;  // the others, with the one that is shown first at the front
+  std::optional<size_t> samples_;  // the value that is their number of samples
+  std::vector<Counted> counted_;   // the others, with the one that is shown first at the front
   std::set<std::string> names_;
   uint64_t negative_ = 0;
 };

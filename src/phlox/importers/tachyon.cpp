@@ -46,7 +46,7 @@ struct Header {
   uint32_t compression = 0, mode = 0;
   bool swapped = false;
 
-  // Whether every thread was looked at each time, so that the time between two looks is the thread's.
+  // Whether every thread was looked at each time, so that the time between two samples is the thread's.
   bool is_timed() const { return mode == 1 || mode == 4; }
 };
 
@@ -95,7 +95,7 @@ struct ThreadState {
   bool seen = false;
   std::vector<profile::StackId> stacks;  // of its frames, root first
   profile::Sample sample;
-  uint64_t looks = 0;
+  uint64_t samples = 0;
 };
 
 class TachyonImport {
@@ -218,7 +218,7 @@ class TachyonImport {
         const uint64_t delta = in.uleb128();
         const uint8_t status = in.byte();
         if (in.failed()) return false;
-        look(*thread, delta, status);
+        add_sample(*thread, delta, status);
       }
       return !in.failed();
     }
@@ -243,7 +243,7 @@ class TachyonImport {
       thread->stacks.push_back(
           rows_.interner().stack(thread->stacks.empty() ? profile::StackId() : thread->stacks.back(), frame));
     }
-    look(*thread, delta, status);
+    add_sample(*thread, delta, status);
     return true;
   }
 
@@ -265,8 +265,8 @@ class TachyonImport {
   }
 
   // One look at a thread, with the stack that it has.
-  void look(ThreadState& thread, uint64_t delta, uint8_t status) {
-    // The delta of its first look began when Tachyon did, perhaps before the thread.
+  void add_sample(ThreadState& thread, uint64_t delta, uint8_t status) {
+    // The delta of its first sample began when Tachyon did, perhaps before the thread.
     uint64_t weight = thread.seen ? delta : std::min(delta, header_.interval);
     if (delta > kLongestTachyonTime || thread.time > kLongestTachyonTime - delta) {
       ++refused_;
@@ -286,7 +286,7 @@ class TachyonImport {
     sample.start = static_cast<Nanoseconds>((thread.time - weight) * 1000);
     longest_ = std::max(longest_, static_cast<Nanoseconds>(thread.time * 1000));
     const profile::Sample& before = thread.sample;
-    const bool same = thread.looks > 0 && header_.is_timed() && before.stack == sample.stack &&
+    const bool same = thread.samples > 0 && header_.is_timed() && before.stack == sample.stack &&
                       before.cpu_state == sample.cpu_state && before.gil_state == sample.gil_state &&
                       before.start + before.wall == sample.start;
     if (same) {
@@ -295,12 +295,12 @@ class TachyonImport {
       flush(thread);
       thread.sample = sample;
     }
-    ++thread.looks;
+    ++thread.samples;
   }
 
   void flush(ThreadState& thread) {
-    if (thread.looks > 0) rows_.sample(thread.sample, thread.looks);
-    thread.looks = 0;
+    if (thread.samples > 0) rows_.sample(thread.sample, thread.samples);
+    thread.samples = 0;
   }
 
   ImportOutcome finish() {

@@ -265,7 +265,7 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
   for (size_t i = turn.first; i < turn.last;) {
     const Sample& first = sample(rows[i]);
     Nanoseconds wall = 0;
-    int64_t looks = 0;
+    int64_t samples = 0;
     size_t next = i;
     // A row ends after a second, or where what ended the wait is known.
     for (bool ended = false; next < turn.last && !ended; ++next) {
@@ -280,7 +280,7 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
           one.system_call != first.system_call || (one.samples == 0) != (first.samples == 0))
         break;
       wall += one.wall;
-      looks += one.samples;
+      samples += one.samples;
       ended = bool(one.wake);
     }
     const bool in_callback = rows[std::exchange(i, next)].step == Step::turn;
@@ -288,7 +288,7 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
     const bool waits_for_gil = first.gil_state == GilState::waits && first.cpu_state == CpuState::blocked;
     const bool blocked = first.cpu_state == CpuState::blocked && first.system_call != kCallNotRecorded;
     // It wakes now and then to ask for the GIL.
-    if (!(waits_for_gil && looks > 0) && !(blocked && is_single(wall, looks, first.start))) continue;
+    if (!(waits_for_gil && samples > 0) && !(blocked && is_single(wall, samples, first.start))) continue;
     longest = wall;
   }
   return longest;

@@ -49,16 +49,16 @@ int64_t greatest(const Profile& profile, std::string_view name) {
 }
 
 // How long processes were recorded, added up. Nothing: nobody says it.
-std::optional<Nanoseconds> looked_time(const Profile& profile) {
+std::optional<Nanoseconds> sampled_time(const Profile& profile) {
   // Who has no end yet was recorded until the last that is there (the recording grows, or was cut off).
   const Nanoseconds until = is_unfinished(profile) ? seen_until(profile) : 0;
-  Nanoseconds looked = 0;
+  Nanoseconds sampled = 0;
   for (const Process& process : profile.processes()) {
     const Nanoseconds end = process.end != 0 ? process.end : until;
     if (end <= process.start) return {};
-    looked += end - process.start;
+    sampled += end - process.start;
   }
-  return looked > 0 ? std::optional(looked) : std::nullopt;
+  return sampled > 0 ? std::optional(sampled) : std::nullopt;
 }
 
 // Of what another tool recorded: how it looked, and what that took, nobody knows.
@@ -110,11 +110,11 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.most_rate = double(greatest(profile, tally::kMostRate)) / 1000;
   quality.max_overhead = double(greatest(profile, tally::kMaxOverhead)) / 1e6;
   // Of one process, as an average of all; where that is not known, of the one looked at most.
-  const auto looked = looked_time(profile);
-  const int64_t ticks = looked ? profile.tally(tally::kTicks) : greatest(profile, tally::kTicks);
-  quality.looked = looked.value_or(quality.elapsed);
+  const auto sampled = sampled_time(profile);
+  const int64_t ticks = sampled ? profile.tally(tally::kTicks) : greatest(profile, tally::kTicks);
+  quality.sampled = sampled.value_or(quality.elapsed);
   quality.processes = profile.processes().size();
-  if (quality.looked > 0) quality.achieved_rate = double(ticks) * 1e9 / double(quality.looked);
+  if (quality.sampled > 0) quality.achieved_rate = double(ticks) * 1e9 / double(quality.sampled);
   for (const Process& process : profile.processes()) {
     if (process.way_of_reading.empty()) continue;
     if (std::find(quality.ways.begin(), quality.ways.end(), process.way_of_reading) == quality.ways.end()) {

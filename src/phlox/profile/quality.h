@@ -50,7 +50,7 @@ struct QualitySummary {
   int64_t left_out = 0;           // frames, names or lines beyond the limits on how many are held
   Nanoseconds elapsed = 0;
   // How long each process was recorded, added up; 0: not known, or one process for `elapsed`.
-  Nanoseconds looked = 0;
+  Nanoseconds sampled = 0;
   size_t processes = 0;
 
   double rejected_share() const { return samples > 0 ? double(rejected) / double(samples) : 0.0; }
@@ -58,7 +58,7 @@ struct QualitySummary {
   bool rate_by_overhead() const;
   // Part of one CPU, taken from a process while it was recorded, averaged over all.
   double target_share() const {
-    const Nanoseconds of = looked > 0 ? looked : elapsed;
+    const Nanoseconds of = sampled > 0 ? sampled : elapsed;
     return of > 0 ? double(target_time) / double(of) : 0.0;
   }
   // Above 1 % every output warns: the shares may be biased against samples that could not be read.

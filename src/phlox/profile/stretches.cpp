@@ -18,7 +18,7 @@ uint64_t key_of(ThreadId thread, uint16_t event) {
 
 }  // namespace
 
-void Stretches::look(const Sample& sample) {
+void Stretches::add(const Sample& sample) {
   const uint64_t key = key_of(sample.thread, sample.event);
   most_event_ = std::max(most_event_, sample.event);
   auto found = open_.find(key);

@@ -22,7 +22,7 @@ class Stretches {
   explicit Stretches(Sink& sink) : sink_(sink) {}
 
   // One sample, or several equal ones: sample.start and .wall are the time since the thread's last sample.
-  void look(const Sample& sample);
+  void add(const Sample& sample);
   // Puts every row that has grown since it was last put.
   void flush();
   // The thread ended.

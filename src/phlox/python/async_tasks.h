@@ -129,7 +129,7 @@ struct TaskSources {
   // Called after each few hundred tasks, which takes milliseconds: for who has something else to do
   // meanwhile.
   std::function<void()> between;
-  // Of the same memory: its pages are allocated once for many looks.
+  // Of the same memory: its pages are allocated once for many samples.
   PageMemory* pages = nullptr;
 };
 

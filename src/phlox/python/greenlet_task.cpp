@@ -21,7 +21,7 @@ bool TaskReader::read_raw_frames(RemoteAddress top, std::span<RawFrame> frames, 
   struct Proved {
     TaskReader& reader;
     Evidence& evidence;
-    const std::byte* find(RemoteAddress at, size_t size) { return reader.look(at, size, evidence); }
+    const std::byte* find(RemoteAddress at, size_t size) { return reader.peek(at, size, evidence); }
   };
   Proved memory{*this, evidence};
   walk = walk_frames(layout_, top, memory, frames);
@@ -69,9 +69,9 @@ bool TaskReader::read_greenlet(RemoteAddress greenlet, TaskReading& out) {
   out.gone = !state;
   if (out.gone) return false;
   // Type, pointer to the C++ object, and of that what is told here.
-  if (look(greenlet + *layout_.object.ob_type, 8, out.evidence) == nullptr ||
-      look(greenlet + *layout_.object.size + 16, 8, out.evidence) == nullptr ||
-      look(state->address, state->size, out.evidence) == nullptr)
+  if (peek(greenlet + *layout_.object.ob_type, 8, out.evidence) == nullptr ||
+      peek(greenlet + *layout_.object.size + 16, 8, out.evidence) == nullptr ||
+      peek(state->address, state->size, out.evidence) == nullptr)
     return false;
   out.pending = !state->started || state->active;
   if (!out.pending) return true;
@@ -92,7 +92,7 @@ bool TaskReader::read_greenlet(RemoteAddress greenlet, TaskReading& out) {
     return true;
   }
   const RemoteAddress place = greenlets_->place_of_current(out.loop);
-  const std::byte* current = place ? look(place, 8, out.evidence) : nullptr;
+  const std::byte* current = place ? peek(place, 8, out.evidence) : nullptr;
   const bool runs = current != nullptr && RemoteAddress(load<uint64_t>(current)) == greenlet;
   if (runs && state->frame) return false;
   out.task.state = runs ? TaskState::running : TaskState::parked;
@@ -100,7 +100,7 @@ bool TaskReader::read_greenlet(RemoteAddress greenlet, TaskReading& out) {
   RemoteAddress top = state->frame;
   if (layout_.traits.interpreter_frames) {
     // PyFrameObject: f_back, f_frame.
-    const std::byte* field = look(state->frame + *layout_.object.size + 8, 8, out.evidence);
+    const std::byte* field = peek(state->frame + *layout_.object.size + 8, 8, out.evidence);
     if (field == nullptr) return false;
     top = RemoteAddress(load<uint64_t>(field));
   }

@@ -60,7 +60,7 @@ void TaskReader::note_exits(const Generator& generator, TaskReading& out) {
   const RemoteAddress from = generator.top - 8 * entries;
   std::vector<RemoteAddress> stack;
   for (uint64_t i = 0; i < entries; ++i) {
-    const std::byte* bytes = look(from + 8 * i, 8, out.evidence);
+    const std::byte* bytes = peek(from + 8 * i, 8, out.evidence);
     if (bytes == nullptr) return;
     stack.push_back(variable(bytes));
   }

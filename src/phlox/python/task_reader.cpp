@@ -38,7 +38,7 @@ const TaskCodes::Known* TaskCodes::find(RemoteAddress address) {
   return &*kept;
 }
 
-const std::byte* TaskReader::look(RemoteAddress at, size_t size, Evidence& evidence) {
+const std::byte* TaskReader::peek(RemoteAddress at, size_t size, Evidence& evidence) {
   const std::byte* bytes = is_plausible(at) ? memory_.find(at, size) : nullptr;
   if (bytes != nullptr) evidence.add(at, std::span(bytes, size));
   return bytes;
@@ -57,7 +57,7 @@ bool TaskReader::read_c_fields(RemoteAddress task, Fields& fields, Evidence& evi
     if (count == nullptr || load<int64_t>(count) <= 0) return false;
   }
   const uint32_t from = *layout_.object.ob_type;
-  const std::byte* bytes = look(task + from, *offsets.size - from, evidence);
+  const std::byte* bytes = peek(task + from, *offsets.size - from, evidence);
   if (bytes == nullptr) return false;
   auto pointer = [&](Offset field) { return RemoteAddress(load<uint64_t>(bytes + *field - from)); };
   fields.pending = load<int32_t>(bytes + *offsets.state - from) == 0;
@@ -99,11 +99,11 @@ bool TaskReader::read_name(RemoteAddress name, TaskReading& out) {
   // 3.13+: a task that nobody named keeps its number only.
   if (const auto number = objects.integer(name)) {
     out.task.name = fmt::format("Task-{}", *number);
-    return look(name + from, *layout_.integer.ob_digit + 4 - from, out.evidence) != nullptr;
+    return peek(name + from, *layout_.integer.ob_digit + 4 - from, out.evidence) != nullptr;
   }
   const auto text = objects.string(name, kMaxTaskNameBytes);
   const size_t size = string_head_size(layout_);
-  const std::byte* bytes = text ? look(name + from, size - from, out.evidence) : nullptr;
+  const std::byte* bytes = text ? peek(name + from, size - from, out.evidence) : nullptr;
   if (bytes == nullptr) return false;
   bytes = memory_.find(name, size);
   const auto head = bytes == nullptr ? Read<StringHead>(fault(FaultKind::unreadable, name))
@@ -111,14 +111,14 @@ bool TaskReader::read_name(RemoteAddress name, TaskReading& out) {
   if (!head) return false;
   out.task.name = *text;
   const size_t kept = std::min<size_t>(head->content_bytes(), kMaxTaskNameBytes);
-  return kept == 0 || look(head->content, kept, out.evidence) != nullptr;
+  return kept == 0 || peek(head->content, kept, out.evidence) != nullptr;
 }
 
 bool TaskReader::read_embedded(RemoteAddress object, Generator& out, Evidence& evidence) {
   const auto& fields = layout_.generator;
   const uint32_t from = *layout_.object.ob_type;
   const uint32_t frame = *fields.gi_iframe, locals = frame + *layout_.frame.localsplus;
-  const std::byte* bytes = look(object + from, locals + 8 - from, evidence);
+  const std::byte* bytes = peek(object + from, locals + 8 - from, evidence);
   if (bytes == nullptr) return false;
   const auto state = load<int8_t>(bytes + *fields.gi_frame_state - from);
   out.frame = object + frame;
@@ -139,7 +139,7 @@ bool TaskReader::read_embedded(RemoteAddress object, Generator& out, Evidence& e
   if (depth > kMaxStack) return false;
   out.top = top;
   if (depth < layout_.traits.delegate_depth || !delegates(out, state)) return true;
-  const std::byte* delegate = look(top - 8 * uint64_t{layout_.traits.delegate_depth}, 8, evidence);
+  const std::byte* delegate = peek(top - 8 * uint64_t{layout_.traits.delegate_depth}, 8, evidence);
   if (delegate != nullptr) out.delegate = variable(delegate);
   return delegate != nullptr;
 }
@@ -171,14 +171,14 @@ bool TaskReader::read_frame_object(RemoteAddress object, Generator& out, Evidenc
   const auto& fields = layout_.generator;
   const uint32_t from = *layout_.object.ob_type;
   const uint32_t end = fields.gi_running.present() ? *fields.gi_running + 1 : *fields.gi_frame + 8;
-  const std::byte* bytes = look(object + from, end - from, evidence);
+  const std::byte* bytes = peek(object + from, end - from, evidence);
   if (bytes == nullptr) return false;
   const bool running = fields.gi_running.present() && bytes[*fields.gi_running - from] != std::byte{0};
   out.frame = RemoteAddress(load<uint64_t>(bytes + *fields.gi_frame - from));
   out.finished = !out.frame;
   if (out.finished) return true;
   const uint32_t locals = *layout_.frame.localsplus;
-  bytes = look(out.frame + from, locals + 8 - from, evidence);
+  bytes = peek(out.frame + from, locals + 8 - from, evidence);
   if (bytes == nullptr) return false;
   out.code = RemoteAddress(load<uint64_t>(bytes + *layout_.frame.executable - from));
   out.instruction = static_cast<uint64_t>(int64_t{load<int32_t>(bytes + *layout_.frame.instr - from)});
@@ -200,7 +200,7 @@ bool TaskReader::read_frame_object(RemoteAddress object, Generator& out, Evidenc
   if ((top - bottom) / 8 > kMaxStack) return false;
   out.bottom = bottom;
   out.top = top;
-  const std::byte* delegate = look(top - 8, 8, evidence);
+  const std::byte* delegate = peek(top - 8, 8, evidence);
   if (delegate != nullptr) out.delegate = RemoteAddress(load<uint64_t>(delegate));
   return delegate != nullptr;
 }
@@ -254,7 +254,7 @@ bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
   size_t forwarders = 0;
   RemoteAddress object = coroutine;
   while (object) {
-    const std::byte* head = look(object + *layout_.object.ob_type, 8, out.evidence);
+    const std::byte* head = peek(object + *layout_.object.ob_type, 8, out.evidence);
     if (head == nullptr) return false;
     const TypeKind kind = module_.type(RemoteAddress(load<uint64_t>(head))).kind;
     if (kind == TypeKind::coroutine) {
@@ -276,7 +276,7 @@ bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
       return true;
     }
     // Both keep the object as their first field.
-    const std::byte* field = look(object + *layout_.object.size, 8, out.evidence);
+    const std::byte* field = peek(object + *layout_.object.size, 8, out.evidence);
     if (field == nullptr || ++forwarders > kMaxForwarders) return false;
     object = RemoteAddress(load<uint64_t>(field));
     if (kind != TypeKind::future_iter) continue;
@@ -294,14 +294,14 @@ bool TaskReader::is_done(RemoteAddress future, TypeKind kind, Evidence& evidence
     return text && !text->empty() && *text != "PENDING";
   }
   if (kind != TypeKind::c_future && kind != TypeKind::c_task && kind != TypeKind::gathering) return false;
-  const std::byte* state = look(future + *layout_.task.state, 4, evidence);
+  const std::byte* state = peek(future + *layout_.task.state, 4, evidence);
   return state != nullptr && load<int32_t>(state) != 0;
 }
 
 bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   out = {};
   if (greenlets_ != nullptr) return read_greenlet(task, out);
-  const std::byte* type = look(task + *layout_.object.ob_type, 8, out.evidence);
+  const std::byte* type = peek(task + *layout_.object.ob_type, 8, out.evidence);
   if (type == nullptr) return false;
   if (trio_ != nullptr && RemoteAddress(load<uint64_t>(type)) == trio_->fields().type)
     return read_trio(task, out);
@@ -324,7 +324,7 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   } else if (!fields.waiter) {
     out.task.state = TaskState::ready;
   } else {
-    const std::byte* head = look(fields.waiter + *layout_.object.ob_type, 8, out.evidence);
+    const std::byte* head = peek(fields.waiter + *layout_.object.ob_type, 8, out.evidence);
     if (head == nullptr) return false;
     const TypeKind of_waiter = module_.type(RemoteAddress(load<uint64_t>(head))).kind;
     out.task.state = is_done(fields.waiter, of_waiter, out.evidence) ? TaskState::ready : TaskState::waiting;

@@ -113,7 +113,7 @@ class TaskReader {
     RemoteAddress coroutine, waiter, name, loop;
     bool pending = true;
   };
-  const std::byte* look(RemoteAddress at, size_t size, Evidence& evidence);
+  const std::byte* peek(RemoteAddress at, size_t size, Evidence& evidence);
   RemoteAddress variable(const std::byte* at) const;
   bool read_fields(RemoteAddress task, TypeKind kind, Fields& fields, Evidence& evidence);
   bool read_c_fields(RemoteAddress task, Fields& fields, Evidence& evidence);

@@ -111,7 +111,7 @@ void TaskReader::explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskR
 bool TaskReader::read_trio(RemoteAddress task, TaskReading& out) {
   const TrioModule::Fields& fields = trio_->fields();
   const auto field = [&](uint32_t offset) {
-    const std::byte* bytes = look(task + offset, 8, out.evidence);
+    const std::byte* bytes = peek(task + offset, 8, out.evidence);
     return RemoteAddress(bytes == nullptr ? 0 : load<uint64_t>(bytes));
   };
   const RemoteAddress coroutine = field(fields.coroutine), name = field(fields.name),

@@ -32,8 +32,8 @@ void Writer::run(const std::string& sql) {
 // Within a transaction.
 void Writer::let_go() {
   if (!epoch_ || failed_) return;
-  if (retention_.age && newest_ >= next_look_) {
-    next_look_ = newest_ + std::max(kSecond, *retention_.age / 100);
+  if (retention_.age && newest_ >= next_check_) {
+    next_check_ = newest_ + std::max(kSecond, *retention_.age / 100);
     const Nanoseconds oldest = newest_ - std::max(*retention_.age, kLeastAge);
     // Rows are in the order of time, give or take a second.
     const auto first_to_stay = number(

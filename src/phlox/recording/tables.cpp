@@ -297,7 +297,7 @@ class Reading {
       const int64_t start = c.integer(-kMaximumTime / 1000, kMaximumTime / 1000);
       const int64_t wall = c.integer(0, left);
       const int64_t cpu = c.integer(0, left - wall);
-      const int64_t looks = c.integer(0, std::numeric_limits<uint32_t>::max());
+      const int64_t samples = c.integer(0, std::numeric_limits<uint32_t>::max());
       const auto thread = c.reference<profile::ThreadTag>(profile_.threads().size());
       const auto stack = c.optional_reference<profile::StackTag>(profile_.stacks().size());
       const int64_t state = c.integer(1, static_cast<int64_t>(states_.size()));
@@ -309,7 +309,7 @@ class Reading {
       row.start = epoch + start * 1000;
       row.wall = wall;
       row.cpu = cpu;
-      row.samples = static_cast<uint32_t>(looks);
+      row.samples = static_cast<uint32_t>(samples);
       row.thread = thread;
       row.stack = stack;
       row.value = value;

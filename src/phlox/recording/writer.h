@@ -165,7 +165,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   std::map<uint32_t, Nanoseconds> continued_threads_;           // by id: when it was first seen
   Retention retention_;
   // Times of samples; when to check again for samples that are too old.
-  Nanoseconds newest_ = 0, next_look_ = 0;
+  Nanoseconds newest_ = 0, next_check_ = 0;
   Nanoseconds first_start_ = 0, first_unix_ = 0;  // of the recording, dropped parts included
   bool in_transaction_ = false;
   bool failed_ = false;

@@ -14,22 +14,22 @@ namespace phlox::report {
 namespace {
 
 // Of one function, or line: looks that found it on a CPU, and of these those in each library.
-struct Looks {
+struct SampleCounts {
   uint64_t all = 0;
   std::map<std::string, uint64_t> in;
 };
 
-CodeBeneath most_of(const Looks& looks) {
-  const auto most = std::max_element(looks.in.begin(), looks.in.end(),
+CodeBeneath most_of(const SampleCounts& samples) {
+  const auto most = std::max_element(samples.in.begin(), samples.in.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == looks.in.end() || !are_most(most->second, looks.all)) return {};
-  return {most->first, double(most->second) / double(looks.all)};
+  if (most == samples.in.end() || !are_most(most->second, samples.all)) return {};
+  return {most->first, double(most->second) / double(samples.all)};
 }
 
 }  // namespace
 
-bool are_most(uint64_t some, uint64_t looks) {
-  return looks > 0 && least_share(double(some) / double(looks), double(looks)) > 0.5;
+bool are_most(uint64_t some, uint64_t samples) {
+  return samples > 0 && least_share(double(some) / double(samples), double(samples)) > 0.5;
 }
 
 void put_code_beneath(const profile::Profile& profile, const profile::SampleFilter& filter,
@@ -37,31 +37,31 @@ void put_code_beneath(const profile::Profile& profile, const profile::SampleFilt
   const auto& samples = profile.samples();
   if (std::none_of(samples.begin(), samples.end(), [](const auto& one) { return bool(one.code_file); }))
     return;
-  std::vector<Looks> by_frame(profile.frames().size() + 1);
+  std::vector<SampleCounts> by_frame(profile.frames().size() + 1);
   for (const profile::Sample& sample : samples) {
     const bool has_leaf = sample.stack && sample.stack.value <= profile.stacks().size() &&
                           sample.quality != profile::Quality::rejected;
     if (!has_leaf || sample.cpu_state != profile::CpuState::running || sample.samples == 0) continue;
     const auto part = filter.part(sample);
     if (!part.passes) continue;
-    Looks& looks = by_frame[profile.stack(sample.stack).frame.value];
-    looks.all += static_cast<uint64_t>(part.samples);
+    SampleCounts& counts = by_frame[profile.stack(sample.stack).frame.value];
+    counts.all += static_cast<uint64_t>(part.samples);
     const std::string library = profile::code_library(profile, sample);
-    if (!library.empty()) looks.in[library] += static_cast<uint64_t>(part.samples);
+    if (!library.empty()) counts.in[library] += static_cast<uint64_t>(part.samples);
   }
-  std::vector<Looks> functions(analysis.functions.size() + 1);
+  std::vector<SampleCounts> functions(analysis.functions.size() + 1);
   using Line = std::tuple<uint32_t, std::string_view, int32_t>;
-  std::map<Line, Looks> lines;
+  std::map<Line, SampleCounts> lines;
   const auto line_of = [&](uint32_t frame, int32_t line) {
     return Line(analysis.function_of[frame], profile.frames()[frame - 1].file, line);
   };
   for (uint32_t frame = 1; frame < by_frame.size(); ++frame) {
-    const Looks& looks = by_frame[frame];
-    if (looks.all == 0) continue;
-    for (Looks* sum : {&functions[analysis.function_of[frame]],
-                       &lines[line_of(frame, profile.frames()[frame - 1].line)]}) {
-      sum->all += looks.all;
-      for (const auto& [library, some] : looks.in) sum->in[library] += some;
+    const SampleCounts& counts = by_frame[frame];
+    if (counts.all == 0) continue;
+    for (SampleCounts* sum : {&functions[analysis.function_of[frame]],
+                              &lines[line_of(frame, profile.frames()[frame - 1].line)]}) {
+      sum->all += counts.all;
+      for (const auto& [library, some] : counts.in) sum->in[library] += some;
     }
   }
   for (size_t i = 0; i < analysis.functions.size(); ++i)

@@ -15,6 +15,6 @@ void put_code_beneath(const profile::Profile& profile, const profile::SampleFilt
                       Analysis& analysis);
 
 // Whether this many of the samples prove more than half.
-bool are_most(uint64_t some, uint64_t looks);
+bool are_most(uint64_t some, uint64_t samples);
 
 }  // namespace phlox::report

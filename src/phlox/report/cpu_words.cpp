@@ -22,14 +22,14 @@ constexpr double kTakenByOthers = 0.1;
 
 Nanoseconds used_by_descendants(const Report& report) {
   Nanoseconds used = 0;
-  for (const auto& row : report.not_looked_into) used += row.cpu;
+  for (const auto& row : report.not_examined) used += row.cpu;
   return used;
 }
 
 std::string descendant_words(const Report& report) {
   constexpr size_t kMost = 3, kLongest = 60;
   std::string words;
-  const auto groups = profile::descendant_groups(report.not_looked_into);
+  const auto groups = profile::descendant_groups(report.not_examined);
   for (size_t i = 0; i < std::min(kMost, groups.size()); ++i) {
     const auto& group = groups[i];
     words += fmt::format("{}{}{} ({})", i == 0 ? "" : ", ",

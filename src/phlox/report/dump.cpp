@@ -29,20 +29,20 @@ using profile::Sample;
 
 // The last sample of each thread, in the order in which the threads were met. Time between two samples has
 // rows of its own, which say nothing of where the thread is.
-std::map<uint32_t, const Sample*> last_looks(const Profile& look) {
+std::map<uint32_t, const Sample*> last_samples(const Profile& instant) {
   std::map<uint32_t, const Sample*> last;
-  for (const Sample& sample : look.samples()) {
+  for (const Sample& sample : instant.samples()) {
     const Sample*& latest = last[sample.thread.value];
     if (latest == nullptr || sample.samples > 0) latest = &sample;
   }
   return last;
 }
 
-std::vector<const Frame*> frames_of(const Profile& look, profile::StackId stack) {
+std::vector<const Frame*> frames_of(const Profile& instant, profile::StackId stack) {
   std::vector<const Frame*> frames;
   while (stack) {
-    const profile::Stack& row = look.stack(stack);
-    frames.push_back(&look.frame(row.frame));
+    const profile::Stack& row = instant.stack(stack);
+    frames.push_back(&instant.frame(row.frame));
     if (row.parent >= stack) break;  // parents come first: this ends
     stack = row.parent;
   }
@@ -116,17 +116,17 @@ std::string_view quality_name(Quality quality) {
 }
 
 // nullptr: it is not known.
-const profile::Awaited* awaited_of(const Profile& look, const Sample& sample) {
-  return sample.awaited && sample.awaited.value <= look.awaited().size()
-             ? &look.awaited()[sample.awaited.value - 1]
+const profile::Awaited* awaited_of(const Profile& instant, const Sample& sample) {
+  return sample.awaited && sample.awaited.value <= instant.awaited().size()
+             ? &instant.awaited()[sample.awaited.value - 1]
              : nullptr;
 }
 
-std::string states_of(const Profile& look, const Sample& sample, std::string_view machine) {
+std::string states_of(const Profile& instant, const Sample& sample, std::string_view machine) {
   std::string text(cpu_name(sample.cpu_state));
   if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
     text += " in " + profile::system_call_name(sample.system_call, machine);
-    const profile::Awaited* awaited = awaited_of(look, sample);
+    const profile::Awaited* awaited = awaited_of(instant, sample);
     const std::string words = awaited != nullptr ? profile::awaited_words(*awaited) : std::string();
     if (!words.empty()) text += " (" + plain(words) + ")";
   }
@@ -163,14 +163,14 @@ class Lines {
   std::map<std::string, std::optional<std::string>> files_;
 };
 
-std::string_view module_path(const Profile& look, const Frame& frame) {
-  if (!frame.module || frame.module->value == 0 || frame.module->value > look.modules().size()) return {};
-  return look.modules()[frame.module->value - 1].path;
+std::string_view module_path(const Profile& instant, const Frame& frame) {
+  if (!frame.module || frame.module->value == 0 || frame.module->value > instant.modules().size()) return {};
+  return instant.modules()[frame.module->value - 1].path;
 }
 
 // " in /usr/lib/libfoo.so", for a native frame without a source file.
-std::string module_words(const Profile& look, const Frame& frame) {
-  const std::string_view path = module_path(look, frame);
+std::string module_words(const Profile& instant, const Frame& frame) {
+  const std::string_view path = module_path(instant, frame);
   return path.empty() ? std::string() : " in " + plain(path);
 }
 
@@ -186,20 +186,21 @@ VariablesOf index_of(const Dump& dump) {
 
 }  // namespace
 
-std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& source) {
+std::string dump_text(const Profile& instant, const Dump& dump, const DumpSource& source) {
   std::string out;
-  for (const auto& process : look.processes()) {
+  for (const auto& process : instant.processes()) {
     out += fmt::format("Process {}: {}\n", process.pid, plain(process.command_line));
   }
   out += plain(dump.python) + "\n";
-  const std::string_view machine = profile::machine_of(look);
+  const std::string_view machine = profile::machine_of(instant);
   const VariablesOf variables = index_of(dump);
   Lines lines(source);
-  for (const auto& [id, sample] : last_looks(look)) {
-    const profile::Thread& thread = look.thread(profile::ThreadId(id));
-    out += fmt::format("\n{}: {}\n", plain(profile::thread_label(thread)), states_of(look, *sample, machine));
+  for (const auto& [id, sample] : last_samples(instant)) {
+    const profile::Thread& thread = instant.thread(profile::ThreadId(id));
+    out +=
+        fmt::format("\n{}: {}\n", plain(profile::thread_label(thread)), states_of(instant, *sample, machine));
     size_t depth = 0;
-    for (const Frame* frame : frames_of(look, sample->stack)) {
+    for (const Frame* frame : frames_of(instant, sample->stack)) {
       if (frame->kind == FrameKind::marker) {
         out += fmt::format("    {}\n", plain(frame->function));
         continue;
@@ -207,7 +208,7 @@ std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& s
       if (frame->kind == FrameKind::python || !frame->file.empty()) {
         out += fmt::format("    {} ({}:{})\n", plain(frame->qualified_name), plain(frame->file), frame->line);
       } else {
-        out += fmt::format("    {}{}\n", plain(frame->qualified_name), module_words(look, *frame));
+        out += fmt::format("    {}{}\n", plain(frame->qualified_name), module_words(instant, *frame));
       }
       if (const auto text = lines.line(frame->file, frame->line); !text.empty())
         out += fmt::format("        {}\n", plain(text));
@@ -225,7 +226,7 @@ std::string dump_text(const Profile& look, const Dump& dump, const DumpSource& s
   const DumpLine line = [&lines](const std::string& file, int32_t number) {
     return lines.line(file, number);
   };
-  for (const DumpTasks& tasks : dump.tasks) out += tasks_text(look, tasks, dump.every_task, line);
+  for (const DumpTasks& tasks : dump.tasks) out += tasks_text(instant, tasks, dump.every_task, line);
   return out;
 }
 
@@ -235,14 +236,14 @@ std::string describe(const DumpMissing& missing) {
                      missing.why);
 }
 
-std::string dump_json(const Profile& look, const Dump& dump) {
-  const std::string_view machine = profile::machine_of(look);
+std::string dump_json(const Profile& instant, const Dump& dump) {
+  const std::string_view machine = profile::machine_of(instant);
   const VariablesOf variables = index_of(dump);
   return JsonText::document([&](JsonText& json) {
     json.integer("version", kDumpVersion);
     json.text("kind", "dump");
     json.text("python", dump.python);
-    json.objects("processes", look.processes(), [&](const profile::Process& process) {
+    json.objects("processes", instant.processes(), [&](const profile::Process& process) {
       json.integer("pid", process.pid);
       json.integer("namespace_pid", process.namespace_pid);
       json.text("executable", process.executable);
@@ -255,12 +256,12 @@ std::string dump_json(const Profile& look, const Dump& dump) {
       json.count("threads", missing.threads);
       json.text("why", missing.why);
     });
-    write_missing_names(json, profile::modules_without_names(look));
-    json.objects("threads", last_looks(look), [&](const auto& looked) {
-      const uint32_t id = looked.first;
-      const Sample& sample = *looked.second;
-      const profile::Thread& thread = look.thread(profile::ThreadId(id));
-      json.integer("pid", look.process(thread.process).pid);
+    write_missing_names(json, profile::modules_without_names(instant));
+    json.objects("threads", last_samples(instant), [&](const auto& observed) {
+      const uint32_t id = observed.first;
+      const Sample& sample = *observed.second;
+      const profile::Thread& thread = instant.thread(profile::ThreadId(id));
+      json.integer("pid", instant.process(thread.process).pid);
       json.integer("tid", thread.tid);
       json.count("python_id", thread.python_id);
       json.integer("interpreter", thread.interpreter);
@@ -271,14 +272,14 @@ std::string dump_json(const Profile& look, const Dump& dump) {
       if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
         json.text("system_call", profile::system_call_name(sample.system_call, machine));
       }
-      if (const profile::Awaited* awaited = awaited_of(look, sample)) {
+      if (const profile::Awaited* awaited = awaited_of(instant, sample)) {
         json.text("awaited_kind", profile::awaited_key(awaited->kind));
         json.text("awaited", profile::awaited_words(*awaited));
       }
       json.truth("collecting", sample.collecting);
       json.text("quality", quality_name(sample.quality));
       size_t depth = 0;
-      json.objects("frames", frames_of(look, sample.stack), [&](const Frame* frame) {
+      json.objects("frames", frames_of(instant, sample.stack), [&](const Frame* frame) {
         const bool python = frame->kind == FrameKind::python;
         json.text("kind", kind_key(frame->kind));
         json.text("function", frame->function);
@@ -287,7 +288,7 @@ std::string dump_json(const Profile& look, const Dump& dump) {
         json.integer("first_line", frame->first_line);
         json.integer("line", frame->line);
         if (frame->kind == FrameKind::native || frame->kind == FrameKind::kernel) {
-          json.text("module", module_path(look, *frame));
+          json.text("module", module_path(instant, *frame));
           json.count("address", frame->address);
           json.truth("inlined", frame->inlined_in.has_value());
           json.text("found_by", frame->found_by);

@@ -44,9 +44,9 @@ struct Dump {
 using DumpSource = std::function<std::optional<std::string>(const std::string& file)>;
 
 // Leaf first, as in a debugger.
-std::string dump_text(const profile::Profile& look, const Dump& dump, const DumpSource& source);
+std::string dump_text(const profile::Profile& instant, const Dump& dump, const DumpSource& source);
 // "12 threads are not shown: ...".
 std::string describe(const DumpMissing& missing);
-std::string dump_json(const profile::Profile& look, const Dump& dump);  // docs/json/dump.schema.json
+std::string dump_json(const profile::Profile& instant, const Dump& dump);  // docs/json/dump.schema.json
 
 }  // namespace phlox::report

@@ -105,37 +105,37 @@ std::string frame_text(const DumpTasks& all, const DumpTaskFrame& frame, const D
 }
 
 // nullptr: not known.
-const profile::Thread* thread_of(const profile::Profile& look, int32_t pid, uint64_t python_id) {
-  for (const profile::Thread& thread : look.threads()) {
-    if (python_id != 0 && thread.python_id == python_id && look.process(thread.process).pid == pid)
+const profile::Thread* thread_of(const profile::Profile& instant, int32_t pid, uint64_t python_id) {
+  for (const profile::Thread& thread : instant.threads()) {
+    if (python_id != 0 && thread.python_id == python_id && instant.process(thread.process).pid == pid)
       return &thread;
   }
   return nullptr;
 }
 
-std::string job_text(const profile::Profile& look, const DumpTasks& all, const DumpJob& job,
+std::string job_text(const profile::Profile& instant, const DumpTasks& all, const DumpJob& job,
                      const DumpLine& line) {
   if (job.queued) return "      no thread has begun it yet\n";
   std::string out;
   for (size_t i = job.frames.size(); i-- > 0;) out += frame_text(all, job.frames[i], line);
-  const profile::Thread* thread = thread_of(look, all.pid, job.python_id);
+  const profile::Thread* thread = thread_of(instant, all.pid, job.python_id);
   const std::string where = thread != nullptr ? plain(profile::thread_label(*thread)) : "a thread";
   return out + fmt::format("      {}runs in {} for\n", out.empty() ? "" : "which ", where);
 }
 
-std::string frames_text(const profile::Profile& look, const DumpTasks& all, const DumpTask& task,
+std::string frames_text(const profile::Profile& instant, const DumpTasks& all, const DumpTask& task,
                         const DumpLine& line) {
   std::string out;
-  if (task.job) out += job_text(look, all, *task.job, line);
+  if (task.job) out += job_text(instant, all, *task.job, line);
   for (size_t i = task.frames.size(); i-- > 0;) out += frame_text(all, task.frames[i], line);
   if (task.frames.empty() && task.state == DumpTaskState::parked) out += "        (no Python frame)\n";
   if (task.cut) out += "        (more frames)\n";
   return out;
 }
 
-std::string loop_words(const profile::Profile& look, const DumpTasks& all, const DumpLoop& loop) {
+std::string loop_words(const profile::Profile& instant, const DumpTasks& all, const DumpLoop& loop) {
   const std::string_view what = loop.greenlets ? "Greenlets" : "Event loop";
-  if (const profile::Thread* thread = thread_of(look, all.pid, loop.python_id))
+  if (const profile::Thread* thread = thread_of(instant, all.pid, loop.python_id))
     return fmt::format("{} of {} ({})", what, plain(profile::thread_label(*thread)), plain(loop.type));
   return fmt::format("{} ({})", what, plain(loop.type));
 }
@@ -242,7 +242,7 @@ std::string group_words(const TaskGroup& group) {
   return rows.size() > kMostPhrases ? text + ", …" : text;
 }
 
-std::string groups_text(const profile::Profile& look, const DumpTasks& all,
+std::string groups_text(const profile::Profile& instant, const DumpTasks& all,
                         const std::vector<const DumpTask*>& tasks, const Awaiters& awaiters,
                         const DumpLine& line) {
   std::string out;
@@ -264,21 +264,21 @@ std::string groups_text(const profile::Profile& look, const DumpTasks& all,
       out += fmt::format("    {} {}: {}; for example {}{}\n", count_words(group.size()), noun, words,
                          plain(first.name), words == of_example ? std::string() : ": " + of_example);
     }
-    out += frames_text(look, all, first, line);
+    out += frames_text(instant, all, first, line);
   }
   if (left_out > 0)
     out += fmt::format("    {} more {}: --async all prints them\n", count_words(left_out), noun);
   return out;
 }
 
-std::string each_text(const profile::Profile& look, const DumpTasks& all,
+std::string each_text(const profile::Profile& instant, const DumpTasks& all,
                       const std::vector<const DumpTask*>& tasks, const Awaiters& awaiters,
                       const DumpLine& line) {
   std::string out;
   for (const DumpTask* task : tasks) {
     const auto& of_task = awaiters[static_cast<size_t>(task - all.tasks.data())];
     out += fmt::format("    {}: {}\n", plain(task->name), whole_phrase(all, *task, of_task));
-    out += frames_text(look, all, *task, line);
+    out += frames_text(instant, all, *task, line);
   }
   return out;
 }
@@ -376,7 +376,8 @@ std::vector<std::string> missing_tasks(const DumpTasks& tasks) {
   return why;
 }
 
-std::string tasks_text(const profile::Profile& look, const DumpTasks& all, bool each, const DumpLine& line) {
+std::string tasks_text(const profile::Profile& instant, const DumpTasks& all, bool each,
+                       const DumpLine& line) {
   std::string out;
   const Awaiters awaiters = awaiters_of(all);
   for (size_t i = 0; i < all.loops.size(); ++i) {
@@ -389,9 +390,10 @@ std::string tasks_text(const profile::Profile& look, const DumpTasks& all, bool 
     // A program that has greenlets but does not use them has one in each thread, whose stack is the thread's.
     const auto runs = [](const DumpTask* task) { return task->state == DumpTaskState::running; };
     if (greenlets && std::all_of(tasks.begin(), tasks.end(), runs)) continue;
-    out += fmt::format("\n{}, {}\n", loop_words(look, all, all.loops[i]),
+    out += fmt::format("\n{}, {}\n", loop_words(instant, all, all.loops[i]),
                        greenlets ? greenlet_states_words(tasks) : states_words(tasks));
-    out += each ? each_text(look, all, tasks, awaiters, line) : groups_text(look, all, tasks, awaiters, line);
+    out += each ? each_text(instant, all, tasks, awaiters, line)
+                : groups_text(instant, all, tasks, awaiters, line);
   }
   out += cycles_text(all);
   for (const std::string& why : missing_tasks(all)) out += "\n" + why + "\n";

@@ -79,7 +79,8 @@ struct DumpTasks {
 using DumpLine = std::function<std::string_view(const std::string& file, int32_t line)>;
 
 // `all`: every task, not groups. Empty: nothing to report.
-std::string tasks_text(const profile::Profile& look, const DumpTasks& tasks, bool all, const DumpLine& line);
+std::string tasks_text(const profile::Profile& instant, const DumpTasks& tasks, bool all,
+                       const DumpLine& line);
 // Why tasks are missing, one sentence each.
 std::vector<std::string> missing_tasks(const DumpTasks& tasks);
 // Members event_loops, tasks, locks and missing_tasks.

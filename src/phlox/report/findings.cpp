@@ -56,7 +56,7 @@ class Findings {
 
   std::vector<Finding> all() && {
     quality();
-    not_looked_into();
+    not_examined();
     // Few samples say little of where CPU time goes; of waits that the kernel has timed they say all.
     const bool exact = profile::waits_are_exact(profile_);
     const bool are_few = analysis_.samples < kFewSamples;
@@ -345,7 +345,7 @@ class Findings {
            !choices_.thread_regex && !choices_.label_regex;
   }
 
-  void not_looked_into() {
+  void not_examined() {
     const Nanoseconds used = used_by_descendants(report_);
     if (!is_of_all() || report_.elapsed <= 0 || of_recording(used) < kDescendants) return;
     add("other_processes", of_recording(used),
@@ -353,7 +353,7 @@ class Findings {
             "processes that it started used {} of CPU time, {:.2f} CPUs, and are not in the recording: {}",
             time_words(used), of_recording(used), descendant_words(report_)),
         {{"cpu_ns", double(used)}, {"cpus", of_recording(used)}},
-        {{"command_line", profile::descendant_groups(report_.not_looked_into).front().command_line}});
+        {{"command_line", profile::descendant_groups(report_.not_examined).front().command_line}});
   }
 
   // A callback waits, or takes long, and nothing else can run in the loop.

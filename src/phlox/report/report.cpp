@@ -423,7 +423,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.threads_seen = report.threads.size();
   report.processes = process_rows(profile, report.threads);
   report.processes_seen = report.processes.size();
-  report.not_looked_into = profile::descendants(profile);
+  report.not_examined = profile::descendants(profile);
   if (options.choices.by.program) report.programs = program_rows(profile, report.processes);
   report.programs_seen = report.programs.size();
   report.waits = waits.get();

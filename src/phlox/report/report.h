@@ -319,7 +319,7 @@ struct Report {
   size_t processes_seen = 0;
   std::vector<ProcessRow> processes;  // by CPU time
   // Started by recorded ones; all of them, by CPU time.
-  std::vector<profile::Descendant> not_looked_into;
+  std::vector<profile::Descendant> not_examined;
   size_t programs_seen = 0;
   std::vector<ProgramRow> programs;  // by CPU time; only if split by program
   std::vector<ThreadRow> threads;    // by CPU time, with all of their time, shown or not

@@ -368,7 +368,7 @@ std::string report_json(const Report& report) {
       json.count("processes", row.processes);
     });
     write_processes(json, report.processes);
-    json.objects("not_looked_into", report.not_looked_into, [&](const profile::Descendant& row) {
+    json.objects("not_looked_into", report.not_examined, [&](const profile::Descendant& row) {
       json.integer("pid", row.pid);
       json.integer("parent", row.parent);
       json.text("command_line", row.command_line);

@@ -152,12 +152,12 @@ Table descendant_table(const Report& report) {
   Table table;
   table.title = "Processes that recorded ones started and that are not recorded";
   table.columns = {{"pid", true}, {"started by", true}, {"CPU", true}, {"command"}};
-  for (const profile::Descendant& row : report.not_looked_into) {
+  for (const profile::Descendant& row : report.not_examined) {
     if (table.rows.size() == kMost) break;
     table.rows.push_back({row.pid == 0 ? "-" : fmt::format("{}", row.pid), fmt::format("{}", row.parent),
                           time_words(row.cpu), plain(row.command_line)});
   }
-  table.left_out = report.not_looked_into.size() - table.rows.size();
+  table.left_out = report.not_examined.size() - table.rows.size();
   return table;
 }
 
@@ -260,7 +260,7 @@ std::vector<Table> tables(const Report& report) {
   } else if (report.processes_seen > 1) {
     all.push_back(process_table(report));
   }
-  if (!report.not_looked_into.empty()) all.push_back(descendant_table(report));
+  if (!report.not_examined.empty()) all.push_back(descendant_table(report));
   all.push_back(thread_table(report));
   if (!report.loops.empty()) all.push_back(loop_table(report));
   if (const Table stalls = stall_table(report); !stalls.rows.empty()) all.push_back(stalls);

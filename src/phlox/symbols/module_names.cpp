@@ -95,11 +95,11 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
   if (names.with_lines_.empty() || !file->has_symbol_table()) {
     names.debug_path_ = find_debug_file(*file, path, search);
     bool lines = false;
-    const auto look = [&](const elf::ElfFile& debug) {
+    const auto sample = [&](const elf::ElfFile& debug) {
       lines = has_lines(debug);
       names.has_symbol_table_ = names.has_symbol_table_ || debug.has_symbol_table();
     };
-    if (!names.debug_path_.empty() && with_file(names.debug_path_, search, look) && lines &&
+    if (!names.debug_path_.empty() && with_file(names.debug_path_, search, sample) && lines &&
         names.with_lines_.empty())
       names.with_lines_ = names.debug_path_;
   }

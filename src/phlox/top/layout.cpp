@@ -195,10 +195,10 @@ Line bar(const ThreadRow& row, size_t width) {
   Line line = {{"[", Style::faint}};
   double sum = 0;
   size_t drawn = 0;
-  for (const auto& [part, looks] : parts) {
+  for (const auto& [part, style] : parts) {
     sum += part;
     const auto to = std::min(width, static_cast<size_t>(sum * static_cast<double>(width) + 0.5));
-    if (to > drawn) line.push_back({std::string(to - drawn, looks.first), looks.second});
+    if (to > drawn) line.push_back({std::string(to - drawn, style.first), style.second});
     drawn = std::max(drawn, to);
   }
   line.push_back({std::string(width - drawn, '.') + "] ", Style::faint});

@@ -143,7 +143,7 @@ void Model::add(profile::SampleId id, const profile::Sample& sample) {
     lately_.pop_front();
 }
 
-void Model::add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu, uint32_t looks) {
+void Model::add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu, uint32_t samples) {
   const Key key{uint64_t{sample.thread.value} << 32 | sample.stack.value,
                 static_cast<uint64_t>(sample.cpu_state) | static_cast<uint64_t>(sample.gil_state) << 8 |
                     uint64_t{sample.collecting} << 16 | static_cast<uint64_t>(sample.quality) << 24 |
@@ -160,7 +160,7 @@ void Model::add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu
   }
   sum.wall += wall;
   sum.cpu += cpu;
-  sum.samples += looks;
+  sum.samples += samples;
 }
 
 Seen Model::seen() const {

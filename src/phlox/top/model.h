@@ -60,7 +60,7 @@ class Model : public profile::Sink {
   };
 
   void add(profile::SampleId id, const profile::Sample& sample);
-  void add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu, uint32_t looks);
+  void add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu, uint32_t samples);
 
   const Nanoseconds window_;
   const size_t most_sums_;

@@ -59,12 +59,12 @@ void remember(int descriptor) {
   }
 }
 
-struct Look {
+struct Attributes {
   short colour;  // -1: as it is
   attr_t attributes;
 };
 
-Look look_of(Style style) {
+Attributes attributes_of(Style style) {
   switch (style) {
     case Style::plain:
       return {-1, A_NORMAL};
@@ -226,10 +226,10 @@ void Terminal::draw(const std::vector<Line>& lines) {
   for (size_t row = 0; row < lines.size(); ++row) {
     ::wmove(stdscr, static_cast<int>(row), 0);
     for (const Span& span : lines[row]) {
-      const Look look = look_of(span.style);
+      const Attributes drawn = attributes_of(span.style);
       ::wattrset(stdscr,
-                 static_cast<int>(look.attributes |
-                                  (options_.colour && look.colour >= 0 ? COLOR_PAIR(look.colour) : 0)));
+                 static_cast<int>(drawn.attributes |
+                                  (options_.colour && drawn.colour >= 0 ? COLOR_PAIR(drawn.colour) : 0)));
       const std::string text = options_.unicode ? span.text : ascii(span.text);
       ::waddnstr(stdscr, text.c_str(), static_cast<int>(text.size()));
     }

@@ -275,8 +275,8 @@ const CodeRules::Region* CodeRules::region_of(uint64_t pc) {
     if (end - start > kLargestRegion) end = std::max(whole(start + kLargestRegion, false, pc), pc + 1);
     if (end - start > kLargestRegion || end <= pc) end = std::min(end, start + kLargestRegion);
   }
-  if (pc < start || pc >= end || looked_at_ + (end - start) > kMostBytes) return nullptr;
-  looked_at_ += end - start;
+  if (pc < start || pc >= end || visited_ + (end - start) > kMostBytes) return nullptr;
+  visited_ += end - start;
   const auto within = [start, end](const std::vector<ImageAddress>& all) {
     std::vector<uint32_t> out;
     for (auto at = std::lower_bound(all.begin(), all.end(), ImageAddress(start));

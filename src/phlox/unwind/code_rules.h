@@ -82,7 +82,7 @@ class CodeRules {
   bool asked_ = false;
   std::vector<ImageAddress> functions_, maybe_;  // sorted
   std::vector<Region> regions_;
-  uint64_t looked_at_ = 0;  // bytes, all regions
+  uint64_t visited_ = 0;  // bytes, all regions
   // By pc: each costs up to thousands of instructions.
   std::unordered_map<uint64_t, Rule> until_return_, by_stack_pointer_;
 };

@@ -71,7 +71,7 @@ std::string_view family_name(uint16_t family) {
 }
 
 // What a path does not tell: a device, the end of a pipe. No file system of another host is asked.
-void look_closer(pid_t process, int descriptor, OpenFile& file) {
+void read_closer(pid_t process, int descriptor, OpenFile& file) {
   const std::string path = fmt::format("{}/fd/{}", memory::proc_folder(process), descriptor);
   struct statx there {};
   struct stat link {};
@@ -195,10 +195,10 @@ Awaited AwaitedFiles::of_link(const std::string& link, int descriptor) {
   if (file.kind == OpenFile::Kind::socket) {
     if (auto found = host_.sockets.find(process_, file.inode)) named = *std::move(found);
   } else if (file.kind != OpenFile::Kind::object) {
-    look_closer(process_, descriptor, file);
+    read_closer(process_, descriptor, file);
   }
   Awaited awaited = of_file(file, named.name);
-  // Of what was not found another look may know more.
+  // Of what was not found another sample may know more.
   if (awaited.name.empty() && awaited.other.empty()) return awaited;
   if (by_link_.size() >= kMostFilesKept) by_link_.clear();
   return by_link_[link] = std::move(awaited);

@@ -42,7 +42,7 @@ constexpr size_t kMostSearched = size_t{64} << 20;
 // CPU time of a thread that no sample found on a CPU is no function's.
 constexpr std::string_view kBetweenSamples = "(ran between two samples)";
 
-// Who used more after his last look did more than that tells of.
+// Who used more after his last sample did more than that tells of.
 constexpr Nanoseconds kLongestRest = kSecond / 10;
 
 void free_entries(const CodesGoneRecord& record) {
@@ -116,7 +116,7 @@ profile::FrameId Consumer::frame_of(CodeLocation location) {
   return at->second;
 }
 
-void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
+void Consumer::take(const ThreadSample& record, std::span<const std::byte> body) {
   const auto found = threads_.find(record.thread);
   if (found == threads_.end()) return;
   ThreadState& thread = found->second;
@@ -125,7 +125,7 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   sample.wall = record.wall;
   sample.start = record.time - record.wall;
   sample.cpu = record.cpu;
-  sample.samples = record.part ? 0 : record.looks;
+  sample.samples = record.part ? 0 : record.samples;
   sample.cpu_number = record.cpu_number;
   sample.cpu_state = record.cpu_state;
   sample.gil_state = record.gil_state;
@@ -143,7 +143,7 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
     thread.frames.clear();
     thread.merged = {};
   } else if (native_ != nullptr) {
-    look_with_native(record, body, thread, sample);
+    take_native(record, body, thread, sample);
   } else {
     const size_t keep = std::min<size_t>(record.keep, thread.stacks.size());
     thread.stacks.resize(keep);
@@ -159,7 +159,7 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
     sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
   }
   // What was left to charge at the thread's end, and nobody was found running to charge it to.
-  if (record.looks == 0 && record.cpu > 0 && record.cpu_state != profile::CpuState::running) {
+  if (record.samples == 0 && record.cpu > 0 && record.cpu_state != profile::CpuState::running) {
     sample.stack = identities_.interner.stack({}, marker(std::string(kBetweenSamples)));
     sample.cpu_state = profile::CpuState::running;
     sample.system_call = -1;
@@ -171,7 +171,7 @@ void Consumer::look(const LookRecord& record, std::span<const std::byte> body) {
   if (record.rejected == Rejected::no) thread.last = sample;
 }
 
-profile::AwaitedId Consumer::awaited_of(const LookRecord& record, ThreadState& thread) {
+profile::AwaitedId Consumer::awaited_of(const ThreadSample& record, ThreadState& thread) {
   if (const auto told = awaited_.find(record.awaited); told != awaited_.end()) return told->second;
   if (files_ == nullptr || record.awaits.kind == target::Awaits::Kind::unknown) return {};
   const bool same = record.wait_since != 0 && record.wait_since == thread.awaited_since;
@@ -184,8 +184,8 @@ profile::AwaitedId Consumer::awaited_of(const LookRecord& record, ThreadState& t
 }
 
 // The frames of Python are kept, not their stacks: it is the merged stack that becomes a row.
-void Consumer::look_with_native(const LookRecord& record, std::span<const std::byte> body,
-                                ThreadState& thread, profile::Sample& sample) {
+void Consumer::take_native(const ThreadSample& record, std::span<const std::byte> body, ThreadState& thread,
+                           profile::Sample& sample) {
   thread.frames.resize(std::min<size_t>(record.keep, thread.frames.size()));
   size_t at = 0;
   for (uint32_t i = 0; i < record.fresh && at + sizeof(CodeLocation) <= body.size();
@@ -194,8 +194,8 @@ void Consumer::look_with_native(const LookRecord& record, std::span<const std::b
     std::memcpy(&location, body.data() + at, sizeof location);
     thread.frames.push_back(frame_of(location));
   }
-  if (record.native == NativePart::fresh && parse_native_look(body.subspan(at), native_look_)) {
-    const NativeStacks::Stack merged = native_->merge(native_look_, thread.frames);
+  if (record.native == NativePart::fresh && parse_native_sample(body.subspan(at), native_sample_)) {
+    const NativeStacks::Stack merged = native_->merge(native_sample_, thread.frames);
     thread.merged = merged.id;
     thread.merged_cut = merged.cut;
     thread.kept[static_cast<size_t>(record.native_place)] = {record.native_id, merged};
@@ -275,12 +275,12 @@ void Consumer::put_unseen_time(profile::ThreadId thread, std::string what, Nanos
   sample.start = start;
   sample.cpu = used;
   sample.wall = std::clamp<Nanoseconds>(end - start, 0, used);
-  sample.samples = 0;  // no look
+  sample.samples = 0;  // no sample
   sample.cpu_state = profile::CpuState::running;
-  identities_.stretches.look(sample);
+  identities_.stretches.add(sample);
 }
 
-// What the process's first thread used after its last look: it ran on from there, to its end.
+// What the process's first thread used after its last sample: it ran on from there, to its end.
 void Consumer::put_rest(const ThreadState& thread, Nanoseconds end) {
   if (thread.tid != first_ || !used_at_end_ || !used_before_ || !thread.last) return;
   const auto used = used_at_end_();
@@ -294,7 +294,7 @@ void Consumer::put_rest(const ThreadState& thread, Nanoseconds end) {
   rest.samples = 0;
   rest.cpu_state = profile::CpuState::running;
   rest.system_call = -1;
-  identities_.stretches.look(rest);
+  identities_.stretches.add(rest);
 }
 
 void Consumer::put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used) {
@@ -383,9 +383,9 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
   if (bytes.size() < sizeof(RecordKind)) return;
   searched_ = 0;
   switch (record_at<RecordKind>(bytes)) {
-    case RecordKind::look: {
-      const auto record = record_at<LookRecord>(bytes);
-      look(record, bytes.subspan(sizeof record));
+    case RecordKind::sample: {
+      const auto record = record_at<ThreadSample>(bytes);
+      take(record, bytes.subspan(sizeof record));
       break;
     }
     case RecordKind::code: {
@@ -437,7 +437,7 @@ void Consumer::discard(Ring& ring) {
   for (auto bytes = ring.front(); bytes.data() != nullptr; ring.pop(), bytes = ring.front()) {
     if (bytes.size() < sizeof(RecordKind)) continue;
     const auto kind = record_at<RecordKind>(bytes);
-    if (kind == RecordKind::look) discarded_ += record_at<LookRecord>(bytes).looks;
+    if (kind == RecordKind::sample) discarded_ += record_at<ThreadSample>(bytes).samples;
     if (kind == RecordKind::code) take_capture(record_at<CodeRecord>(bytes), ring);
     if (kind == RecordKind::codes_gone) free_entries(record_at<CodesGoneRecord>(bytes));
     if (kind == RecordKind::thread_end) end_thread(record_at<ThreadEndRecord>(bytes));

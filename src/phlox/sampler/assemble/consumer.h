@@ -127,16 +127,16 @@ class Consumer {
   void take_wake(const WakeRecord& record, std::span<const std::byte> body);
   void take_awaited(const AwaitedRecord& record, std::span<const std::byte> body);
   void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
-  profile::AwaitedId awaited_of(const LookRecord& record, ThreadState& thread);
-  void look(const LookRecord& record, std::span<const std::byte> body);
-  void put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
-  void put_states(const LookRecord& record, ThreadState& thread, profile::Sample& sample);
+  profile::AwaitedId awaited_of(const ThreadSample& record, ThreadState& thread);
+  void take(const ThreadSample& record, std::span<const std::byte> body);
+  void put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
+  void put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
   void put_piece(ThreadState& thread, profile::Sample piece, profile::CpuState state, Nanoseconds wall,
                  profile::Sample& before);
   void tell(ThreadState& thread, const profile::Sample& sample);
   void settle(ThreadState& thread, Nanoseconds queued = 0);
-  void look_with_native(const LookRecord& record, std::span<const std::byte> body, ThreadState& thread,
-                        profile::Sample& sample);
+  void take_native(const ThreadSample& record, std::span<const std::byte> body, ThreadState& thread,
+                   profile::Sample& sample);
   // none: a shim of the interpreter's own, no frame to show.
   profile::FrameId frame_of(CodeLocation location);
   profile::FrameId marker(std::string text);
@@ -148,7 +148,7 @@ class Consumer {
   NameThread name_thread_;
   NativeStacks* native_ = nullptr;
   AwaitedFiles* files_ = nullptr;
-  NativeLook native_look_;
+  NativeSample native_sample_;
   std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may occur again
   size_t known_frames_ = 0;                        // of all codes_
   size_t searched_ = 0;                            // bytes of line tables, for this record

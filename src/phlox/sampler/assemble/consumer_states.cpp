@@ -13,25 +13,25 @@ constexpr Nanoseconds kLongestMemory = kSecond;
 
 void Consumer::tell(ThreadState& thread, const profile::Sample& sample) {
   if (thread.held.empty()) {
-    identities_.stretches.look(sample);
+    identities_.stretches.add(sample);
   } else {
     thread.held.push_back(sample);
   }
 }
 
-// `queued`: what it waited for a CPU before the last look, and was not told.
+// `queued`: what it waited for a CPU before the last sample, and was not told.
 void Consumer::settle(ThreadState& thread, Nanoseconds queued) {
   if (thread.held.empty()) return;
   profile::Sample& open = thread.held.front();
   queued = std::min(queued, open.wall);
   profile::Sample waited = open;
   open.wall -= queued;
-  if (open.wall > 0) identities_.stretches.look(open);
+  if (open.wall > 0) identities_.stretches.add(open);
   waited.start += open.wall;
   waited.wall = queued;
   waited.cpu_state = profile::CpuState::runnable;
-  if (queued > 0) identities_.stretches.look(waited);
-  for (size_t i = 1; i < thread.held.size(); ++i) identities_.stretches.look(thread.held[i]);
+  if (queued > 0) identities_.stretches.add(waited);
+  for (size_t i = 1; i < thread.held.size(); ++i) identities_.stretches.add(thread.held[i]);
   thread.held.clear();
 }
 
@@ -53,7 +53,7 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
   if (state != profile::CpuState::blocked) piece.system_call = -1;
   before.start += wall;
   before.wall -= wall;
-  // The kernel counts a wait for a CPU when the thread runs again: by the next look it will have.
+  // The kernel counts a wait for a CPU when the thread runs again: by the next sample it will have.
   if (state == profile::CpuState::unknown && thread.held.empty()) {
     thread.held.push_back(piece);
   } else {
@@ -61,9 +61,9 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
   }
 }
 
-// The time before a look, divided by the kernel's account. The look itself says only how the thread was
+// The time before a sample, divided by the kernel's account. The look itself says only how the thread was
 // found.
-void Consumer::put_states(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
+void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
   using profile::CpuState;
   const bool was_awake = thread.last && thread.last->cpu_state != CpuState::blocked;
   const StateSplit::Parts parts = thread.states.split(record.wall, record.ran - record.queued, record.queued,
@@ -75,8 +75,8 @@ void Consumer::put_states(const LookRecord& record, ThreadState& thread, profile
     return;
   }
   if (parts.asleep > 0) {
-    // A thread that was asleep at the look before slept on there. One that was not was off its CPU on the way
-    // here: it slept, or it was pre-empted, which the kernel counts when the thread runs again.
+    // A thread that was asleep at the sample before slept on there. One that was not was off its CPU on the
+    // way here: it slept, or it was pre-empted, which the kernel counts when the thread runs again.
     const bool goes_on = thread.last && thread.last->cpu_state == CpuState::blocked;
     put_piece(thread, goes_on ? *thread.last : sample, goes_on ? CpuState::blocked : CpuState::unknown,
               parts.asleep, sample);
@@ -94,7 +94,7 @@ void Consumer::put_states(const LookRecord& record, ThreadState& thread, profile
   tell(thread, sample);
 }
 
-void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile::Sample& sample) {
+void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
   if (record.queued >= 0 && record.rejected == Rejected::no && sample.stack) {
     put_states(record, thread, sample);
     return;
@@ -111,7 +111,7 @@ void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile:
       // No sample saw this piece, as in put_piece().
       before.wake = {};
       before.awaited = {};
-      identities_.stretches.look(before);
+      identities_.stretches.add(before);
       sample.start += parts.other;
       sample.wall = parts.own;
     }
@@ -120,7 +120,7 @@ void Consumer::put_split(const LookRecord& record, ThreadState& thread, profile:
     kind->cpu = 0;
     kind->samples = 0;
   }
-  identities_.stretches.look(sample);
+  identities_.stretches.add(sample);
 }
 
 }  // namespace phlox::sampler

@@ -38,7 +38,7 @@ NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& 
   space_.refresh(clock_now());
 }
 
-void NativeStacks::unwind(const NativeLook& look) {
+void NativeStacks::unwind(const NativeSample& sample) {
   restarts_.clear();
   if (distance_ > 0 && agreed_ >= kAgree && ra_offset_ != 0) {
     for (const PythonGroup& group : groups_) {
@@ -52,10 +52,10 @@ void NativeStacks::unwind(const NativeLook& look) {
   }
   unwind::UnwindInput input;
   input.registers = {
-      RemoteAddress(look.head.pc), RemoteAddress(look.head.sp), look.head.fp,       look.head.lr,
-      look.head.fp_known,          look.head.lr_known,          look.head.bx_known, look.head.bx};
-  input.stack_start = RemoteAddress(look.head.stack_start);
-  input.stack = look.stack;
+      RemoteAddress(sample.head.pc), RemoteAddress(sample.head.sp), sample.head.fp,       sample.head.lr,
+      sample.head.fp_known,          sample.head.lr_known,          sample.head.bx_known, sample.head.bx};
+  input.stack_start = RemoteAddress(sample.head.stack_start);
+  input.stack = sample.stack;
   input.restarts = restarts_;
   input.read_code = [this](RemoteAddress at, std::span<std::byte> into) { return memory_.read(at, into); };
   unwinder_.unwind(input, native_);
@@ -200,15 +200,16 @@ void NativeStacks::pass_over_greenlet() {
   }
 }
 
-NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const profile::FrameId> python) {
-  ++counts_.looks;
+NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
+                                        std::span<const profile::FrameId> python) {
+  ++counts_.samples;
   const auto positions = static_cast<uint32_t>(python.size());
   // Starts are root first, and tell where an evaluation begins; groups are innermost first, and count from
   // the leaf.
   groups_.clear();
   uint32_t end = positions;
-  for (size_t i = look.starts.size(); i-- > 0;) {
-    const EvaluationStart& start = look.starts[i];
+  for (size_t i = sample.starts.size(); i-- > 0;) {
+    const EvaluationStart& start = sample.starts[i];
     if (start.position > end) continue;
     if (start.position < end)
       groups_.push_back({positions - end, end - start.position, RemoteAddress(start.anchor)});
@@ -217,8 +218,8 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
   if (end > 0) groups_.push_back({positions - end, end, {}});
 
   refresh_now_and_then();
-  unwind(look);
-  if (is_lost() && found_new_code()) unwind(look);
+  unwind(sample);
+  if (is_lost() && found_new_code()) unwind(sample);
 
   auto& frames = native_.frames;
   const size_t own = frames_of_greenlet(groups_, frames, [this](const auto& f) { return of_greenlet(f); });
@@ -275,8 +276,8 @@ NativeStacks::Stack NativeStacks::merge(const NativeLook& look, std::span<const 
           identities_.interner.stack(stack.id, marker("(native frames missing: no unwind information)"));
     }
   }
-  for (size_t i = look.kernel.size(); i-- > 0;) {
-    stack.id = identities_.interner.stack(stack.id, kernel_frame(look.kernel[i], i == 0));
+  for (size_t i = sample.kernel.size(); i-- > 0;) {
+    stack.id = identities_.interner.stack(stack.id, kernel_frame(sample.kernel[i], i == 0));
   }
   return stack;
 }

@@ -28,7 +28,7 @@ struct Identities;
 
 // The quality of the native halves.
 struct NativeCounts {
-  uint64_t looks = 0;      // with a native half
+  uint64_t samples = 0;    // with a native half
   uint64_t whole = 0;      // the walk reached the thread's start, and every Python frame has its place
   uint64_t restarted = 0;  // resumed at a Python entry; a part between is not known
   uint64_t cut = 0;        // the walk ended before the thread's start
@@ -37,7 +37,7 @@ struct NativeCounts {
   uint64_t prologues = 0;  // an innermost loop frame without Python frames yet
 
   NativeCounts& operator+=(const NativeCounts& o) {
-    looks += o.looks, whole += o.whole, restarted += o.restarted, cut += o.cut, unmerged += o.unmerged;
+    samples += o.samples, whole += o.whole, restarted += o.restarted, cut += o.cut, unmerged += o.unmerged;
     frames += o.frames, prologues += o.prologues;
     return *this;
   }
@@ -56,14 +56,14 @@ class NativeStacks {
     bool cut = false;
   };
   // `python`: frames of the sample's locations, root first (none: one that shows no frame).
-  Stack merge(const NativeLook& look, std::span<const profile::FrameId> python);
+  Stack merge(const NativeSample& sample, std::span<const profile::FrameId> python);
 
   const NativeCounts& counts() const { return counts_; }
   // The modules of frames, and the files of JIT compilers. Call once.
   std::vector<NativeModule> take_modules();
 
  private:
-  void unwind(const NativeLook& look);
+  void unwind(const NativeSample& sample);
   void refresh_now_and_then();
   bool is_lost() const;
   bool found_new_code();

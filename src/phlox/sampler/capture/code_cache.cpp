@@ -11,17 +11,17 @@ namespace phlox::sampler {
 namespace {
 // Of a code object, beside its strings and its table: an entry here, a row and its frames there.
 constexpr size_t kBytesBeside = 1024;
-// Copied of code objects in one look, which has a CPU for itself meanwhile: some four thousand ordinary ones.
-// The next look goes on with the others.
-constexpr size_t kMostInALook = size_t{8} << 20;
+// Copied of code objects in one sample, which has a CPU for itself meanwhile: some four thousand ordinary
+// ones. The next sample goes on with the others.
+constexpr size_t kMostInASample = size_t{8} << 20;
 // Looks after which a code object's pages may have left the snapshot's plan.
 constexpr uint64_t kForeseen = Snapshot::kForget / 2;
 // A code object that was proved so often stays: its bytes are foreseen, in place of being asked for anew.
 constexpr uint32_t kSettled = 16;
 // Of a code object of many small things: its share of the last looks (each counts 7/8 of the next), from
 // which on its bytes are foreseen, and below which they are no more. Foreseen, it costs some five pages of
-// half a microsecond in each look, needed or not; else they come in the look that needs them, with a call
-// of 1.5 us for all such. Of a server's worker, 23 pages hold the code objects of one look, 68 those of two
+// half a microsecond in each sample, needed or not; else they come in the sample that needs them, with a call
+// of 1.5 us for all such. Of a server's worker, 23 pages hold the code objects of one sample, 68 those of two
 // dozen.
 constexpr float kStep = 1.0F / 8;
 constexpr float kBecomesSteady = 0.45F, kStaysSteady = 0.25F;
@@ -40,20 +40,20 @@ struct Noting {
     return bytes;
   }
 };
-// Where every look is at all threads: one that few looks meet.
+// Where every sample is at all threads: one that few samples meet.
 bool is_rare(const CodeCache::Entry& entry, const Snapshot& snapshot) {
   return snapshot.for_all() && !entry.is_steady && entry.identity.items().size() > 1;
 }
 }  // namespace
 
-// Freeing takes longer than a look may: whoever empties the ring does it.
+// Freeing takes longer than a sample may: whoever empties the ring does it.
 void CodeCache::forget_all() {
   auto all = std::make_unique<Entries>();
   all->swap(entries_);
   CodesGoneRecord record;
   record.entries = all.get();
   if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
-    all->swap(entries_);  // at another look
+    all->swap(entries_);  // at another sample
     return;
   }
   (void)all.release();
@@ -62,11 +62,11 @@ void CodeCache::forget_all() {
   ++generation_;
 }
 
-void CodeCache::begin_look(RemoteAddress interpreter, std::optional<uint64_t> epoch) {
+void CodeCache::begin_sample(RemoteAddress interpreter, std::optional<uint64_t> epoch) {
   if (entries_.size() > limits_.codes || bytes_ > limits_.bytes) forget_all();
-  ++look_;
+  ++sample_number_;
   is_full_ = false;
-  sent_in_look_ = 0;
+  sent_in_sample_ = 0;
   proved_.clear();
   if (distrusted_) epoch.reset();
   // Both words only grow. One that fell is another interpreter's at the same address.
@@ -112,7 +112,7 @@ void CodeCache::want_many(Entry& entry, Snapshot& snapshot) {
     for (const auto& item : entry.identity.items()) snapshot.want(item.address, item.size, true);
     return;
   }
-  const bool in_use = entry.used_at + kForeseen > snapshot.look();
+  const bool in_use = entry.used_at + kForeseen > snapshot.sample_number();
   if (snapshot.for_all() ? entry.plan == snapshot.plan() : in_use) return;
   for (const auto& item : entry.identity.items()) snapshot.want(item.address, item.size, false);
 }
@@ -122,16 +122,16 @@ void CodeCache::want(Entry& entry, Snapshot& snapshot) {
   if (entry.identity.items().size() > 1) return want_many(entry, snapshot);
   // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed, until
   // it turns out to stay.
-  const bool in_use = entry.used_at + kForeseen > snapshot.look();
+  const bool in_use = entry.used_at + kForeseen > snapshot.sample_number();
   if (in_use && entry.streak > kSettled) return;
   const bool in_passing = !(in_use && entry.streak == kSettled);
   for (const auto& item : entry.identity.items()) snapshot.want(item.address, item.size, in_passing);
 }
 
-void CodeCache::note_use(Entry& entry, uint64_t look) {
-  const uint64_t looks = look - std::exchange(entry.used_at, look);
-  entry.streak = looks < kForeseen ? entry.streak + 1 : 1;
-  entry.share = looks < kForgotten ? entry.share * std::pow(1 - kStep, static_cast<float>(looks)) : 0;
+void CodeCache::note_use(Entry& entry, uint64_t sample) {
+  const uint64_t samples = sample - std::exchange(entry.used_at, sample);
+  entry.streak = samples < kForeseen ? entry.streak + 1 : 1;
+  entry.share = samples < kForgotten ? entry.share * std::pow(1 - kStep, static_cast<float>(samples)) : 0;
   entry.share += kStep;
   entry.is_steady = entry.share > (entry.is_steady ? kStaysSteady : kBecomesSteady);
 }
@@ -157,8 +157,8 @@ bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
 // False: there is no room for it.
 bool CodeCache::send(Entry& entry, std::unique_ptr<python::CodeCapture> capture) {
   const size_t aside = capture->bytes.capacity();
-  sent_in_look_ += aside;
-  if (sent_in_look_ > kMostInALook) return false;
+  sent_in_sample_ += aside;
+  if (sent_in_sample_ > kMostInASample) return false;
   if (!ring_.aside().take(aside)) return false;
   CodeRecord record;
   record.code = next_;
@@ -184,14 +184,14 @@ bool CodeCache::send(Entry& entry, std::unique_ptr<python::CodeCapture> capture)
 }
 
 const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, Entry* known) {
-  if (last_ != nullptr && last_address_ == code && last_->proved_at == look_) return last_;
+  if (last_ != nullptr && last_address_ == code && last_->proved_at == sample_number_) return last_;
   Entry* entry = known;
   if (entry == nullptr) {
     auto& slot = entries_[code.value];
     if (slot == nullptr) slot = std::make_unique<Entry>();
     entry = slot.get();
   }
-  if (entry->proved_at != look_ && !stands(*entry)) {
+  if (entry->proved_at != sample_number_ && !stands(*entry)) {
     if (entry->number == 0 || entry->number == kNotRead || !holds(*entry, snapshot)) {
       auto capture = std::make_unique<python::CodeCapture>();
       // Nothing is known of this address any more.
@@ -205,9 +205,9 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
       }
     }
     if (epoch_ && entry->number != kNotRead) proved_.push_back(entry);
-    if (entry->used_at != snapshot.look()) note_use(*entry, snapshot.look());
+    if (entry->used_at != snapshot.sample_number()) note_use(*entry, snapshot.sample_number());
   }
-  entry->proved_at = look_;
+  entry->proved_at = sample_number_;
   last_ = entry;
   last_address_ = code;
   return last_;

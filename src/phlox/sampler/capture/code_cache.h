@@ -59,7 +59,7 @@ class CodeCache {
 
   // A new sample of a thread of this interpreter, with its epoch in this sample (none: there is no such
   // word).
-  void begin_look(RemoteAddress interpreter = {}, std::optional<uint64_t> epoch = {});
+  void begin_sample(RemoteAddress interpreter = {}, std::optional<uint64_t> epoch = {});
   // The sample is accepted: everything proved in it stays valid as long as the epoch does.
   void keep_proved();
   // Earlier epochs are invalid: there was no sample for too long, and the interpreter may have been ended and
@@ -67,7 +67,8 @@ class CodeCache {
   void forget_epochs();
 
   // Tells the snapshot what find() will need for a code object that is already known. Returns its entry, for
-  // find(); nullptr: not known. Entries stay in place until generation() changes, as it may in begin_look().
+  // find(); nullptr: not known. Entries stay in place until generation() changes, as it may in
+  // begin_sample().
   Entry* want(RemoteAddress code, Snapshot& snapshot);
   void want(Entry& entry, Snapshot& snapshot);
   // The entry for the code object at this address, proved in this sample; nullptr if it cannot be read.
@@ -87,7 +88,7 @@ class CodeCache {
   bool send(Entry& entry, std::unique_ptr<python::CodeCapture> capture);
 
   static void want_many(Entry& entry, Snapshot& snapshot);
-  static void note_use(Entry& entry, uint64_t look);
+  static void note_use(Entry& entry, uint64_t sample);
   // Whether its bytes are unchanged.
   static bool holds(Entry& entry, Snapshot& snapshot);
 
@@ -104,11 +105,11 @@ class CodeCache {
   size_t bytes_ = 0;  // of all entries
   uint64_t generation_ = 0;
   uint64_t not_read_ = 0;
-  size_t sent_in_look_ = 0;     // bytes
+  size_t sent_in_sample_ = 0;   // bytes
   bool is_full_ = false;        // in this sample nothing more is sent
   RemoteAddress last_address_;  // neighbouring frames are often of one function
   Entry* last_ = nullptr;
-  uint64_t look_ = 0;
+  uint64_t sample_number_ = 0;
   uint32_t next_ = 1;
 };
 

@@ -5,7 +5,7 @@
 namespace phlox::sampler {
 namespace {
 
-// Beyond so many the poll of them takes longer than a look.
+// Beyond so many the poll of them takes longer than a sample.
 constexpr size_t kMostEvents = 256;
 
 }  // namespace

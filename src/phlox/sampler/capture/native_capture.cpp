@@ -167,7 +167,7 @@ NativeCopy::Parts NativeCopy::parts() {
           std::as_bytes(std::span(kernel_).first(head_.kernel))};
 }
 
-bool parse_native_look(std::span<const std::byte> bytes, NativeLook& into) {
+bool parse_native_sample(std::span<const std::byte> bytes, NativeSample& into) {
   if (bytes.size() < sizeof(NativeHead)) return false;
   std::memcpy(&into.head, bytes.data(), sizeof(NativeHead));
   bytes = bytes.subspan(sizeof(NativeHead));

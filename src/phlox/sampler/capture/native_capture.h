@@ -77,7 +77,7 @@ class BlockedCapture : public NativeCapture {
   target::BlockedIn last_;
 };
 
-// The data after a LookRecord's locations on the ring, if it has a native half: this, `stack` bytes, then
+// The data after a ThreadSample's locations on the ring, if it has a native half: this, `stack` bytes, then
 // `groups` EvaluationStarts, then `kernel` addresses of 8 bytes.
 struct NativeHead {
   uint64_t pc = 0, sp = 0, fp = 0, lr = 0, bx = 0;
@@ -136,12 +136,12 @@ class NativeCopy {
 };
 
 // Parsed from a record; nothing if the bytes are invalid.
-struct NativeLook {
+struct NativeSample {
   NativeHead head;
   std::span<const std::byte> stack;
   std::vector<EvaluationStart> starts;
   std::vector<uint64_t> kernel;
 };
-bool parse_native_look(std::span<const std::byte> bytes, NativeLook& into);
+bool parse_native_sample(std::span<const std::byte> bytes, NativeSample& into);
 
 }  // namespace phlox::sampler

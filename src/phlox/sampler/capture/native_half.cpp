@@ -71,11 +71,11 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, N
 }
 
 // From another CPU it would be stopped where it next comes out of the kernel (Workers::wake_up_on): of a
-// program that writes for 15 % of its time 98 % of the looks were in a write.
+// program that writes for 15 % of its time 98 % of the samples were in a write.
 NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, target::ThreadProbe& probe,
                                                 unwind::Registers& registers) {
   using Held = NativeCapture::Held;
-  if (looks_once()) return stop_.hold(tid, probe, registers);
+  if (sampled_once()) return stop_.hold(tid, probe, registers);
   for (int meeting = 1;; ++meeting) {
     const int cpu = probe.cpu();
     bool here = cpu >= 0 && cpu == workers_.current().cpu;

@@ -43,7 +43,7 @@ class NativeHalf {
   // How many turns to skip a thread that never runs, if samples are so frequent that a reader of the
   // recording sees no difference.
   uint64_t longest_pause() const;
-  bool looks_once() const { return interval_asked_ == 0; }
+  bool sampled_once() const { return interval_asked_ == 0; }
   // The source that holds running threads; syscall: none does.
   NativeSource in_use() const { return in_use_; }
   NativeSource name_of(const NativeCapture* source) const {
@@ -64,7 +64,7 @@ class NativeHalf {
   // A thread that was sampled less than this long ago need not be sampled in this turn: every running thread
   // has events of its own, and each wakes us up for all threads.
   Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }
-  // LookRecord::ran.
+  // ThreadSample::ran.
   Nanoseconds ran_between(const target::SchedStat& before, const target::SchedStat& now) const {
     if (now.off()) return -1;
     const target::SchedStat since = now - before;
@@ -73,13 +73,13 @@ class NativeHalf {
   EventNumbers events() const { return perf_ ? perf_->numbers() : EventNumbers(); }
 
   NativeCopy& copy() { return copy_; }
-  void begin_look() {
+  void begin_sample() {
     copy_.clear();
     fresh_ = false;
   }
   void taken() { fresh_ = true; }
   NativePart part() const { return fresh_ ? NativePart::fresh : NativePart::none; }
-  // The data after a LookRecord's locations on the ring.
+  // The data after a ThreadSample's locations on the ring.
   NativeCopy::Parts parts_for(NativePart part) {
     return part == NativePart::fresh ? copy_.parts() : NativeCopy::Parts();
   }

@@ -21,7 +21,7 @@ constexpr Nanoseconds kListEvery = kSecond / 5;
 constexpr Nanoseconds kListEveryPerThread = kSecond / 1600;
 constexpr int kAttempts = 4;
 // A single look is tried again this often.
-constexpr uint32_t kVainLooks = 3;
+constexpr uint32_t kEmptySamples = 3;
 // Below this many threads everybody is asked at every turn.
 constexpr size_t kFewNativeThreads = 8;
 
@@ -70,7 +70,7 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
 void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
   numbers_.samples += log_.did_not_run(slot, stat, tick_, now);
   slot.next_tick =
-      tick_ + idle_pause(slot.idle_looks,
+      tick_ + idle_pause(slot.idle_samples,
                          slots_.size() > kFewNativeThreads ? kLongestIdlePause : native_.longest_pause());
 }
 
@@ -80,7 +80,7 @@ void NativeThreads::reject(Slot& slot, Nanoseconds now) {
   ++numbers_.rejected;
 }
 
-void NativeThreads::look(Slot& slot, Nanoseconds now) {
+void NativeThreads::sample(Slot& slot, Nanoseconds now) {
   slot.event = native_.event_state(slot.tid, now - slot.last_time);
   if (slot.event.kind == EventState::Kind::awake) return;
   if (slot.was_blocked && slot.has_stack && slot.event.asleep_since(slot.blocked_since)) {
@@ -115,10 +115,10 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (held == NativeCapture::Held::refused) break;
     if (held == NativeCapture::Held::running) continue;
     const bool sleeps = source == &blocked;
-    if (sleeps && (blocked.last().number < 0 || native_.looks_once())) {
+    if (sleeps && (blocked.last().number < 0 || native_.sampled_once())) {
       if (NativeCapture* stopped = native_.hold_stopped(slot.tid, *slot.probe, registers)) source = stopped;
     }
-    native_.begin_look();
+    native_.begin_sample();
     const bool copied = native_.copy().take(memory_, registers, native_.name_of(source),
                                             source->kernel_frames(), slot.c_stack_end);
     const auto after = slot.probe->schedstat();
@@ -130,23 +130,24 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
     if (source->needs_proof() && !unmoved(*before, *after)) continue;
     if (!copied) break;
     native_.taken();
-    LookRecord look = look_at(slot.index, now, slot.last_time);
-    look.gil_state = profile::GilState::not_applicable;
-    look.native = NativePart::fresh;
+    ThreadSample sample = sample_at(slot.index, now, slot.last_time);
+    sample.gil_state = profile::GilState::not_applicable;
+    sample.native = NativePart::fresh;
     if (!native_.proves(source) || (after->off() && source->needs_proof()))
-      look.quality = profile::Quality::unproved;
+      sample.quality = profile::Quality::unproved;
     slot.cpu_carried += static_cast<Nanoseconds>((*after - slot.seen).run_ns);
-    look.ran = native_.ran_between(slot.seen, *after);
+    sample.ran = native_.ran_between(slot.seen, *after);
     if (sleeps) {
-      look.cpu_state = profile::CpuState::blocked;
-      look.system_call = static_cast<int16_t>(blocked.last().number);
-      look.wait_since = now;
+      sample.cpu_state = profile::CpuState::blocked;
+      sample.system_call = static_cast<int16_t>(blocked.last().number);
+      sample.wait_since = now;
       // Threads without Python poll rarely; what stands in memory would have to be proved.
-      if (!target::stands_in_memory(blocked.last())) look.awaits = target::awaits_of(blocked.last(), memory_);
+      if (!target::stands_in_memory(blocked.last()))
+        sample.awaits = target::awaits_of(blocked.last(), memory_);
     } else {
-      look.cpu_state = held_state(*after, slot.seen);
+      sample.cpu_state = held_state(*after, slot.seen);
     }
-    log_.saw(slot, look, *after, tick_, nullptr, native_.parts_for(look.native));
+    log_.saw(slot, sample, *after, tick_, nullptr, native_.parts_for(sample.native));
     ++numbers_.samples;
     return;
   }
@@ -154,7 +155,7 @@ void NativeThreads::look(Slot& slot, Nanoseconds now) {
 }
 
 bool NativeThreads::is_over(const Slot& slot) const {
-  return native_.looks_once() && (slot.has_stack || slot.vain_looks >= kVainLooks);
+  return native_.sampled_once() && (slot.has_stack || slot.empty_samples >= kEmptySamples);
 }
 
 size_t NativeThreads::unseen() const {
@@ -168,7 +169,7 @@ void NativeThreads::turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
   if (now >= next_list_) list(now, is_python);
   const size_t count = slots_.size();
   size_t next_first = 0;
-  bool looked = false;
+  bool sampled = false;
   for (size_t i = 0; i < count; ++i) {
     Slot& slot = *slots_[(first_ + i) % count];
     if (slot.next_tick > tick_) continue;
@@ -177,12 +178,12 @@ void NativeThreads::turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
       slot.alive = false;  // it has met Python since: the other one looks at it
       continue;
     }
-    if (looked && clock_now() >= deadline) {
+    if (sampled && clock_now() >= deadline) {
       next_first = first_ + i;
       break;
     }
-    look(slot, now);
-    looked = true;
+    sample(slot, now);
+    sampled = true;
   }
   first_ = count > 0 ? next_first % count : 0;
   if (std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->alive; }))

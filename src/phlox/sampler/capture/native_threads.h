@@ -13,7 +13,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
-#include "phlox/sampler/capture/look_log.h"
+#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/target/thread_probe.h"
 
@@ -27,7 +27,7 @@ class NativeThreads {
     uint64_t rejected = 0;  // moved in every attempt, or without a native half
   };
 
-  NativeThreads(pid_t pid, memory::RemoteMemory& memory, LookLog& log, NativeHalf& native)
+  NativeThreads(pid_t pid, memory::RemoteMemory& memory, SampleLog& log, NativeHalf& native)
       : pid_(pid), memory_(memory), log_(log), native_(native) {}
 
   // `tick`: the round, as in the turn of the other threads. `is_python`: whether the thread is sampled
@@ -41,7 +41,7 @@ class NativeThreads {
   size_t size() const { return slots_.size(); }
   // Threads of the kernel inside the process, which have no stack of the program (target::is_kernel_worker).
   size_t kernel_workers() const { return kernel_workers_.size(); }
-  // Threads of a dump (NativeHalf::looks_once()) that have no sample yet.
+  // Threads of a dump (NativeHalf::sampled_once()) that have no sample yet.
   size_t unseen() const;
 
  private:
@@ -50,7 +50,7 @@ class NativeThreads {
   };
 
   void list(Nanoseconds now, const std::function<bool(pid_t)>& is_python);
-  void look(Slot& slot, Nanoseconds now);
+  void sample(Slot& slot, Nanoseconds now);
   void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
   void reject(Slot& slot, Nanoseconds now);
   bool is_over(const Slot& slot) const;
@@ -58,7 +58,7 @@ class NativeThreads {
 
   pid_t pid_;
   memory::RemoteMemory& memory_;
-  LookLog& log_;
+  SampleLog& log_;
   NativeHalf& native_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unordered_set<pid_t> kernel_workers_;

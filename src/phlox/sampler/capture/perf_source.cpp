@@ -203,8 +203,8 @@ NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::R
   if (!woke_us(event)) return Held::running;
   registers = event.state.registers();
   held_ = &event;
-  if (++event.looks >= kSamePeriod) {
-    event.looks = 0;
+  if (++event.samples >= kSamePeriod) {
+    event.samples = 0;
     auto period = static_cast<uint64_t>(draw());
     ::ioctl(event.file.get(), PERF_EVENT_IOC_PERIOD, &period);
   }

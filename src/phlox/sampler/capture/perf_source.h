@@ -128,7 +128,7 @@ class PerfCapture : public NativeCapture {
     perf::Shape shape;
     Preempted state;
     uint64_t last = 0;  // EventState::last
-    int looks = 0;      // with the same period
+    int samples = 0;    // with the same period
     // The worker that waits for it, and the number of its list.
     const Worker* waited_by = nullptr;
     uint64_t list = 0;

@@ -111,7 +111,7 @@ bool ProcessSampler::by_event() const {
 
 // Of a dump, which looks at nobody twice.
 bool ProcessSampler::is_over(const PythonThread& slot) const {
-  return config_.once && (slot.has_stack || slot.vain_looks >= kVainLooks);
+  return config_.once && (slot.has_stack || slot.empty_samples >= kEmptySamples);
 }
 
 ProcessSampler::Unseen ProcessSampler::unseen() const {
@@ -242,7 +242,7 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
       return;
     }
     if (attempt == 0 && slot.first_valid && !before->off() && domain.frozen != nullptr &&
-        domain.frozen_look == snapshot_.look() && read_beside_holder(slot, domain, now)) {
+        domain.frozen_sample == snapshot_.sample_number() && read_beside_holder(slot, domain, now)) {
       return;
     }
     const auto in = slot.probe->blocked_in();
@@ -259,7 +259,8 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
       return;
     }
     // No copy in this turn yet: whoever came first has ended before it was made.
-    if (attempt > 0 || !slot.first_valid || snapshot_.look() == last_turns_look_) capture_for(slot.index);
+    if (attempt > 0 || !slot.first_valid || snapshot_.sample_number() == last_turns_sample_)
+      capture_for(slot.index);
     const StackReader::Reading reading = read_stack(slot);
     if (!slot.in_python()) return;
     const auto after = slot.probe->schedstat();
@@ -288,33 +289,33 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
 
 void ProcessSampler::accept(PythonThread& slot, const target::SchedStat& stat, Nanoseconds now,
                             const Seen& seen, const StackReader::Reading& reading) {
-  LookRecord look = look_at(slot.index, now, slot.last_time);
-  // CPU time used since the last look was used by something that ran.
+  ThreadSample sample = sample_at(slot.index, now, slot.last_time);
+  // CPU time used since the last sample was used by something that ran.
   if (slot.nested == nullptr || slot.nested->stack.empty())
     slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
-  look.cpu_number = seen.cpu_number;
-  look.system_call = seen.system_call;
-  look.cpu_state = seen.cpu_state;
-  look.gil_state = seen.gil_state;
-  look.quality = seen.quality;
-  look.collecting = seen.collecting;
-  look.awaits = seen.awaits;
-  look.wait_since = now;
+  sample.cpu_number = seen.cpu_number;
+  sample.system_call = seen.system_call;
+  sample.cpu_state = seen.cpu_state;
+  sample.gil_state = seen.gil_state;
+  sample.quality = seen.quality;
+  sample.collecting = seen.collecting;
+  sample.awaits = seen.awaits;
+  sample.wait_since = now;
   NativeCopy::Parts native;
   if (native_) {
-    look.native = native_->part();
-    look.ran = native_->ran_between(slot.seen, stat);
-    native = native_->parts_for(look.native);
+    sample.native = native_->part();
+    sample.ran = native_->ran_between(slot.seen, stat);
+    native = native_->parts_for(sample.native);
   } else if (!stat.off()) {
     const target::SchedStat since = stat - slot.seen;
-    look.ran = static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
-    look.queued = static_cast<Nanoseconds>(since.wait_ns);
+    sample.ran = static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
+    sample.queued = static_cast<Nanoseconds>(since.wait_ns);
   }
   if (seen.quality != Quality::unproved) reader_.codes().keep_proved();
-  const bool woken = look.queued >= 0 && look.cpu_state == CpuState::runnable &&
-                     may_have_been_woken(look.wall, stat - slot.seen);
+  const bool woken = sample.queued >= 0 && sample.cpu_state == CpuState::runnable &&
+                     may_have_been_woken(sample.wall, stat - slot.seen);
   const Nanoseconds carried = woken ? std::exchange(slot.cpu_carried, 0) : 0;
-  log_.saw(slot, look, stat, tick_, &reader_.locations(), native);
+  log_.saw(slot, sample, stat, tick_, &reader_.locations(), native);
   slot.cpu_carried += carried;
   slot.done = true;
   ++counts_.samples;

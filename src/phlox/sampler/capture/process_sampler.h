@@ -18,7 +18,7 @@
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/interpreter.h"
-#include "phlox/sampler/capture/look_log.h"
+#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/perf_source.h"
 #include "phlox/sampler/capture/python_threads.h"
@@ -106,9 +106,9 @@ class ProcessSampler {
   bool process_gone() const { return threads_.process_gone(); }
   using Stateless = PythonThreads::Stateless;
   Stateless stateless() const { return threads_.stateless(); }
-  // Config::once: what is still to be sampled. A thread that was rejected kVainLooks times is not sampled
+  // Config::once: what is still to be sampled. A thread that was rejected kEmptySamples times is not sampled
   // again.
-  static constexpr uint32_t kVainLooks = 3;
+  static constexpr uint32_t kEmptySamples = 3;
   struct Unseen {
     size_t threads = 0;
     bool list_whole = false;  // all threads at the beginning of the first turn are known
@@ -138,7 +138,7 @@ class ProcessSampler {
   // `since`: from a moment before the call was read.
   void is_in(PythonThread& slot, const target::BlockedIn& call, const target::SchedStat& since, Seen& seen);
   void pause_idle(PythonThread& thread);
-  void look_at_resting(Nanoseconds now);
+  void sample_resting(Nanoseconds now);
   bool scout(Domain& domain);
   // fresh: a thread state that is not in the lists yet.
   enum class Holder : uint8_t { known, fresh };
@@ -165,7 +165,7 @@ class ProcessSampler {
   bool is_over(const PythonThread& slot) const;
   void ask_event(PythonThread& slot, Nanoseconds now);
   ByteRange stack_of(PythonThread& slot, RemoteAddress sp);
-  void look_at_native_threads(Nanoseconds now);
+  void sample_native_threads(Nanoseconds now);
   StackReader::Reading read_stack(PythonThread& slot);
   bool still_unmoved(PythonThread& slot, const target::SchedStat& since);
   int cpu_of(PythonThread& slot);
@@ -180,14 +180,14 @@ class ProcessSampler {
   memory::RemoteMemory& memory_;
   Counts counts_;
   Workers& workers_;
-  LookLog log_;
+  SampleLog log_;
   Snapshot snapshot_;
   std::unique_ptr<NativeHalf> native_;  // none: native frames are not requested
   StackReader reader_;
   PythonThreads threads_;
-  size_t first_slot_ = 0;         // the first thread of the next turn, if one turn cannot sample all
-  uint64_t tick_ = 0;             // the round
-  uint64_t last_turns_look_ = 0;  // the copy of the memory from the last turn
+  size_t first_slot_ = 0;           // the first thread of the next turn, if one turn cannot sample all
+  uint64_t tick_ = 0;               // the round
+  uint64_t last_turns_sample_ = 0;  // the copy of the memory from the last turn
   Nanoseconds last_turn_ = 0;
   // The threads to sample in this turn, the last one for room; nothing: all.
   std::vector<Snapshot::Reader> moved_;

@@ -15,7 +15,7 @@ using profile::Quality;
 
 }  // namespace
 
-// Most of what a look asks of the kernel its events have said already.
+// Most of what a sample asks of the kernel its events have said already.
 void ProcessSampler::ask_event(PythonThread& slot, Nanoseconds now) {
   slot.event = native_->event_state(slot.probe->tid(), now - slot.last_time);
   if (slot.event.kind == EventState::Kind::awake) {
@@ -37,7 +37,7 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
   Domain& domain = threads_.domains()[slot.domain];
   NativeHalf& native = *native_;
   const pid_t tid = slot.probe->tid();
-  native.begin_look();
+  native.begin_sample();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++counts_.retried;
     // What was asked before the turn's first copy of the memory holds for it (see read_other).
@@ -63,7 +63,7 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
       }
       if (held == NativeCapture::Held::refused) {
         // Nothing holds it: its Python half alone.
-        native.begin_look();
+        native.begin_sample();
         return read_running(slot, now, holds, seen);
       }
     }
@@ -77,11 +77,11 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
       if (NativeCapture* stopped = native.hold_stopped(tid, *slot.probe, registers)) source = stopped;
     }
 
-    native.begin_look();
+    native.begin_sample();
     const ByteRange stack = stack_of(slot, registers.sp);
     // Whom an event caught has stood still since before the turn; the schedule counts around it say so too.
     if (!copied_before || native.name_of(source) == NativeSource::ptrace || !snapshot_.is_for(slot.index) ||
-        snapshot_.look() == last_turns_look_)
+        snapshot_.sample_number() == last_turns_sample_)
       snapshot_.capture_for(slot.index, stack);
     if (holds && domain.gil.holder(snapshot_) != slot.tstate) {
       source->let_go();
@@ -128,15 +128,15 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
                                                   : domain.gil.state_of(in);
     seen.collecting = holds && domain.gil.collecting(snapshot_);
     accept(slot, *after, now, seen, reading);
-    native.begin_look();
+    native.begin_sample();
     return true;
   }
-  native.begin_look();
+  native.begin_sample();
   reject(slot, now, Rejected::moved);
   return true;
 }
 
-void ProcessSampler::look_at_native_threads(Nanoseconds now) {
+void ProcessSampler::sample_native_threads(Nanoseconds now) {
   const NativeThreads::Numbers before = native_threads_->numbers();
   native_threads_->turn(tick_, now, now + config_.longest_turn,
                         [this](pid_t tid) { return threads_.has(tid); });

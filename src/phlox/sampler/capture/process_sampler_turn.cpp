@@ -20,13 +20,13 @@ constexpr Nanoseconds kEpochsLast = kSecond / 10;
 
 void ProcessSampler::pause_idle(PythonThread& slot) {
   slot.next_tick = tick_ + (threads_.all().size() > kFewThreads
-                                ? idle_pause_in_crowd(slot.idle_looks, config_.interval)
-                                : idle_pause(slot.idle_looks, native_ ? native_->longest_pause() : 1));
+                                ? idle_pause_in_crowd(slot.idle_samples, config_.interval)
+                                : idle_pause(slot.idle_samples, native_ ? native_->longest_pause() : 1));
 }
 
 // Nothing to see of them; what they do until they are in Python again is not to be charged to what they do
 // there. Who came back in this turn has been looked at, for the time since the turn before.
-void ProcessSampler::look_at_resting(Nanoseconds now) {
+void ProcessSampler::sample_resting(Nanoseconds now) {
   for (auto& slot : threads_.all()) {
     if (!slot->alive || slot->tstate || slot->next_tick > tick_) continue;
     const auto stat = slot->probe->schedstat();
@@ -34,7 +34,7 @@ void ProcessSampler::look_at_resting(Nanoseconds now) {
       slot->alive = false;
       continue;
     }
-    slot->idle_looks = unmoved(slot->seen, *stat) ? slot->idle_looks + 1 : 0;
+    slot->idle_samples = unmoved(slot->seen, *stat) ? slot->idle_samples + 1 : 0;
     pause_idle(*slot);
     slot->seen = *stat;
     slot->last_time = now;
@@ -161,13 +161,13 @@ void ProcessSampler::read_others(Nanoseconds now) {
 
 void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
   counts_.ticks = tick_ = round;
-  last_turns_look_ = snapshot_.look();
+  last_turns_sample_ = snapshot_.sample_number();
   if (now - std::exchange(last_turn_, now) > kEpochsLast) reader_.codes().forget_epochs();
   if (!by_event() && threads_.due(now)) threads_.refresh(now, PythonThreads::From::target);
   if (threads_.all().size() > kThreadsPerTurn && !config_.once) threads_.note_busy();
   ask_others(now);
   if (by_event() && !copy_for_event(now)) {
-    look_at_native_threads(now);
+    sample_native_threads(now);
     return;
   }
   if (read_holders(now, false) == Holder::fresh && !by_event()) {
@@ -178,11 +178,11 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
   }
   if (!threads_.domains().empty() && threads_.changed()) threads_.want_refresh();
   read_others(now);
-  if (!native_) look_at_resting(now);
+  if (!native_) sample_resting(now);
   if (std::any_of(threads_.all().begin(), threads_.all().end(),
                   [](const auto& slot) { return !slot->alive; }))
     threads_.drop_dead(now);
-  if (native_threads_) look_at_native_threads(now);
+  if (native_threads_) sample_native_threads(now);
   counts_.follow_ups += snapshot_.follow_ups();
 }
 

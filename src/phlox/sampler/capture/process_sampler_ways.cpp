@@ -13,7 +13,7 @@ using profile::Quality;
 
 }  // namespace
 
-// On the thread's CPU: a look counts when the thread was not scheduled in between the first and the last
+// On the thread's CPU: a sample counts when the thread was not scheduled in between the first and the last
 // thing read, and its CPU, asked last, is ours. Both together say that it stood in this CPU's queue, behind
 // us, all the while.
 bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
@@ -75,7 +75,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
       reject(slot, now, reading.rejected);
       return true;
     }
-    // What it did since the last look, by the kernel's accounting, tells running from waiting for the CPU.
+    // What it did since the last sample, by the kernel's accounting, tells running from waiting for the CPU.
     // Only a thread that did little of either has to be asked.
     const target::SchedStat since = *after - slot.seen;
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
@@ -97,7 +97,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
         domain.gil.holder_now(memory_) == slot.tstate) {
       domain.frozen = &slot;
       domain.frozen_stat = *after;
-      domain.frozen_look = snapshot_.look();
+      domain.frozen_sample = snapshot_.sample_number();
       domain.frozen_reads = snapshot_.follow_ups();
     }
     accept(slot, *after, now, seen, reading);

@@ -24,7 +24,7 @@ constexpr size_t kAskedAtOnce = 4096;
 }  // namespace
 
 PythonThreads::PythonThreads(const Config& config, const python::Interpreter& interpreter,
-                             memory::RemoteMemory& memory, Snapshot& snapshot, LookLog& log)
+                             memory::RemoteMemory& memory, Snapshot& snapshot, SampleLog& log)
     : config_(config),
       interpreter_(interpreter),
       layout_(interpreter.layout),
@@ -211,7 +211,7 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
       first && first->has_ended())
     return false;
   if (!stat) return false;  // a state whose thread is gone: left behind by a fork, or about to be freed
-  // What a fork has used before its first look is charged to what that finds, as between two looks.
+  // What a fork has used before its first sample is charged to what that finds, as between two samples.
   if (config_.birth && tid == config_.pid && thread->index == 1)
     thread->last_time = *config_.birth;
   else

@@ -16,7 +16,7 @@
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/capture/busy_tasks.h"
 #include "phlox/sampler/capture/gil.h"
-#include "phlox/sampler/capture/look_log.h"
+#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/capture/snapshot.h"
 #include "phlox/sampler/capture/stack_reader.h"
 #include "phlox/sampler/capture/state_words.h"
@@ -51,7 +51,7 @@ struct Domain {
   // holds.
   PythonThread* frozen = nullptr;
   target::SchedStat frozen_stat;
-  uint64_t frozen_look = 0;
+  uint64_t frozen_sample = 0;
   unsigned frozen_reads = 0;  // follow-ups of that copy that are proved
 };
 
@@ -67,7 +67,7 @@ class PythonThreads {
   };
 
   PythonThreads(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
-                Snapshot& snapshot, LookLog& log);
+                Snapshot& snapshot, SampleLog& log);
 
   // Whether to read the lists again, because they may have changed.
   bool due(Nanoseconds now) const { return wanted_ || config_.once || now - last_refresh_ > pause_; }
@@ -149,7 +149,7 @@ class PythonThreads {
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
   Snapshot& snapshot_;
-  LookLog& log_;
+  SampleLog& log_;
   TaskIds task_ids_;
   BusyTasks busy_tasks_;
   StateReader state_reader_;

@@ -34,7 +34,7 @@ inline constexpr uint32_t kNotSeen = 0xfffffffb;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
-enum class RecordKind : uint32_t { look, code, codes_gone, thread, thread_end, wake, awaited, code_file };
+enum class RecordKind : uint32_t { sample, code, codes_gone, thread, thread_end, wake, awaited, code_file };
 
 // The native frames of a sample. same: those of the last sample. kept: those of the sample with this
 // native_id, if they were the last to be kept in the same place.
@@ -44,8 +44,8 @@ enum class NativePlace : uint8_t { none, awake, asleep, queued };
 // One sample of a thread, or several equal ones. Followed by `fresh` CodeLocations, root first: the stack is
 // the first `keep` locations of this thread's last sample, then these. After them, if `native` is fresh, the
 // native half (native_capture.h).
-struct LookRecord {
-  RecordKind kind = RecordKind::look;
+struct ThreadSample {
+  RecordKind kind = RecordKind::sample;
   uint32_t thread = 0;
   Nanoseconds time = 0;  // of the last sample
   Nanoseconds wall = 0;  // since the last record
@@ -54,7 +54,7 @@ struct LookRecord {
   // read: all of the time has the state in which it was found.
   Nanoseconds ran = -1;
   Nanoseconds queued = -1;  // the part of `ran` in which it waited for a CPU; below zero: not separate
-  uint32_t looks = 0;
+  uint32_t samples = 0;
   uint32_t wake = 0;  // blocked: the waker, by the number of its record; 0: not known
   uint32_t keep = 0;
   uint32_t fresh = 0;
@@ -98,41 +98,42 @@ inline bool may_have_been_woken(Nanoseconds wall, const target::SchedStat& since
 }
 
 // A sample of a thread whose last one was at `before`.
-inline LookRecord look_at(uint32_t thread, Nanoseconds now, Nanoseconds before) {
-  LookRecord look;
-  look.thread = thread;
-  look.time = now;
-  look.wall = now - before;
-  look.looks = 1;
-  return look;
+inline ThreadSample sample_at(uint32_t thread, Nanoseconds now, Nanoseconds before) {
+  ThreadSample sample;
+  sample.thread = thread;
+  sample.time = now;
+  sample.wall = now - before;
+  sample.samples = 1;
+  return sample;
 }
 
 // A sample that finds the thread as `last` did, without having run since. `turns`: since that one; each would
 // have found the same.
-inline LookRecord same_look(const LookRecord& last, Nanoseconds now, Nanoseconds before, uint64_t turns) {
-  LookRecord look = last;
-  look.time = now;
-  look.wall = now - before;
-  look.cpu = 0;
-  if (look.ran > 0) look.ran = 0;
-  if (look.queued > 0) look.queued = 0;
-  look.looks = static_cast<uint32_t>(turns);
-  look.fresh = 0;
-  return look;
+inline ThreadSample same_sample(const ThreadSample& last, Nanoseconds now, Nanoseconds before,
+                                uint64_t turns) {
+  ThreadSample sample = last;
+  sample.time = now;
+  sample.wall = now - before;
+  sample.cpu = 0;
+  if (sample.ran > 0) sample.ran = 0;
+  if (sample.queued > 0) sample.queued = 0;
+  sample.samples = static_cast<uint32_t>(turns);
+  sample.fresh = 0;
+  return sample;
 }
 
 // Equal samples are held back for at most this long (a killed recorder loses half a second at most).
 inline constexpr Nanoseconds kHoldBack = kSecond / 10;
 
 // A further sample that differs from `held` only in its times is sent with it.
-inline void join(LookRecord& held, const LookRecord& look) {
-  held.time = look.time;
-  held.wall += look.wall;
-  held.cpu += look.cpu;
-  if (held.ran >= 0 && look.ran >= 0) held.ran += look.ran;
-  if (held.queued >= 0 && look.queued >= 0) held.queued += look.queued;
-  held.looks += look.looks;
-  if (held.wait_since != look.wait_since) held.wait_since = 0;
+inline void join(ThreadSample& held, const ThreadSample& sample) {
+  held.time = sample.time;
+  held.wall += sample.wall;
+  held.cpu += sample.cpu;
+  if (held.ran >= 0 && sample.ran >= 0) held.ran += sample.ran;
+  if (held.queued >= 0 && sample.queued >= 0) held.queued += sample.queued;
+  held.samples += sample.samples;
+  if (held.wait_since != sample.wait_since) held.wait_since = 0;
 }
 
 // A new code object (or another one at a known address). The consumer owns `capture`.

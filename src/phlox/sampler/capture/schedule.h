@@ -36,7 +36,7 @@ class Schedule {
     return planned_;
   }
   uint64_t missed() const { return missed_; }
-  void missed_more(uint64_t looks) { missed_ += looks; }
+  void missed_more(uint64_t samples) { missed_ += samples; }
 
   // A random interval.
   Nanoseconds draw() {
@@ -58,16 +58,17 @@ class Schedule {
 inline constexpr uint64_t kLongestIdlePause = 16;  // turns
 // How many turns until a thread that did not run in this many samples is checked again: threads that never
 // run are checked less and less often, so that hundreds of sleeping ones cost little.
-inline uint64_t idle_pause(uint32_t idle_looks, uint64_t longest = kLongestIdlePause, uint32_t patience = 8) {
-  return idle_looks > patience ? std::min<uint64_t>(longest, idle_looks / patience + 1) : 1;
+inline uint64_t idle_pause(uint32_t idle_samples, uint64_t longest = kLongestIdlePause,
+                           uint32_t patience = 8) {
+  return idle_samples > patience ? std::min<uint64_t>(longest, idle_samples / patience + 1) : 1;
 }
 // For one of many threads, by time if turns are quick: checking each of a hundred takes longer than a sample.
-inline uint64_t idle_pause_in_crowd(uint32_t idle_looks, Nanoseconds interval) {
+inline uint64_t idle_pause_in_crowd(uint32_t idle_samples, Nanoseconds interval) {
   constexpr Nanoseconds kLongest = 64'000'000, kAtFull = 4'000'000;
-  if (interval <= 0) return idle_pause(idle_looks);
+  if (interval <= 0) return idle_pause(idle_samples);
   const auto longest = static_cast<uint64_t>(kLongest / interval);
   const auto patience = static_cast<uint32_t>(std::clamp<Nanoseconds>(8 * interval / kAtFull, 2, 8));
-  return idle_pause(idle_looks, std::max(kLongestIdlePause, longest), patience);
+  return idle_pause(idle_samples, std::max(kLongestIdlePause, longest), patience);
 }
 
 }  // namespace phlox::sampler

@@ -69,7 +69,7 @@ size_t Snapshot::read(std::span<const memory::Range> ranges) {
 void Snapshot::capture(RemoteAddress last) {
   for_all_ = true;
   last_address_ = last;
-  start_look({});
+  start_sample({});
 }
 
 void Snapshot::capture_for(std::span<const Reader> readers, RemoteAddress last) {
@@ -77,27 +77,27 @@ void Snapshot::capture_for(std::span<const Reader> readers, RemoteAddress last) 
   whose_.assign(readers.begin(), readers.end());
   std::sort(whose_.begin(), whose_.end());
   last_address_ = last;
-  start_look({});
+  start_sample({});
 }
 
 void Snapshot::capture_for(Reader reader, ByteRange beside) {
   for_all_ = false;
   whose_.assign(1, reader);
   last_address_ = {};
-  start_look(beside);
+  start_sample(beside);
 }
 
 bool Snapshot::is_for(Reader reader) const {
   return for_all_ || std::binary_search(whose_.begin(), whose_.end(), reader);
 }
 
-void Snapshot::start_look(ByteRange beside) {
-  ++look_;
+void Snapshot::start_sample(ByteRange beside) {
+  ++sample_number_;
   follow_ups_ = 0;
   exhausted_ = false;
   const bool foresee =
       std::any_of(extras_.begin(), extras_.end(), [](const Window& w) { return !w.in_passing; });
-  if (changed_ || foresee || look_ >= replan_at_) replan(look_ >= replan_at_);
+  if (changed_ || foresee || sample_number_ >= replan_at_) replan(sample_number_ >= replan_at_);
   extras_.clear();
   used_ = planned_bytes_;
   hint_ = extra_hint_ = 0;
@@ -148,7 +148,7 @@ void Snapshot::use(const Window& window, uint64_t address, size_t size) {
   const uint64_t end = address + size;
   for (uint64_t number = address / kPage; number <= (end - 1) / kPage; ++number) {
     Page& page = pages_[window.first_page + (number - first)];
-    page.last_used = look_;
+    page.last_used = sample_number_;
     page.used_by = either(page.used_by, reader_);
     const OnPage part = on_page(number, address, end);
     page.used_from = std::min(page.used_from, part.from);
@@ -283,7 +283,7 @@ void Snapshot::foresee(uint64_t address, uint64_t end, Reader reader) {
   for (uint64_t number = address / kPage; number <= (end - 1) / kPage; ++number) {
     Page page;
     page.number = number;
-    page.last_used = look_;
+    page.last_used = sample_number_;
     const OnPage part = on_page(number, address, end);
     page.from = page.used_from = part.from;
     page.to = page.used_to = part.to;
@@ -306,10 +306,10 @@ void Snapshot::replan(bool forget) {
       page.idle = page.last_used >= planned_at_ ? 0 : page.idle + window.copies;
     }
   }
-  planned_at_ = look_;
+  planned_at_ = sample_number_;
   // A thread that nobody looks at any more keeps its pages for a while.
   std::erase_if(pages_, [this](const Page& p) {
-    return p.last_used == 0 || p.idle >= kForget || p.last_used + kForgetUnread < look_;
+    return p.last_used == 0 || p.idle >= kForget || p.last_used + kForgetUnread < sample_number_;
   });
   for (Page& page : pages_) {
     page.reader = forget && page.used_by != kNobody ? page.used_by : either(page.reader, page.used_by);
@@ -365,7 +365,7 @@ void Snapshot::replan(bool forget) {
   }
   changed_ = false;
   ++plan_;
-  replan_at_ = forget ? look_ + (for_all_ ? kForget : kForgetOfSome * kForget) : replan_at_;
+  replan_at_ = forget ? sample_number_ + (for_all_ ? kForget : kForgetOfSome * kForget) : replan_at_;
 }
 
 }  // namespace phlox::sampler

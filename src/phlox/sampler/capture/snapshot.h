@@ -83,7 +83,7 @@ class Snapshot {
   uint64_t plan() const { return plan_; }
   bool for_all() const { return for_all_; }
 
-  uint64_t look() const { return look_; }
+  uint64_t sample_number() const { return sample_number_; }
   // System calls that this sample needed after the first.
   unsigned follow_ups() const { return follow_ups_; }
   bool exhausted() const { return exhausted_; }
@@ -117,7 +117,7 @@ class Snapshot {
     return a == kNobody ? b : a == b || b == kNobody ? a : kEverybody;
   }
 
-  void start_look(ByteRange beside);
+  void start_sample(ByteRange beside);
   void replan(bool forget);
   const std::byte* fetch(uint64_t address, size_t size);
   size_t read(std::span<const memory::Range> ranges);
@@ -144,7 +144,7 @@ class Snapshot {
   uint64_t planned_at_ = 0;     // sample
   std::vector<size_t> chosen_;  // of windows_, in the order of ranges_
   size_t hint_ = 0;
-  uint64_t look_ = 0;
+  uint64_t sample_number_ = 0;
   uint64_t plan_ = 1;
   uint64_t replan_at_ = 0;
   unsigned follow_ups_ = 0;

@@ -39,7 +39,7 @@ StackReader::StackReader(const python::Interpreter& interpreter, memory::RemoteM
 }
 
 bool StackReader::is_on_its_stack(const ThreadState& state, const std::byte* thread) const {
-  if (!layout_.thread.cframe.present()) return true;  // not known: such a look is unproved
+  if (!layout_.thread.cframe.present()) return true;  // not known: such a sample is unproved
   const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
   return cframe.value - state.tstate.value < *layout_.thread.size ||
          (cframe >= state.stack_start && cframe < state.stack_end);
@@ -143,7 +143,7 @@ bool StackReader::locate(ThreadState& state, size_t count, bool root_missing, Re
   state.codes.resize(count);
   for (size_t i = 0; i < count; ++i) {
     if (!frames_[i].code || ((deep || root_missing) && i >= kKeepLeaf && (!deep || i < root_from))) continue;
-    // Most of a stack is what it was at the last look.
+    // Most of a stack is what it was at the last sample.
     auto& [address, entry] = state.codes[count - 1 - i];
     if (entry != nullptr && address == frames_[i].code) {
       codes_.want(*entry, snapshot_);
@@ -173,7 +173,7 @@ StackReader::Reading StackReader::read(Snapshot::Reader reader, ThreadState& sta
   Reading reading;
   locations_.clear();
   const ReadAs as(snapshot_, reader);
-  codes_.begin_look(state.interpreter, python::code_epoch(interpreter_, state.interpreter, snapshot_));
+  codes_.begin_sample(state.interpreter, python::code_epoch(interpreter_, state.interpreter, snapshot_));
   if (std::exchange(state.codes_generation, codes_.generation()) != codes_.generation()) state.codes.clear();
   if (!state.tstate) {
     reading.whole = true;

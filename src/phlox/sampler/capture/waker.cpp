@@ -25,7 +25,7 @@ constexpr unsigned kStays = 32;
 constexpr Nanoseconds kLongestPeriod = 50'000'000;
 // perf_swevent_hrtimer() takes no shorter one (kernel/events/core.c).
 constexpr Nanoseconds kShortestPeriod = 10'000;
-// Faster looks overrun the event, whose interrupts go on during a look: at 20 kHz they took the machine.
+// Faster looks overrun the event, whose interrupts go on during a sample: at 20 kHz they took the machine.
 constexpr Nanoseconds kShortestInterval = 200'000;
 constexpr unsigned kSilences = 3;
 

@@ -2,7 +2,7 @@
 // Runs in the kernel. On the CPU clock of each CPU, and when a thread of a recorded process leaves its CPU,
 // walks that thread's Python frames in its own address space while it cannot run. Of processes that are not
 // in the map `processes` it looks at nothing. Reads the target, writes nothing into it; waits for nothing; a
-// page that is not there is a failed read, and the look says so.
+// page that is not there is a failed read, and the sample says so.
 //
 // The walk follows python/frame_walk.h, what proves a code object python/code_object.h; both read their
 // offsets from the process's row of the one layout table. Functions that are not static are verified by the
@@ -13,18 +13,18 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 // With its frames, if they were not sent. Gives whether it went.
-__noinline int send_look(struct scratch* s, const struct kernel_process* p) {
+__noinline int send_sample(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
-  struct kernel_look* look = &s->look;
-  look->head.id = p->id;
-  __u32 n = look->stack.count;
-  struct key key = {look->stack.hash, p->id};
-  if (n == 0 || (!(look->stack.flags & KERNEL_NOT_READ) && bpf_map_lookup_elem(&stacks, &key)))
-    return look->head.type == KERNEL_STACK ? 1 : send(look, sizeof *look);
-  look->stack.flags |= KERNEL_FRAMES;
-  if (!send(look, sizeof *look + at_most(n, KERNEL_MAX_FRAMES) * 8)) return 0;
+  struct kernel_sample* sample = &s->sample;
+  sample->head.id = p->id;
+  __u32 n = sample->stack.count;
+  struct key key = {sample->stack.hash, p->id};
+  if (n == 0 || (!(sample->stack.flags & KERNEL_NOT_READ) && bpf_map_lookup_elem(&stacks, &key)))
+    return sample->head.type == KERNEL_STACK ? 1 : send(sample, sizeof *sample);
+  sample->stack.flags |= KERNEL_FRAMES;
+  if (!send(sample, sizeof *sample + at_most(n, KERNEL_MAX_FRAMES) * 8)) return 0;
   __u32 one = 1;
-  if (!(look->stack.flags & KERNEL_NOT_READ)) bpf_map_update_elem(&stacks, &key, &one, BPF_ANY);
+  if (!(sample->stack.flags & KERNEL_NOT_READ)) bpf_map_update_elem(&stacks, &key, &one, BPF_ANY);
   return 1;
 }
 
@@ -42,7 +42,7 @@ static __always_inline int is_within(__u64 futex, __u64 gil, __u64 size) {
 // `t`: where it is kept for the waits that are not walked; 0: not.
 static __always_inline void note_gil(struct scratch* s, const struct kernel_process* p,
                                      struct kernel_thread* t, __u64 futex) {
-  struct kernel_stack* stack = &s->look.stack;
+  struct kernel_stack* stack = &s->sample.stack;
   __u64 gil = p->gil, holder = 0;
   __u32 word = 0;
   if (!gil && p->interp_gil != KERNEL_ABSENT)
@@ -138,14 +138,14 @@ static __always_inline void account(struct kernel_thread* t, __u64 stolen, __u64
   t->state = (__u16)becomes;
 }
 
-static __always_inline void fill_times(struct kernel_look* look, const struct kernel_thread* t, __u32 tid,
+static __always_inline void fill_times(struct kernel_sample* sample, const struct kernel_thread* t, __u32 tid,
                                        __u64 now) {
-  look->thread = tid;
-  look->cpu = (__s16)bpf_get_smp_processor_id();
-  look->time = now;
-  look->ran = t->ran;
-  look->blocked = t->blocked;
-  look->queued = t->queued;
+  sample->thread = tid;
+  sample->cpu = (__s16)bpf_get_smp_processor_id();
+  sample->time = now;
+  sample->ran = t->ran;
+  sample->blocked = t->blocked;
+  sample->queued = t->queued;
 }
 
 int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now);
@@ -239,16 +239,16 @@ int on_clock(struct bpf_perf_event_data* context) {
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
   account_run(t, not_for_tasks(task), now, KERNEL_RUNNING);
   walk_current(s, p);
-  if (s->look.stack.state) note_gil(s, p, t, 0);
-  s->look.head.type = KERNEL_LOOK;
-  fill_times(&s->look, t, tid, now);
-  s->look.off_since = 0;
-  s->look.system_call = -1;
-  s->look.native = with_native            ? send_native(s, p, task, context, 0, now)
+  if (s->sample.stack.state) note_gil(s, p, t, 0);
+  s->sample.head.type = KERNEL_SAMPLE;
+  fill_times(&s->sample, t, tid, now);
+  s->sample.off_since = 0;
+  s->sample.system_call = -1;
+  s->sample.native = with_native            ? send_native(s, p, task, context, 0, now)
                    : context->regs.cs & 3 ? PT_REGS_IP(&context->regs)
                                           : 0;
   t->met = 1;
-  send_look(s, p);
+  send_sample(s, p);
   count(KERNEL_COUNT_WALKS, 1);
   now = clock_now() - now;
   p->clock_credit -= (__s64)at_most(now, longest_paid(s));
@@ -345,21 +345,21 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
     return 0;
   }
   walk_current(s, p);
-  if (s->look.stack.state) note_gil(s, p, t, CALLS_FUTEX(call) ? regs->di : 0);
+  if (s->sample.stack.state) note_gil(s, p, t, CALLS_FUTEX(call) ? regs->di : 0);
   // Whom nobody has met may wait on and on: it is found running, as it was a moment ago.
-  const int is_met = t->met || (!s->look.stack.state && !with_native);
-  s->look.head.type = is_met ? KERNEL_STACK : KERNEL_LOOK;
-  fill_times(&s->look, t, tid, now);
-  s->look.off_since = is_met ? now : 0;
-  s->look.system_call = is_met ? t->system_call : -1;
-  s->look.native = 0;
+  const int is_met = t->met || (!s->sample.stack.state && !with_native);
+  s->sample.head.type = is_met ? KERNEL_STACK : KERNEL_SAMPLE;
+  fill_times(&s->sample, t, tid, now);
+  s->sample.off_since = is_met ? now : 0;
+  s->sample.system_call = is_met ? t->system_call : -1;
+  s->sample.native = 0;
   if (!is_met) t->met = 1;
-  send_look(s, p);
+  send_sample(s, p);
   t->native = with_native && p->credit > KERNEL_MOST_CREDIT / 2 && native_is_due(t, now)
                   ? send_native(s, p, task, 0, t->stand_in_native, now)
                   : 0;
-  s->look.stack.flags &= ~KERNEL_FRAMES;
-  t->off = s->look.stack;
+  s->sample.stack.flags &= ~KERNEL_FRAMES;
+  t->off = s->sample.stack;
   t->walked = 1;
   t->walks_until = next_walk(t->walks_until, now, WALK_EVERY, WALKS_AT_ONCE);
   t->rare_until = next_walk(t->rare_until, now, RARE_WALK_EVERY, RARE_WALKS_AT_ONCE);
@@ -433,33 +433,33 @@ static __always_inline __u16 flags_without_walk(const struct kernel_thread* t, i
 // What it waited since that was told last.
 __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   if (!t) return 0;
-  struct kernel_look look = {.head = {KERNEL_LOOK, t->id},
+  struct kernel_sample sample = {.head = {KERNEL_SAMPLE, t->id},
                              .off_since = t->off_since,
                              .native = t->native,
                              .stack = t->off,
                              .wake = t->wake};
-  look.system_call = t->system_call;
+  sample.system_call = t->system_call;
   if (is_short(t, now) && t->longest) {
-    look.stack = t->stand_in;
-    look.native = t->stand_in_native;
-    look.system_call = t->stand_in_call;
-    if (look.system_call != t->system_call || (t->walked && look.stack.hash != t->off.hash))
-      look.stack.flags |= KERNEL_STANDS_IN;
+    sample.stack = t->stand_in;
+    sample.native = t->stand_in_native;
+    sample.system_call = t->stand_in_call;
+    if (sample.system_call != t->system_call || (t->walked && sample.stack.hash != t->off.hash))
+      sample.stack.flags |= KERNEL_STANDS_IN;
   } else if (!t->walked) {
-    look.stack.count = 0;
-    look.stack.flags = flags_without_walk(t, is_short(t, now));
-    look.native = 0;
+    sample.stack.count = 0;
+    sample.stack.flags = flags_without_walk(t, is_short(t, now));
+    sample.native = 0;
   }
-  if (is_short(t, now)) look.stack.flags |= KERNEL_TOGETHER;
+  if (is_short(t, now)) sample.stack.flags |= KERNEL_TOGETHER;
   // The waker of the last wait is proved for the others only if the same thread ran when they ended.
-  if (is_short(t, now) && t->woken_by == SEVERAL) look.wake.ended = KERNEL_ENDED_UNKNOWN;
+  if (is_short(t, now) && t->woken_by == SEVERAL) sample.wake.ended = KERNEL_ENDED_UNKNOWN;
   t->woken_by = 0;
-  fill_times(&look, t, tid, now);
+  fill_times(&sample, t, tid, now);
   t->was_mostly_walked = t->mostly_walked > 0;
   t->mostly_walked = 0;
   t->stand_in_of = 0;
   t->told = t->blocked + t->queued + some_of(shortest_like(t) / 2);
-  return send(&look, sizeof look);
+  return send(&sample, sizeof sample);
 }
 
 // It comes back. Gives whether its wait was told.
@@ -525,9 +525,9 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   // With which stacks threads wait comes first.
   if (!s || s->busy || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
   walk_current(s, p);
-  s->look.head.type = KERNEL_STACK;
-  send_look(s, p);
-  t->wake.stack = s->look.stack.count ? s->look.stack.hash : 0;
+  s->sample.head.type = KERNEL_STACK;
+  send_sample(s, p);
+  t->wake.stack = s->sample.stack.count ? s->sample.stack.hash : 0;
   pay(s, p, now);
 }
 
@@ -547,17 +547,17 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
   if (!s || (!has_credit(p, now) && p->credit < -floor * KERNEL_MOST_CREDIT)) return;
   walk_python(s, p, task);
   if (!t->walked) {
-    if (s->look.stack.state) note_gil(s, p, t, t->futex);
-    s->look.head.type = KERNEL_STACK;
-    fill_times(&s->look, t, task->pid, now);
-    s->look.off_since = t->off_since;
-    send_look(s, p);
-    s->look.stack.flags &= ~KERNEL_FRAMES;
-    t->off = s->look.stack;
+    if (s->sample.stack.state) note_gil(s, p, t, t->futex);
+    s->sample.head.type = KERNEL_STACK;
+    fill_times(&s->sample, t, task->pid, now);
+    s->sample.off_since = t->off_since;
+    send_sample(s, p);
+    s->sample.stack.flags &= ~KERNEL_FRAMES;
+    t->off = s->sample.stack;
     t->walked = 1;
     t->native = 0;
   }
-  if (with_native && s->look.stack.hash == t->off.hash)
+  if (with_native && s->sample.stack.hash == t->off.hash)
     t->native = send_native(s, p, task, 0, t->stand_in_native, now);
   pay(s, p, now);
 }
@@ -585,20 +585,20 @@ int BPF_PROG(on_waking, struct task_struct* task) {
 
 // With which stack it ends, where its memory is still there (Linux 6.16 and newer): of a short life the only
 // look, maybe. Unlike the others this may be interrupted by them, which leave its place alone then.
-static __always_inline void look_at_end(struct kernel_process* p, struct task_struct* task,
+static __always_inline void sample_at_end(struct kernel_process* p, struct task_struct* task,
                                         struct kernel_thread* t, __u64 now) {
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = memory_of(task) && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   if (!s || __sync_lock_test_and_set(&s->busy, 1)) return;
   walk_current(s, p);
-  if (s->look.stack.state) {
+  if (s->sample.stack.state) {
     note_gil(s, p, 0, 0);
-    s->look.head.type = KERNEL_LOOK;
-    fill_times(&s->look, t, task->pid, now);
-    s->look.off_since = 0;
-    s->look.system_call = -1;
-    s->look.native = 0;
-    send_look(s, p);
+    s->sample.head.type = KERNEL_SAMPLE;
+    fill_times(&s->sample, t, task->pid, now);
+    s->sample.off_since = 0;
+    s->sample.system_call = -1;
+    s->sample.native = 0;
+    send_sample(s, p);
   }
   s->busy = 0;
 }
@@ -612,7 +612,7 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
   account(t, not_for_tasks_slowly(task), now, KERNEL_RUNNING);
-  look_at_end(p, task, t, now);
+  sample_at_end(p, task, t, now);
   count(KERNEL_COUNT_TIME, clock_now() - now);
   return 0;
 }

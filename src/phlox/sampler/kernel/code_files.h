@@ -1,5 +1,5 @@
 // The library or extension module that contains an instruction of a process. For recordings without native
-// frames: each sample of the clock has the thread's address in its own code (kernel_look.native). Knows the
+// frames: each sample of the clock has the thread's address in its own code (kernel_sample.native). Knows the
 // files by the mappings; the interpreter's own and the program's are not among them. Called by the recorder's
 // thread.
 #pragma once

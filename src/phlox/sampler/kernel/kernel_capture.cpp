@@ -141,7 +141,7 @@ int keep_warning(libbpf_print_level level, const char* format, va_list arguments
   return 0;
 }
 
-// Of stacks of some 10 KB a look: a fortieth of a second of 100 busy CPUs at 1 kHz.
+// Of stacks of some 10 KB a sample: a fortieth of a second of 100 busy CPUs at 1 kHz.
 constexpr uint32_t kNativeRing = 32 << 20;
 
 uint64_t period_of(double rate_hz) {

@@ -111,7 +111,7 @@ std::string path_of(std::string_view parts) {
 
 }  // namespace
 
-KernelFrame KernelLook::frame(size_t index) const {
+KernelFrame KernelSample::frame(size_t index) const {
   uint64_t word = 0;
   std::memcpy(&word, frames.data() + index * sizeof word, sizeof word);
   return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word)};
@@ -122,15 +122,15 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof head) return {};
   std::memcpy(&head, bytes.data(), sizeof head);
   switch (head.type) {
-    case KERNEL_LOOK:
+    case KERNEL_SAMPLE:
     case KERNEL_STACK: {
-      KernelLook record;
-      if (!take(bytes, record.look) || record.look.stack.count > KERNEL_MAX_FRAMES ||
-          record.look.stack.left_out > KERNEL_MOST_STEPS || record.look.stack.end > KERNEL_END_BROKEN ||
-          !are_times(record.look) || record.look.off_since > record.look.time) {
+      KernelSample record;
+      if (!take(bytes, record.sample) || record.sample.stack.count > KERNEL_MAX_FRAMES ||
+          record.sample.stack.left_out > KERNEL_MOST_STEPS || record.sample.stack.end > KERNEL_END_BROKEN ||
+          !are_times(record.sample) || record.sample.off_since > record.sample.time) {
         return {};
       }
-      const size_t size = record.look.stack.count * sizeof(uint64_t);
+      const size_t size = record.sample.stack.count * sizeof(uint64_t);
       if (record.has_frames()) {
         if (bytes.size() < size) return {};
         record.frames = bytes.first(size);

@@ -20,12 +20,12 @@ struct KernelFrame {
   uint32_t instruction = 0;
 };
 
-struct KernelLook {
-  kernel_look look{};
+struct KernelSample {
+  kernel_sample sample{};
   std::span<const std::byte> frames;  // none: they were sent before, or there are none
   target::Awaits awaits;  // for a thread that is still off its CPU: no record of the kernel's has it
-  bool has_frames() const { return (look.stack.flags & KERNEL_FRAMES) != 0; }
-  // The frames of look.stack.count, if they are here; leaf first.
+  bool has_frames() const { return (sample.stack.flags & KERNEL_FRAMES) != 0; }
+  // The frames of sample.stack.count, if they are here; leaf first.
   KernelFrame frame(size_t index) const;
 };
 
@@ -56,7 +56,7 @@ struct KernelAwaited {
 };
 
 // monostate: these bytes are no record.
-using KernelRecord = std::variant<std::monostate, KernelLook, KernelCode, KernelNative, KernelAwaited,
+using KernelRecord = std::variant<std::monostate, KernelSample, KernelCode, KernelNative, KernelAwaited,
                                   kernel_exit, kernel_exec, kernel_birth>;
 KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
 

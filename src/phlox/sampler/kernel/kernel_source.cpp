@@ -95,10 +95,10 @@ int64_t KernelSource::interpreter_id(uint64_t address) {
 }
 
 // Known until now as one that runs none: its row goes on (Consumer::take_over).
-KernelSource::Thread& KernelSource::meets_python(pid_t tid, const KernelLook& record) {
+KernelSource::Thread& KernelSource::meets_python(pid_t tid, const KernelSample& record) {
   const std::unique_ptr<Thread> before = std::move(threads_[tid]);
   log_.flush(*before);
-  const kernel_stack& stack = record.look.stack;
+  const kernel_stack& stack = record.sample.stack;
   Thread& thread = begin_thread(tid, stack.python_id, interpreter_id(stack.interpreter), before->last_time);
   thread.ran = before->ran;
   thread.blocked = before->blocked;
@@ -110,20 +110,20 @@ KernelSource::Thread& KernelSource::meets_python(pid_t tid, const KernelLook& re
 }
 
 // nullptr: it has never run Python, and is none of ours.
-KernelSource::Thread* KernelSource::thread_of(const KernelLook& record) {
-  const kernel_look& look = record.look;
-  const auto tid = static_cast<pid_t>(look.thread);
+KernelSource::Thread* KernelSource::thread_of(const KernelSample& record) {
+  const kernel_sample& sample = record.sample;
+  const auto tid = static_cast<pid_t>(sample.thread);
   const auto found = threads_.find(tid);
   if (found != threads_.end()) {
-    if (look.stack.state != 0 && !found->second->runs_python) return &meets_python(tid, record);
+    if (sample.stack.state != 0 && !found->second->runs_python) return &meets_python(tid, record);
     return found->second.get();
   }
-  if (look.stack.state == 0 && !native_) return nullptr;
-  const auto since = static_cast<Nanoseconds>(look.ran + look.blocked + look.queued);
-  const auto time = static_cast<Nanoseconds>(look.time);
+  if (sample.stack.state == 0 && !native_) return nullptr;
+  const auto since = static_cast<Nanoseconds>(sample.ran + sample.blocked + sample.queued);
+  const auto time = static_cast<Nanoseconds>(sample.time);
   const Nanoseconds begin = std::max(begin_, time - since);
-  if (look.stack.state == 0) return &begin_thread(tid, 0, 0, begin);
-  return &begin_thread(tid, look.stack.python_id, interpreter_id(look.stack.interpreter), begin);
+  if (sample.stack.state == 0) return &begin_thread(tid, 0, 0, begin);
+  return &begin_thread(tid, sample.stack.python_id, interpreter_id(sample.stack.interpreter), begin);
 }
 
 // Gives their numbers. One that was told before and is the same keeps its number.
@@ -167,25 +167,25 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
   for (const auto& one : parked.threads) {
     Thread& thread = begin_thread(one.tid, one.python_id, one.interpreter, now);
     thread.asleep_stack = stack_of(one, codes);
-    LookRecord look = look_at(thread.index, now, now);
-    look.cpu_state = CpuState::blocked;
-    look.gil_state = one.gil;
-    look.system_call = one.system_call;
-    look.awaits = one.awaits;
-    look.wait_since = now;
-    look.quality = one.quality;
+    ThreadSample sample = sample_at(thread.index, now, now);
+    sample.cpu_state = CpuState::blocked;
+    sample.gil_state = one.gil;
+    sample.system_call = one.system_call;
+    sample.awaits = one.awaits;
+    sample.wait_since = now;
+    sample.quality = one.quality;
     NativeCopy::Parts native;
     if (one.native) {
       halves_.take({*one.native, one.native_bytes}, NativeHalves::Registers::ip_and_sp);
-      kernel_look from{};
+      kernel_sample from{};
       from.thread = one.native->thread;
       from.native = from.off_since = one.native->time;
       from.stack.state = one.state;
       from.stack.left_out = static_cast<uint32_t>(one.left_out);
-      native = native_of(thread, from, NativePlace::asleep, thread.asleep_stack, look);
+      native = native_of(thread, from, NativePlace::asleep, thread.asleep_stack, sample);
     }
-    put(thread, Piece::look, look, 0, thread.asleep_stack, native);
-    thread.asleep = look;
+    put(thread, Piece::sample, sample, 0, thread.asleep_stack, native);
+    thread.asleep = sample;
     ++counts_.samples;
     if (one.python_id != 0) ++counts_.reads;
     count(one.quality);
@@ -199,9 +199,9 @@ void KernelSource::flush() {
 // ---- which code ran
 
 // Found by the clock, in its own code. Files are told in the order of their numbers.
-uint32_t KernelSource::code_file_of(const kernel_look& look) {
+uint32_t KernelSource::code_file_of(const kernel_sample& sample) {
   if (native_ || code_files_ == nullptr) return 0;
-  const uint32_t file = code_files_->of(look.native, static_cast<Nanoseconds>(look.time));
+  const uint32_t file = code_files_->of(sample.native, static_cast<Nanoseconds>(sample.time));
   while (code_files_told_ < file) {
     const std::string& path = code_files_->path(code_files_told_ + 1);
     CodeFileRecord record;
@@ -215,57 +215,58 @@ uint32_t KernelSource::code_file_of(const kernel_look& look) {
 
 // ---- time
 
-KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_look& look) {
+KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_sample& sample) {
   Spent spent;
-  spent.ran = grown(look.ran, thread.ran);
-  spent.blocked = grown(look.blocked, thread.blocked);
-  spent.queued = grown(look.queued, thread.queued);
-  spent.window = std::max<Nanoseconds>(static_cast<Nanoseconds>(look.time) - thread.last_time, 0);
+  spent.ran = grown(sample.ran, thread.ran);
+  spent.blocked = grown(sample.blocked, thread.blocked);
+  spent.queued = grown(sample.queued, thread.queued);
+  spent.window = std::max<Nanoseconds>(static_cast<Nanoseconds>(sample.time) - thread.last_time, 0);
   // Who was parked before the kernel was asked has been blocked since it was read.
   const Nanoseconds rest = spent.window - spent.ran - spent.blocked - spent.queued;
   if (!std::exchange(thread.counted, true) && thread.asleep && rest > 0) spent.blocked += rest;
   return spent;
 }
 
-LookRecord KernelSource::look_of(const Thread& thread, const kernel_look& look, Quality quality) const {
-  LookRecord record = look_at(thread.index, 0, 0);
+ThreadSample KernelSource::sample_of(const Thread& thread, const kernel_sample& sample,
+                                     Quality quality) const {
+  ThreadSample record = sample_at(thread.index, 0, 0);
   record.quality = quality;
-  record.cpu_number = look.cpu;
-  record.collecting = (look.stack.flags & KERNEL_COLLECTING) != 0;
+  record.cpu_number = sample.cpu;
+  record.collecting = (sample.stack.flags & KERNEL_COLLECTING) != 0;
   if (layout_.traits.free_threaded || !thread.runs_python) {
     record.gil_state = GilState::not_applicable;
-  } else if ((look.stack.flags & KERNEL_HOLDS_GIL) != 0) {
+  } else if ((sample.stack.flags & KERNEL_HOLDS_GIL) != 0) {
     record.gil_state = GilState::holds;
-  } else if ((look.stack.flags & KERNEL_WAITS_GIL) != 0) {
+  } else if ((sample.stack.flags & KERNEL_WAITS_GIL) != 0) {
     record.gil_state = GilState::waits;
   } else {
-    record.gil_state = (look.stack.flags & KERNEL_GIL_UNKNOWN) != 0 ? GilState::unknown : GilState::none;
+    record.gil_state = (sample.stack.flags & KERNEL_GIL_UNKNOWN) != 0 ? GilState::unknown : GilState::none;
   }
   return record;
 }
 
 // The next piece of the thread's time.
-void KernelSource::put(Thread& thread, Piece piece, LookRecord& look, Nanoseconds wall,
+void KernelSource::put(Thread& thread, Piece piece, ThreadSample& sample, Nanoseconds wall,
                        const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
-  LookRecord one = look;
+  ThreadSample one = sample;
   one.wall = wall;
   one.time = thread.last_time + wall;
-  one.looks = 1;
+  one.samples = 1;
   one.part = piece == Piece::part;
   const bool fresh = one.native == NativePart::fresh;
   log_.saw(thread, one, {}, 0, &stack, fresh ? native : NativeCopy::Parts());
-  if (fresh) look.native = NativePart::kept;
+  if (fresh) sample.native = NativePart::kept;
 }
 
 // The native half that the kernel's look names, as the consumer is to hear of it.
-NativeCopy::Parts KernelSource::native_of(Thread& thread, const kernel_look& from, NativePlace place,
-                                          const std::vector<CodeLocation>& stack, LookRecord& look) {
+NativeCopy::Parts KernelSource::native_of(Thread& thread, const kernel_sample& from, NativePlace place,
+                                          const std::vector<CodeLocation>& stack, ThreadSample& sample) {
   if (!native_ || from.native == 0 || (from.stack.flags & KERNEL_NOT_WALKED) != 0) return {};
   Thread::Sent& sent = thread.native[static_cast<size_t>(place)];
-  look.native_place = place;
+  sample.native_place = place;
   if (sent.time == from.native) {
-    look.native = NativePart::kept;
-    look.native_id = sent.id;
+    sample.native = NativePart::kept;
+    sample.native_id = sent.id;
     return {};
   }
   const bool marked = !stack.empty() && (stack[0].code == kFramesLeftOut || stack[0].code == kCallersUnknown);
@@ -273,18 +274,18 @@ NativeCopy::Parts KernelSource::native_of(Thread& thread, const kernel_look& fro
   if (&stack == &KernelStacks::kFramesNotRead) shape = {};
   const auto parts = halves_.parts(layout_, from, shape);
   if (parts.head.empty()) return {};
-  look.native = NativePart::fresh;
-  look.native_id = next_native_++;
-  sent = {from.native, look.native_id};
+  sample.native = NativePart::fresh;
+  sample.native_id = next_native_++;
+  sent = {from.native, sample.native_id};
   return parts;
 }
 
-void KernelSource::found_running(Thread& thread, const kernel_look& look, const Spent& spent, Quality quality,
-                                 const std::vector<CodeLocation>& stack) {
+void KernelSource::found_running(Thread& thread, const kernel_sample& sample, const Spent& spent,
+                                 Quality quality, const std::vector<CodeLocation>& stack) {
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
   Nanoseconds own = spent.window;
-  LookRecord now = look_of(thread, look, quality);
-  const auto native = native_of(thread, look, NativePlace::awake, stack, now);
+  ThreadSample now = sample_of(thread, sample, quality);
+  const auto native = native_of(thread, sample, NativePlace::awake, stack, now);
   const Nanoseconds slept = due(thread.owed_asleep, spent.blocked, own);
   own -= slept;
   if (slept > 0) put_short_waits(thread, slept, now, stack, native);
@@ -292,32 +293,32 @@ void KernelSource::found_running(Thread& thread, const kernel_look& look, const 
   const Nanoseconds queued = spent.queued >= std::min(kCrumb, own / 8) ? std::min(spent.queued, own) : 0;
   if (queued > 0) put(thread, Piece::part, now, queued, stack, native);
   now.cpu_state = CpuState::running;
-  now.code_file = code_file_of(look);
+  now.code_file = code_file_of(sample);
   thread.cpu_carried = carried;
-  put(thread, Piece::look, now, own - queued, stack, native);
+  put(thread, Piece::sample, now, own - queued, stack, native);
   thread.awake = now;
   thread.awake->time = thread.last_time;
   thread.awake_stack = stack;
 }
 
-void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spent& spent, Quality quality,
+void KernelSource::came_back(Thread& thread, const KernelSample& record, const Spent& spent, Quality quality,
                              const std::vector<CodeLocation>& stack) {
-  const kernel_look& look = record.look;
-  // CPU time waits for a look of the clock.
+  const kernel_sample& sample = record.sample;
+  // CPU time waits for a sample of the clock.
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
   // Of several short waits all is this stack's, of a long one what it took itself.
   const Nanoseconds all = spent.blocked + spent.queued;
-  const Nanoseconds away = (look.stack.flags & KERNEL_TOGETHER) != 0
+  const Nanoseconds away = (sample.stack.flags & KERNEL_TOGETHER) != 0
                                ? all
-                               : std::min(static_cast<Nanoseconds>(look.time - look.off_since), all);
-  LookRecord now = look_of(thread, look, quality);
+                               : std::min(static_cast<Nanoseconds>(sample.time - sample.off_since), all);
+  ThreadSample now = sample_of(thread, sample, quality);
   const NativePlace place = away > spent.queued ? NativePlace::asleep : NativePlace::queued;
-  const auto native = native_of(thread, look, place, stack, now);
+  const auto native = native_of(thread, sample, place, stack, now);
   now.cpu_state = CpuState::running;
   Nanoseconds own = spent.window;
   const Nanoseconds ran = due(thread.owed_awake, spent.ran, own, kCrumbBeforeWait);
   own -= ran;
-  if (ran > 0) put_run(thread, now, (look.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack, native);
+  if (ran > 0) put_run(thread, now, (sample.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack, native);
   if (thread.asleep || !thread.awake) {
     const bool ran_before = thread.awake && thread.last_time - thread.awake->time < kStale;
     const Nanoseconds earlier = due(thread.owed_asleep, all - away, own, kCrumbBeforeWait);
@@ -328,18 +329,18 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
   // Nothing blocked who was only preempted, however short it ran before.
   const Nanoseconds queued = spent.blocked > 0 ? std::min(std::min(spent.queued, away), own) : own;
   now.cpu_state = CpuState::blocked;
-  now.system_call = look.system_call;
+  now.system_call = sample.system_call;
   if (own > queued) {
     // Who ended the last of them, and what that was for, says nothing of the stack that stands for it.
-    if ((look.stack.flags & KERNEL_STANDS_IN) == 0) {
+    if ((sample.stack.flags & KERNEL_STANDS_IN) == 0) {
       // A wait for the GIL has one each few milliseconds, to ask for it again.
       const bool may_want_gil = now.gil_state == GilState::waits || now.gil_state == GilState::unknown;
-      if (!may_want_gil || look.wake.ended != KERNEL_ENDED_BY_TIMEOUT) now.wake = wake_of(look);
-      now.awaited = awaited_of(thread, look);
+      if (!may_want_gil || sample.wake.ended != KERNEL_ENDED_BY_TIMEOUT) now.wake = wake_of(sample);
+      now.awaited = awaited_of(thread, sample);
       now.awaits = record.awaits;
     }
-    now.wait_since = static_cast<Nanoseconds>(look.off_since);
-    put(thread, Piece::look, now, own - queued, stack, native);
+    now.wait_since = static_cast<Nanoseconds>(sample.off_since);
+    put(thread, Piece::sample, now, own - queued, stack, native);
     now.wake = 0;
     thread.asleep = now;
     thread.asleep_stack = stack;
@@ -347,20 +348,20 @@ void KernelSource::came_back(Thread& thread, const KernelLook& record, const Spe
   }
   now.cpu_state = CpuState::runnable;
   now.system_call = -1;
-  if (queued > 0) put(thread, own > queued ? Piece::part : Piece::look, now, queued, stack, native);
+  if (queued > 0) put(thread, own > queued ? Piece::part : Piece::sample, now, queued, stack, native);
   thread.cpu_carried = carried;
   thread.came_back = thread.last_time;
   thread.wanted_gil = now.gil_state == GilState::waits;
-  thread.handed_gil = thread.wanted_gil && look.wake.thread != 0;
+  thread.handed_gil = thread.wanted_gil && sample.wake.thread != 0;
 }
 
 // What it ran before it left its CPU as `left` says: as the clock last found it. Where the clock did not
 // since it came back, it had the GIL if nobody had taken it after it, or if it had waited for that and was
 // handed it: take_gil() wakes every few milliseconds to ask for it, and then waits on.
-void KernelSource::put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
+void KernelSource::put_run(Thread& thread, const ThreadSample& left, bool held, Nanoseconds ran,
                            const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
   const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
-  LookRecord run = fresh ? *thread.awake : left;
+  ThreadSample run = fresh ? *thread.awake : left;
   const bool found_since = fresh && thread.awake->time > thread.came_back;
   const bool wants_again = left.gil_state == GilState::waits;
   if (!found_since && !layout_.traits.free_threaded) {
@@ -380,55 +381,56 @@ void KernelSource::count(Quality quality) {
   if (quality == Quality::cut) ++counts_.cut;
 }
 
-void KernelSource::take(const KernelLook& record) {
-  const kernel_look& look = record.look;
+void KernelSource::take(const KernelSample& record) {
+  const kernel_sample& sample = record.sample;
   if (record.has_frames()) stacks_.keep(record);
-  if (look.head.type == KERNEL_STACK) return;
-  ++looks_;
+  if (sample.head.type == KERNEL_STACK) return;
+  ++samples_;
   Thread* thread = thread_of(record);
   if (thread == nullptr) return;
-  const Spent spent = this->spent(*thread, look);
-  if (look.stack.end == KERNEL_END_NO_STATE && !native_) {
+  const Spent spent = this->spent(*thread, sample);
+  if (sample.stack.end == KERNEL_END_NO_STATE && !native_) {
     // Its time is no Python's, until it comes back with a thread state.
     log_.flush(*thread);
     thread->has_stack = false;
-    thread->last_time = static_cast<Nanoseconds>(look.time);
+    thread->last_time = static_cast<Nanoseconds>(sample.time);
     thread->awake.reset();
     thread->asleep.reset();
     return;
   }
   ++counts_.samples;
-  if (look.stack.end == KERNEL_END_UNREADABLE || look.stack.end == KERNEL_END_BROKEN) {
-    const bool broken = look.stack.end == KERNEL_END_BROKEN;
-    if (!broken) stacks_.bring_in(look.stack.hash);
-    LookRecord rejected = look_at(thread->index, thread->last_time + spent.window, thread->last_time);
+  if (sample.stack.end == KERNEL_END_UNREADABLE || sample.stack.end == KERNEL_END_BROKEN) {
+    const bool broken = sample.stack.end == KERNEL_END_BROKEN;
+    if (!broken) stacks_.bring_in(sample.stack.hash);
+    ThreadSample rejected = sample_at(thread->index, thread->last_time + spent.window, thread->last_time);
     rejected.cpu = std::exchange(thread->cpu_carried, 0) + spent.ran;
-    rejected.gil_state = look_of(*thread, look, Quality::rejected).gil_state;
+    rejected.gil_state = sample_of(*thread, sample, Quality::rejected).gil_state;
     log_.reject(*thread, rejected, broken ? Rejected::broken : Rejected::unreadable);
     ++(broken ? counts_.broken : counts_.unreadable);
     thread->awake.reset();
     thread->asleep.reset();
     return;
   }
-  if (look.stack.end != KERNEL_END_NO_STATE) ++counts_.reads;
-  const bool is_walked = look.off_since == 0 || (look.stack.flags & KERNEL_NOT_WALKED) == 0;
-  if (!is_walked) unread_until_ = static_cast<Nanoseconds>(look.time);
+  if (sample.stack.end != KERNEL_END_NO_STATE) ++counts_.reads;
+  const bool is_walked = sample.off_since == 0 || (sample.stack.flags & KERNEL_NOT_WALKED) == 0;
+  if (!is_walked) unread_until_ = static_cast<Nanoseconds>(sample.time);
   if (const auto& outside = thread->outside;
-      !is_walked && outside.since == look.off_since && !outside.stack.empty()) {
-    KernelLook read = record;
-    if (outside.gil == GilState::waits) read.look.stack.flags |= KERNEL_WAITS_GIL;
+      !is_walked && outside.since == sample.off_since && !outside.stack.empty()) {
+    KernelSample read = record;
+    if (outside.gil == GilState::waits) read.sample.stack.flags |= KERNEL_WAITS_GIL;
     count(outside.quality);
     came_back(*thread, read, spent, outside.quality, outside.stack);
     return;
   }
-  const bool is_cut = look.stack.end == KERNEL_END_FULL || (look.stack.left_out > 0 && look.stack.count > 0);
-  const Quality quality = look.stack.end == KERNEL_END_DETACHED ? Quality::detached
-                          : is_cut                              ? Quality::cut
-                                                                : Quality::ok;
+  const bool is_cut =
+      sample.stack.end == KERNEL_END_FULL || (sample.stack.left_out > 0 && sample.stack.count > 0);
+  const Quality quality = sample.stack.end == KERNEL_END_DETACHED ? Quality::detached
+                          : is_cut                                ? Quality::cut
+                                                                  : Quality::ok;
   count(quality);
   const std::vector<CodeLocation>& stack = stacks_.of(record);
-  if (look.off_since == 0) {
-    found_running(*thread, look, spent, quality, stack);
+  if (sample.off_since == 0) {
+    found_running(*thread, sample, spent, quality, stack);
   } else {
     came_back(*thread, record, spent, quality, stack);
   }

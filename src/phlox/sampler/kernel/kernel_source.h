@@ -21,7 +21,7 @@
 
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/interpreter.h"
-#include "phlox/sampler/capture/look_log.h"
+#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/kernel/code_files.h"
@@ -52,7 +52,7 @@ class KernelSource {
   // Its process id, by which its own threads are recognised as wakers. Before the first record.
   void of_process(pid_t process) { process_ = process; }
   // The kernel's records about it, in order.
-  void take(const KernelLook& record);
+  void take(const KernelSample& record);
   void take(const KernelCode& record) { stacks_.take(record); }
   void take(const KernelNative& record) { halves_.take(record); }
   void take(const KernelAwaited& record);
@@ -96,7 +96,7 @@ class KernelSource {
 
   // Counts of samples, codes and frames; not of time.
   Counts counts() const;
-  uint64_t looks() const { return looks_; }
+  uint64_t samples() const { return samples_; }
   Nanoseconds began() const { return begin_; }
   // The end of its last thread, and the CPU time of its first: complete when the process has ended.
   struct End {
@@ -116,7 +116,7 @@ class KernelSource {
     uint64_t ran = 0, blocked = 0, queued = 0;  // as last reported
     bool counted = false;                       // these are from the kernel
     // The last samples that found it on a CPU, and off it.
-    std::optional<LookRecord> awake, asleep;
+    std::optional<ThreadSample> awake, asleep;
     bool runs_python = false;  // a sample has found it with a thread state
     std::vector<CodeLocation> awake_stack, asleep_stack;
     // From its last reported wait; whether that was for the GIL, and another thread ended it.
@@ -149,30 +149,30 @@ class KernelSource {
     Nanoseconds window = 0;
   };
 
-  Thread* thread_of(const KernelLook& record);
+  Thread* thread_of(const KernelSample& record);
   Thread& begin_thread(pid_t tid, uint64_t python_id, int64_t interpreter, Nanoseconds now);
-  Thread& meets_python(pid_t tid, const KernelLook& record);
+  Thread& meets_python(pid_t tid, const KernelSample& record);
   int64_t interpreter_id(uint64_t address);
-  uint32_t code_file_of(const kernel_look& look);
-  Spent spent(Thread& thread, const kernel_look& look);
-  void found_running(Thread& thread, const kernel_look& look, const Spent& spent, profile::Quality quality,
-                     const std::vector<CodeLocation>& stack);
-  void came_back(Thread& thread, const KernelLook& record, const Spent& spent, profile::Quality quality,
+  uint32_t code_file_of(const kernel_sample& sample);
+  Spent spent(Thread& thread, const kernel_sample& sample);
+  void found_running(Thread& thread, const kernel_sample& sample, const Spent& spent,
+                     profile::Quality quality, const std::vector<CodeLocation>& stack);
+  void came_back(Thread& thread, const KernelSample& record, const Spent& spent, profile::Quality quality,
                  const std::vector<CodeLocation>& stack);
-  void put_run(Thread& thread, const LookRecord& left, bool held, Nanoseconds ran,
+  void put_run(Thread& thread, const ThreadSample& left, bool held, Nanoseconds ran,
                const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   // kernel_source_waits.cpp
-  uint32_t wake_of(const kernel_look& look);
-  uint32_t index_of_waker(const kernel_look& look) const;
-  uint32_t awaited_of(const Thread& thread, const kernel_look& look);
+  uint32_t wake_of(const kernel_sample& sample);
+  uint32_t index_of_waker(const kernel_sample& sample) const;
+  uint32_t awaited_of(const Thread& thread, const kernel_sample& sample);
   uint32_t number_of(AwaitedRecord record, const std::string& name);
   // kernel_source_untold.cpp
-  void put_short_waits(Thread& thread, Nanoseconds time, LookRecord run,
+  void put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
                        const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
              const std::optional<kernel_thread>& known);
   void close(pid_t tid, Thread& thread, Nanoseconds now, const std::optional<kernel_thread>& known);
-  void put_last(Thread& thread, const kernel_look& look);
+  void put_last(Thread& thread, const kernel_sample& sample);
   bool is_unread(Thread& thread, Nanoseconds now, const std::optional<kernel_thread>& known) const;
   template <class Ask>
   void keep_read(const ParkedThreads& found, Ask ask) {
@@ -193,20 +193,20 @@ class KernelSource {
   static std::vector<CodeLocation> stack_of(const ParkedThreads::Thread& parked,
                                             const std::vector<uint32_t>& codes);
   void end(Thread& thread, Nanoseconds now);
-  enum class Piece { look, part };  // part: of the time before a sample, and not a sample itself
+  enum class Piece { sample, part };  // part: of the time before a sample, and not a sample itself
   // `native`: goes with the first piece of this sample; from then on the consumer keeps it.
-  void put(Thread& thread, Piece piece, LookRecord& look, Nanoseconds wall,
+  void put(Thread& thread, Piece piece, ThreadSample& sample, Nanoseconds wall,
            const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native = {});
-  NativeCopy::Parts native_of(Thread& thread, const kernel_look& from, NativePlace place,
-                              const std::vector<CodeLocation>& stack, LookRecord& look);
-  LookRecord look_of(const Thread& thread, const kernel_look& look, profile::Quality quality) const;
+  NativeCopy::Parts native_of(Thread& thread, const kernel_sample& from, NativePlace place,
+                              const std::vector<CodeLocation>& stack, ThreadSample& sample);
+  ThreadSample sample_of(const Thread& thread, const kernel_sample& sample, profile::Quality quality) const;
   void count(profile::Quality quality);
   void flush();
 
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
   Ring& ring_;
-  LookLog log_;
+  SampleLog log_;
   bool native_;
   NativeHalves halves_;
   uint32_t next_native_ = 1;
@@ -232,7 +232,7 @@ class KernelSource {
   CodeFiles* code_files_ = nullptr;
   uint32_t code_files_told_ = 0;
   Counts counts_;
-  uint64_t looks_ = 0;
+  uint64_t samples_ = 0;
   uint32_t next_thread_ = 1;
   Nanoseconds begin_ = 0, unread_until_ = 0;
   std::optional<End> end_;

@@ -34,32 +34,32 @@ target::Awaits awaits_of(const kernel_thread& known) {
 }
 
 // As if it had been looked at now.
-KernelLook look_now(pid_t tid, Nanoseconds now, const kernel_thread& known) {
-  KernelLook record;
-  kernel_look& look = record.look;
+KernelSample sample_now(pid_t tid, Nanoseconds now, const kernel_thread& known) {
+  KernelSample record;
+  kernel_sample& sample = record.sample;
   const auto since =
       static_cast<uint64_t>(std::max<Nanoseconds>(now - static_cast<Nanoseconds>(known.since), 0));
-  look.head.type = KERNEL_LOOK;
-  look.thread = static_cast<uint32_t>(tid);
-  look.cpu = -1;
-  look.system_call = -1;
-  look.time = static_cast<uint64_t>(now);
-  look.ran = known.ran + (known.state == KERNEL_RUNNING ? since : 0);
-  look.blocked = known.blocked + (known.state == KERNEL_BLOCKED ? since : 0);
-  look.queued = known.queued + (known.state == KERNEL_QUEUED ? since : 0);
+  sample.head.type = KERNEL_SAMPLE;
+  sample.thread = static_cast<uint32_t>(tid);
+  sample.cpu = -1;
+  sample.system_call = -1;
+  sample.time = static_cast<uint64_t>(now);
+  sample.ran = known.ran + (known.state == KERNEL_RUNNING ? since : 0);
+  sample.blocked = known.blocked + (known.state == KERNEL_BLOCKED ? since : 0);
+  sample.queued = known.queued + (known.state == KERNEL_QUEUED ? since : 0);
   if (!is_away(known)) return record;
-  look.system_call = known.system_call;
+  sample.system_call = known.system_call;
   record.awaits = awaits_of(known);
-  look.off_since = known.off_since;
-  look.native = known.native;
-  look.stack = known.off;
-  look.stack.flags &= static_cast<uint16_t>(~KERNEL_FRAMES);
+  sample.off_since = known.off_since;
+  sample.native = known.native;
+  sample.stack = known.off;
+  sample.stack.flags &= static_cast<uint16_t>(~KERNEL_FRAMES);
   if (known.walked == 0) {
-    look.stack.count = 0;
-    look.stack.flags = KERNEL_NOT_WALKED;
+    sample.stack.count = 0;
+    sample.stack.flags = KERNEL_NOT_WALKED;
     const bool wants_gil = known.futex - known.gil < known.gil_size;
-    if (known.futex != 0 && known.gil == 0) look.stack.flags |= KERNEL_GIL_UNKNOWN;
-    if (known.futex != 0 && known.gil != 0 && wants_gil) look.stack.flags |= KERNEL_WAITS_GIL;
+    if (known.futex != 0 && known.gil == 0) sample.stack.flags |= KERNEL_GIL_UNKNOWN;
+    if (known.futex != 0 && known.gil != 0 && wants_gil) sample.stack.flags |= KERNEL_WAITS_GIL;
   }
   return record;
 }
@@ -71,11 +71,11 @@ void KernelSource::still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds
   if (!known) {
     // Parked before the kernel was asked, and not on a CPU since.
     if (thread.asleep && !thread.counted)
-      put(thread, Piece::look, *thread.asleep, now - thread.last_time, thread.asleep_stack);
+      put(thread, Piece::sample, *thread.asleep, now - thread.last_time, thread.asleep_stack);
     return;
   }
   const auto since = static_cast<Nanoseconds>(known->since);
-  if (is_away(*known) && since < heard_until && now >= since) take(look_now(tid, now, *known));
+  if (is_away(*known) && since < heard_until && now >= since) take(sample_now(tid, now, *known));
 }
 
 // A wait for which the kernel had no time when it began. A blocked thread can be read from outside, and that
@@ -99,22 +99,22 @@ void KernelSource::close(pid_t tid, Thread& thread, Nanoseconds now,
   if (now <= thread.last_time) return;
   if (!known) {
     still(tid, thread, now, now, known);
-  } else if (const KernelLook record = look_now(tid, now, *known); record.look.off_since != 0) {
+  } else if (const KernelSample record = sample_now(tid, now, *known); record.sample.off_since != 0) {
     take(record);
   } else {
-    put_last(thread, record.look);
+    put_last(thread, record.sample);
   }
 }
 
 // Waits that no record told. They go to the wait of the last record. Where that is long ago, and the clock
 // has found the thread running since, they are part of that run, in a call that is not known. Of a thread
 // that was not met before they may be long, and anywhere. What they were for is not known.
-void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, LookRecord run,
+void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
                                    const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
   const bool is_recent = thread.asleep && thread.last_time + time - thread.slept_until < kRecent;
   const bool is_run =
       thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time);
-  LookRecord wait = is_run || !thread.asleep ? run : *thread.asleep;
+  ThreadSample wait = is_run || !thread.asleep ? run : *thread.asleep;
   wait.cpu_state = CpuState::blocked;
   wait.wake = wait.awaited = 0;
   wait.awaits = {};
@@ -136,17 +136,17 @@ void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, LookRecord 
 
 // It was on its CPU, and nobody looked: what it ran goes to the stack that it was last seen running with. Of
 // one that was only ever seen in waits, nobody knows where it ran.
-void KernelSource::put_last(Thread& thread, const kernel_look& look) {
-  const Spent spent = this->spent(thread, look);
+void KernelSource::put_last(Thread& thread, const kernel_sample& sample) {
+  const Spent spent = this->spent(thread, sample);
   const auto& last = thread.awake ? thread.awake : thread.asleep;
   if (!last) return;
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
   Nanoseconds own = spent.window;
-  const auto put_some = [&](const LookRecord& like, CpuState state, Nanoseconds time,
+  const auto put_some = [&](const ThreadSample& like, CpuState state, Nanoseconds time,
                             const std::vector<CodeLocation>& stack) {
     time = std::min(time, own);
     own -= time;
-    LookRecord piece = like;
+    ThreadSample piece = like;
     piece.cpu_state = state;
     if (state != CpuState::blocked) piece.system_call = -1;
     if (state != CpuState::running) piece.code_file = 0;
@@ -158,7 +158,7 @@ void KernelSource::put_last(Thread& thread, const kernel_look& look) {
     own -= slept;
     put_short_waits(thread, slept, *last, thread.awake ? thread.awake_stack : kNotSeenRunning, {});
   }
-  LookRecord run = *last;
+  ThreadSample run = *last;
   if (!thread.awake && run.gil_state == GilState::waits) run.gil_state = GilState::none;
   const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : kNotSeenRunning;
   put_some(run, CpuState::runnable, spent.queued, stack);
@@ -177,12 +177,12 @@ void KernelSource::take(const kernel_exit& record) {
   if (end_) end_->time = std::max(end_->time, now);
   const auto found = threads_.find(static_cast<pid_t>(record.thread));
   if (found != threads_.end()) {
-    kernel_look look{};
-    look.time = record.time;
-    look.ran = record.ran;
-    look.blocked = record.blocked;
-    look.queued = record.queued;
-    if (now > found->second->last_time) put_last(*found->second, look);
+    kernel_sample sample{};
+    sample.time = record.time;
+    sample.ran = record.ran;
+    sample.blocked = record.blocked;
+    sample.queued = record.queued;
+    if (now > found->second->last_time) put_last(*found->second, sample);
     end(*found->second, now);
     halves_.forget(found->first);
     if (ended_.size() >= kMostEnded) ended_.clear();

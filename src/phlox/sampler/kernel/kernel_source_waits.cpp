@@ -23,20 +23,20 @@ const std::vector<CodeLocation> kNoFrames;
 
 // 0: none of this process, or one that runs no Python. A thread that has ended counts if it was there in that
 // wait.
-uint32_t KernelSource::index_of_waker(const kernel_look& look) const {
-  const auto tid = static_cast<pid_t>(look.wake.thread);
+uint32_t KernelSource::index_of_waker(const kernel_sample& sample) const {
+  const auto tid = static_cast<pid_t>(sample.wake.thread);
   if (const auto found = threads_.find(tid); found != threads_.end()) return found->second->index;
   const auto ended = ended_.find(tid);
   const bool was_there =
-      ended != ended_.end() && ended->second.time >= static_cast<Nanoseconds>(look.off_since);
+      ended != ended_.end() && ended->second.time >= static_cast<Nanoseconds>(sample.off_since);
   return was_there ? ended->second.index : 0;
 }
 
-uint32_t KernelSource::wake_of(const kernel_look& look) {
-  const kernel_wake& wake = look.wake;
+uint32_t KernelSource::wake_of(const kernel_sample& sample) {
+  const kernel_wake& wake = sample.wake;
   const bool timed_out = wake.ended == KERNEL_ENDED_BY_TIMEOUT;
   if (!timed_out && (wake.ended != KERNEL_ENDED_BY_THREAD || wake.thread == 0)) return 0;
-  const uint32_t thread = timed_out ? 0 : index_of_waker(look);
+  const uint32_t thread = timed_out ? 0 : index_of_waker(sample);
   const auto* stack = stacks_.find(wake.stack);
   std::string other;
   if (timed_out) {
@@ -94,14 +94,15 @@ void KernelSource::take(const KernelAwaited& record) {
 }
 
 // A child that ends wakes who waits for it.
-uint32_t KernelSource::awaited_of(const Thread& thread, const kernel_look& look) {
-  if (thread.awaited_since == look.off_since) return thread.awaited;
-  if ((look.system_call != kWait4 && look.system_call != kWaitid) || look.wake.process == 0) return 0;
+uint32_t KernelSource::awaited_of(const Thread& thread, const kernel_sample& sample) {
+  if (thread.awaited_since == sample.off_since) return thread.awaited;
+  if ((sample.system_call != kWait4 && sample.system_call != kWaitid) || sample.wake.process == 0) return 0;
   AwaitedRecord child;
   child.what = AwaitedRecord::What::child;
-  child.file.process = static_cast<pid_t>(look.wake.process);
-  child.since = static_cast<Nanoseconds>(look.off_since);
-  return number_of(child, std::string(look.wake.name, ::strnlen(look.wake.name, sizeof look.wake.name)));
+  child.file.process = static_cast<pid_t>(sample.wake.process);
+  child.since = static_cast<Nanoseconds>(sample.off_since);
+  return number_of(child,
+                   std::string(sample.wake.name, ::strnlen(sample.wake.name, sizeof sample.wake.name)));
 }
 
 }  // namespace phlox::sampler

@@ -68,13 +68,13 @@ void KernelStacks::bring_in(uint64_t address) {
   memory_.read_value(RemoteAddress(address + KERNEL_STRUCT_BYTES), word);
 }
 
-void KernelStacks::keep(const KernelLook& record) {
+void KernelStacks::keep(const KernelSample& record) {
   if (stacks_.size() >= kMostStacks || kept_ >= kMostKept) {
     renew_();
     stacks_.clear();
     kept_ = 0;
   }
-  const kernel_stack& stack = record.look.stack;
+  const kernel_stack& stack = record.sample.stack;
   std::vector<CodeLocation>& kept = stacks_[stack.hash];
   kept_ -= std::min(kept_, kept.size());
   kept.clear();
@@ -95,12 +95,12 @@ void KernelStacks::keep(const KernelLook& record) {
   kept_ += kept.size();
 }
 
-const std::vector<CodeLocation>& KernelStacks::of(const KernelLook& record) {
-  if ((record.look.stack.flags & KERNEL_NOT_WALKED) != 0) return kWaitNotWalked;
-  if (record.look.stack.count == 0) return kEmptyFrames;
-  if (const auto* found = find(record.look.stack.hash)) return *found;
+const std::vector<CodeLocation>& KernelStacks::of(const KernelSample& record) {
+  if ((record.sample.stack.flags & KERNEL_NOT_WALKED) != 0) return kWaitNotWalked;
+  if (record.sample.stack.count == 0) return kEmptyFrames;
+  if (const auto* found = find(record.sample.stack.hash)) return *found;
   // The record that had its frames found no room.
-  not_read_ += record.look.stack.count;
+  not_read_ += record.sample.stack.count;
   return kFramesNotRead;
 }
 

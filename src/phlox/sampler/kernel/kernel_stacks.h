@@ -28,9 +28,9 @@ class KernelStacks {
 
   void take(const KernelCode& record);
   // The frames that come with it, under their hash.
-  void keep(const KernelLook& record);
+  void keep(const KernelSample& record);
   // Root first. Stays until the next keep().
-  const std::vector<CodeLocation>& of(const KernelLook& record);
+  const std::vector<CodeLocation>& of(const KernelSample& record);
   // nullptr: none of that hash is kept.
   const std::vector<CodeLocation>* find(uint64_t hash) const;
   // The result of of() for frames that were sent once and did not arrive.

@@ -131,7 +131,7 @@ struct walk {
 struct scratch {
   struct walk walk;
   // Sent in one piece.
-  struct kernel_look look;
+  struct kernel_sample sample;
   __u64 frames[KERNEL_MAX_FRAMES];
   __u64 codes[KERNEL_MAX_FRAMES];
   __u64 instrs[KERNEL_MAX_FRAMES];

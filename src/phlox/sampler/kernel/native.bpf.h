@@ -115,13 +115,13 @@ static __noinline __u64 send_half(struct scratch* s, const struct kernel_process
   head->bp = regs->bp;
   head->bx = regs->bx;
   if (!is_plausible(head->ip) || !is_plausible(head->sp)) return 0;
-  __u32 starts = s->look.stack.count ? at_most(s->walk.starts, KERNEL_MAX_STARTS) * 8 : 0;
+  __u32 starts = s->sample.stack.count ? at_most(s->walk.starts, KERNEL_MAX_STARTS) * 8 : 0;
   __u32 from = at_most(head->kernel, KERNEL_KERNEL_FRAMES) * 8;
   bpf_probe_read_kernel(half->bytes + from, starts, s->starts);
   head->starts = starts / 8;
   head->cframe = 0;
-  if (s->look.stack.state && p->thread_cframe != KERNEL_ABSENT)
-    bpf_probe_read_user(&head->cframe, 8, (void*)(s->look.stack.state + p->thread_cframe));
+  if (s->sample.stack.state && p->thread_cframe != KERNEL_ABSENT)
+    bpf_probe_read_user(&head->cframe, 8, (void*)(s->sample.stack.state + p->thread_cframe));
   from = at_most(from + starts, STACK_FROM_AT_MOST);
   __u64 start = (head->sp - RED_ZONE) & ~7ull;
   __u32 size = stack_size(task, start);
@@ -139,7 +139,7 @@ static __always_inline __u64 send_native(struct scratch* s, const struct kernel_
                                          struct task_struct* task, struct bpf_perf_event_data* context,
                                          __u64 keep, __u64 now) {
   __u32 cpu = bpf_get_smp_processor_id();
-  __u16 end = s->look.stack.end;
+  __u16 end = s->sample.stack.end;
   if (end == KERNEL_END_UNREADABLE || end == KERNEL_END_BROKEN) return 0;
   struct native_half* half = bpf_map_lookup_elem(&natives, &cpu);
   if (!half) return 0;

@@ -130,18 +130,18 @@ void NativeHalves::forget(pid_t thread) {
   halves_.erase(at);
 }
 
-NativeCopy::Parts NativeHalves::parts(const python::Layout& layout, const kernel_look& look,
+NativeCopy::Parts NativeHalves::parts(const python::Layout& layout, const kernel_sample& sample,
                                       const StackShape& shape) {
-  const auto at = halves_.find(static_cast<pid_t>(look.thread));
-  if (look.native == 0 || at == halves_.end()) return {};
+  const auto at = halves_.find(static_cast<pid_t>(sample.thread));
+  if (sample.native == 0 || at == halves_.end()) return {};
   const auto& halves = at->second;
-  const bool away = look.off_since != 0;
-  const Half& half = !away                                    ? halves[found]
-                     : halves[still].half.time == look.native ? halves[still]
-                                                              : halves[left];
-  if (half.half.time != look.native) return {};
+  const bool away = sample.off_since != 0;
+  const Half& half = !away                                      ? halves[found]
+                     : halves[still].half.time == sample.native ? halves[still]
+                                                                : halves[left];
+  if (half.half.time != sample.native) return {};
   KernelNative native{half.half, half.bytes};
-  find_starts(layout, native, look.stack.state, shape, starts_);
+  find_starts(layout, native, sample.stack.state, shape, starts_);
   const kernel_native& from = half.half;
   head_ = NativeHead{};
   head_.pc = from.ip;

@@ -39,7 +39,7 @@ class NativeHalves {
 
   // The half that the sample names by this time: the data after its locations on the ring. Empty: it was
   // lost, or another came after it. Valid until the next call.
-  NativeCopy::Parts parts(const python::Layout& layout, const kernel_look& look, const StackShape& shape);
+  NativeCopy::Parts parts(const python::Layout& layout, const kernel_sample& sample, const StackShape& shape);
 
  private:
   struct Half {

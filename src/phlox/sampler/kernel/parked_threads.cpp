@@ -60,18 +60,18 @@ class Search {
     RemoteAddress at;
     memory_.read_value(interpreter_.interpreters_head, at.value);
     for (size_t i = 0; is_plausible(at) && i < kMostInterpreters; ++i) {
-      look_at_interpreter(at);
+      read_interpreter(at);
       if (!layout_.interpreter.next.present() ||
           !memory_.read_value(at + *layout_.interpreter.next, at.value)) {
         break;
       }
     }
-    if (copy_) look_at_others();
+    if (copy_) read_others();
     return std::move(found_);
   }
 
  private:
-  void look_at_interpreter(RemoteAddress interpreter) {
+  void read_interpreter(RemoteAddress interpreter) {
     int64_t id = 0;
     if (layout_.interpreter.id.present()) memory_.read_value(interpreter + *layout_.interpreter.id, id);
     RemoteAddress gil = interpreter_.gil;
@@ -185,7 +185,7 @@ class Search {
   }
 
   // Those that run no Python.
-  void look_at_others() {
+  void read_others() {
     for (const target::ThreadName& one : target::read_threads(pid_)) {
       if (found_.threads.size() >= kMostParked) return;
       if (seen_.count(one.tid) != 0) continue;

@@ -15,7 +15,7 @@ static __always_inline __u64 word_at(__u64 at) {
 }
 
 // One state of the interpreters' lists, or on to the next list.
-static long look_at_state(__u32 index, struct search* search) {
+static long sample_of_state(__u32 index, struct search* search) {
   struct walk* w = &search->s->walk;
   const struct kernel_process* p = search->p;
   if (!w->at) {
@@ -54,7 +54,7 @@ static __always_inline void find_listed(struct scratch* s, const struct kernel_p
   __u64 newest = w->at = word_at(w->interpreter + p->interp_threads), now = clock_now();
   if (t && t->found.newest == newest && now < t->found.again) return;
   struct search search = {s, p};
-  bpf_loop(KERNEL_MOST_STATES, look_at_state, &search, 0);
+  bpf_loop(KERNEL_MOST_STATES, sample_of_state, &search, 0);
   if (!t) return;
   t->found.state = w->state;
   t->found.pause = w->state || t->found.newest != newest ? 1000000

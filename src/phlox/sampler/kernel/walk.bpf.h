@@ -44,7 +44,7 @@ static long step(__u32 index, struct at_work* work) {
   w->steps++;
   if (bpf_probe_read_user(s->header, at_most(p->frame_bytes, KERNEL_HEADER_BYTES), (void*)at)) {
     w->end = KERNEL_END_UNREADABLE;
-    s->look.stack.hash = at;
+    s->sample.stack.hash = at;
     return 1;
   }
   __u64 code = *(__u64*)(s->header + (p->frame_code & 0x78)) & ~(__u64)p->code_mask;
@@ -111,12 +111,12 @@ static long resolve(__u32 index, struct at_work* work) {
   if (!s || !p) return 1;
   struct walk* w = &s->walk;
   if (index >= w->kept || index >= KERNEL_MAX_FRAMES) return 1;
-  __u32 place = place_of(index < KERNEL_MAX_FRAMES / 2 ? index : index + s->look.stack.left_out);
+  __u32 place = place_of(index < KERNEL_MAX_FRAMES / 2 ? index : index + s->sample.stack.left_out);
   __u64 code = s->codes[place];
   int serial = prove(s, p, code, w->epoch);
   if (serial == -1) {
     w->end = KERNEL_END_UNREADABLE;
-    s->look.stack.hash = code;
+    s->sample.stack.hash = code;
     return 1;
   }
   if (serial == 0) w->not_read = 1;
@@ -152,7 +152,7 @@ static __always_inline __u64 epoch_of(struct scratch* s, const struct kernel_pro
 // Of the thread that s->walk names, into s->look.stack and s->frames.
 int walk_named(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
-  struct kernel_stack* stack = &s->look.stack;
+  struct kernel_stack* stack = &s->sample.stack;
   __builtin_memset(stack, 0, sizeof *stack);
   struct at_work work = {s, p};
   struct walk* w = &s->walk;

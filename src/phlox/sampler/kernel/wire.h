@@ -10,7 +10,7 @@
 enum {
   KERNEL_MAX_FRAMES = 2048,  /* of one stack, a power of two: of a deeper one half at each end */
   KERNEL_MOST_STEPS = 65536, /* of one walk, entry frames included. Then it is cut at the root */
-  KERNEL_PROOF_WORDS = 12,   /* of a code object, compared at each look */
+  KERNEL_PROOF_WORDS = 12,   /* of a code object, compared at each sample */
   KERNEL_STRUCT_BYTES = 256,
   KERNEL_NAME_BYTES = 512, /* a string with its head; beyond it is cut, and says so */
   KERNEL_FILE_BYTES = 1024,
@@ -150,11 +150,11 @@ struct kernel_thread {
   /* Until then its shares of walks are used up, but for some at once: the first, and that of a thread which
    * hardly waits. */
   __u64 walks_until, rare_until;
-  __u64 met;   /* 1: a look of it was sent */
+  __u64 met;   /* 1: a sample of it was sent */
   __u64 futex; /* that it waits for; 0: none */
   __u64 gil;   /* the struct of its interpreter's GIL when it was walked last; 0: not known */
   __u64 gil_size;
-  __u64 native;     /* kernel_look.native of `off` */
+  __u64 native;     /* kernel_sample.native of `off` */
   __u64 native_due; /* when the next native half at a switch is due */
   /* Of short waits that were walked, the one that stands for all: by chance, as likely as it was long. */
   struct kernel_stack stand_in;
@@ -192,7 +192,7 @@ struct kernel_known {
 
 /* The ring. */
 enum kernel_record {
-  KERNEL_LOOK = 1,
+  KERNEL_SAMPLE = 1,
   KERNEL_CODE,
   KERNEL_STACK,
   KERNEL_EXIT,
@@ -231,7 +231,7 @@ struct kernel_head {
 /* A thread found on its CPU, or one that came back to it: then off_since and the stack it left it with.
  * KERNEL_STACK: only the frames, of a stack not seen before. Followed by kernel_stack.count frames, leaf
  * first, if KERNEL_FRAMES: serial of the code object << 32 | what tells the instruction. */
-struct kernel_look {
+struct kernel_sample {
   struct kernel_head head;
   __u32 thread;
   __s16 cpu;
@@ -246,7 +246,7 @@ struct kernel_look {
   struct kernel_wake wake;
 };
 
-/* The native half of a stack, sent before the look that has it: the registers with which the thread was in
+/* The native half of a stack, sent before the sample that has it: the registers with which the thread was in
  * its own code last, be it in the kernel by now. Followed by `kernel` addresses of the kernel, innermost
  * first, `starts` evaluations of the interpreter loop, and `stack` bytes. */
 struct kernel_native {
@@ -263,14 +263,14 @@ struct kernel_native {
   __u64 cframe; /* the innermost; 0: there is none */
 };
 
-/* What a wait was for that is told by itself, sent before the look that tells of it. Followed by `size`
+/* What a wait was for that is told by itself, sent before the sample that tells of it. Followed by `size`
  * bytes: of a file the parts of its path, innermost first, each with a zero behind it; of a Unix socket its
  * address (sun_path). */
 struct kernel_awaited {
   struct kernel_head head;
   __u32 thread;
   __u32 flags; /* KERNEL_AWAITED_NONE... */
-  __u64 since; /* kernel_look.off_since */
+  __u64 since; /* kernel_sample.off_since */
   __u64 inode;
   __u64 peer_inode; /* of a Unix socket's other end; 0: not known */
   __u32 magic;      /* of its file system (linux/magic.h) */

@@ -50,8 +50,8 @@ class Budget {
   // The part of the overhead that is charged to the rate: the cost of its samples, plus at most the same
   // amount of other cost. Other cost does not fall with the rate, and half of the budget is reserved for
   // samples.
-  static Nanoseconds of_rate(Nanoseconds looks, Nanoseconds else_taken) {
-    return looks + std::min(looks, std::max(else_taken, Nanoseconds(0)));
+  static Nanoseconds of_rate(Nanoseconds samples, Nanoseconds else_taken) {
+    return samples + std::min(samples, std::max(else_taken, Nanoseconds(0)));
   }
 
  private:

@@ -47,7 +47,7 @@ std::optional<ProcessTicks> parse_process_ticks(std::string_view text) {
                       fields[22]};
 }
 
-void DescendantAccount::look(Nanoseconds now, const std::vector<Seen>& all) {
+void DescendantAccount::check(Nanoseconds now, const std::vector<Seen>& all) {
   std::set<Identity> there;
   for (const Seen& seen : all) {
     const Identity id{seen.pid, seen.ticks.start};
@@ -182,8 +182,8 @@ std::vector<profile::Descendant> DescendantAccount::rows() const {
 DescendantWatch::DescendantWatch()
     : account_(static_cast<uint64_t>(clock_now(CLOCK_BOOTTIME) / tick_length()), tick_length()) {}
 
-void DescendantWatch::look(Nanoseconds now, const std::vector<pid_t>& of,
-                           const std::function<bool(pid_t)>& recorded) {
+void DescendantWatch::check(Nanoseconds now, const std::vector<pid_t>& of,
+                            const std::function<bool(pid_t)>& recorded) {
   const Nanoseconds begin = clock_now();
   std::vector<DescendantAccount::Seen> all;
   std::set<pid_t> met(of.begin(), of.end());
@@ -207,7 +207,7 @@ void DescendantWatch::look(Nanoseconds now, const std::vector<pid_t>& of,
     }
     all.push_back(std::move(seen));
   }
-  account_.look(now, all);
+  account_.check(now, all);
   next_ = now + std::max(kEvery, (clock_now() - begin) * kRest);
 }
 

@@ -42,7 +42,7 @@ class DescendantAccount {
     std::string command_line;  // of a process that is not recorded
   };
   // All processes of one check.
-  void look(Nanoseconds now, const std::vector<Seen>& all);
+  void check(Nanoseconds now, const std::vector<Seen>& all);
   std::vector<profile::Descendant> rows() const;
   // Whether it was already seen under this name.
   bool knows(pid_t pid, uint64_t start) const { return others_.contains({pid, start}); }
@@ -80,7 +80,7 @@ class DescendantWatch {
  public:
   DescendantWatch();
   // `of`: the ancestors; `recorded`: whether this process is recorded.
-  void look(Nanoseconds now, const std::vector<pid_t>& of, const std::function<bool(pid_t)>& recorded);
+  void check(Nanoseconds now, const std::vector<pid_t>& of, const std::function<bool(pid_t)>& recorded);
   bool is_due(Nanoseconds now) const { return now >= next_; }
   std::vector<profile::Descendant> rows() const { return account_.rows(); }
 

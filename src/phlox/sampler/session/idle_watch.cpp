@@ -63,7 +63,7 @@ void IdleWatch::wake() {
 void IdleWatch::end(size_t index, bool ran) {
   const Entry& one = resting_[index];
   Sleeper& sleeper = *one.sleeper;
-  sleeper.rest = {ran, one.looks, one.still_at};
+  sleeper.rest = {ran, one.checks, one.still_at};
   sleeper.over = true;
   sleeper.woken.notify_one();
   resting_[index] = resting_.back();
@@ -71,8 +71,8 @@ void IdleWatch::end(size_t index, bool ran) {
 }
 
 // Holding the lock.
-void IdleWatch::look(Nanoseconds now) {
-  looked_at_ = now;
+void IdleWatch::check(Nanoseconds now) {
+  checked_at_ = now;
   size_t may_end = 1 + resting_.size() / kShareAtOnce;
   for (size_t i = resting_.size(); i-- > 0;) {
     Entry& one = resting_[i];
@@ -83,7 +83,7 @@ void IdleWatch::look(Nanoseconds now) {
       end(i, true);
       continue;
     }
-    ++one.looks;
+    ++one.checks;
     one.still_at = now;
     if (now < one.until || may_end == 0) continue;
     --may_end;
@@ -93,16 +93,16 @@ void IdleWatch::look(Nanoseconds now) {
 
 void IdleWatch::help(Nanoseconds now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || resting_.empty() || now - looked_at_ < interval_ * 3 / 4) return;
+  if (!lock || resting_.empty() || now - checked_at_ < interval_ * 3 / 4) return;
   is_helped_ = true;
-  look(now);
+  check(now);
 }
 
 // Holding the lock.
-Nanoseconds IdleWatch::next_look() {
+Nanoseconds IdleWatch::next_check() {
   if (!is_helped_) return schedule_.next(clock_now());
-  schedule_.start(looked_at_);
-  return looked_at_ + kPatience * interval_;
+  schedule_.start(checked_at_);
+  return checked_at_ + kPatience * interval_;
 }
 
 void IdleWatch::run() {
@@ -121,12 +121,12 @@ void IdleWatch::run() {
     }
     // The epoch of steady_clock is that of CLOCK_MONOTONIC.
     const bool was_helped = is_helped_;
-    const std::chrono::steady_clock::time_point next{std::chrono::nanoseconds(next_look())};
+    const std::chrono::steady_clock::time_point next{std::chrono::nanoseconds(next_check())};
     if (changed_.wait_until(lock, next, [&] { return stop_ || is_helped_ != was_helped; })) continue;
     const Nanoseconds now = clock_now();
-    if (is_helped_ && now - looked_at_ < interval_ * kPatience) continue;
+    if (is_helped_ && now - checked_at_ < interval_ * kPatience) continue;
     is_helped_ = false;
-    look(now);
+    check(now);
   }
 }
 

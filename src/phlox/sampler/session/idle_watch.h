@@ -27,7 +27,7 @@ class IdleWatch {
 
   struct Rest {
     bool ran = false;        // or is gone; false: it is time to report that it has not run, or `stop`
-    uint64_t looks = 0;      // checks that found it unchanged
+    uint64_t checks = 0;     // checks that found it unchanged
     Nanoseconds still_at{};  // the time of the last of them
   };
   // Sleeps until the process has used more than `used`, for longest_rest(), or until `stop` and wake(). It is
@@ -58,14 +58,14 @@ class IdleWatch {
   struct Entry {
     target::ProcessClock clock;
     Nanoseconds used, interval, until, asked, still_at;
-    uint64_t looks;
+    uint64_t checks;
     Sleeper* sleeper;
   };
   // How many intervals it waits for a helper.
   static constexpr Nanoseconds kPatience = 5;
   void run();
-  Nanoseconds next_look();
-  void look(Nanoseconds now);
+  Nanoseconds next_check();
+  void check(Nanoseconds now);
   void end(size_t index, bool ran);
 
   const Nanoseconds interval_;
@@ -73,7 +73,7 @@ class IdleWatch {
   std::condition_variable changed_;
   std::vector<Entry> resting_;
   Schedule schedule_;
-  Nanoseconds looked_at_ = 0;
+  Nanoseconds checked_at_ = 0;
   bool is_helped_ = false;
   bool stop_ = false;
   std::thread thread_;

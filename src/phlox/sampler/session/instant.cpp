@@ -54,8 +54,8 @@ constexpr size_t kBytesOfLocals = size_t{64} << 20;
 
 // Turns until everybody was looked at, one more than that takes: the list of threads may have changed while
 // it was read, and be longer than it seemed.
-void look_at_everybody(ProcessSampler& sampler, Workers& workers, Consumer& consumer, Ring& ring,
-                       Nanoseconds limit) {
+void read_everybody(ProcessSampler& sampler, Workers& workers, Consumer& consumer, Ring& ring,
+                    Nanoseconds limit) {
   const Nanoseconds start = clock_now();
   for (;;) {
     sampler.turn(clock_now(), workers.begin_turn());
@@ -86,8 +86,8 @@ std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanosecond
 
 }  // namespace
 
-Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
-                          std::vector<python::Attempt>* attempts) {
+Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
+                            std::vector<python::Attempt>* attempts) {
   auto pidfd = watch(pid);
   if (!pidfd) return fail(pidfd);
   const std::atomic<bool> never{false};
@@ -151,7 +151,7 @@ Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sin
   {
     Workers workers(target::read_kept_free_cpus());
     ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
-    look_at_everybody(sampler, workers, consumer, ring, options.limit);
+    read_everybody(sampler, workers, consumer, ring, options.limit);
     if (options.tasks) {
       python::TaskSources sources;
       sources.link = [pid](int32_t descriptor) { return link_of(pid, descriptor); };

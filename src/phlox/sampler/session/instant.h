@@ -53,7 +53,7 @@ struct Instant {
 };
 
 // `attempts`: how the interpreter was searched for, found or not.
-Result<Instant> look_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
-                          std::vector<python::Attempt>* attempts = nullptr);
+Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
+                            std::vector<python::Attempt>* attempts = nullptr);
 
 }  // namespace phlox::sampler

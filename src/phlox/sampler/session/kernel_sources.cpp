@@ -25,7 +25,7 @@ namespace {
 constexpr double kFastest = 10'000;
 // A program that is coming up sets its thread state within microseconds of making it.
 constexpr Nanoseconds kPatience = kSecond / 5, kPause = kSecond / 1000;
-constexpr Nanoseconds kLookAfterEvery = kSecond / 4;
+constexpr Nanoseconds kCheckEvery = kSecond / 4;
 // Of programs that have waits which the kernel did not read.
 constexpr Nanoseconds kReadWaitsEvery = kSecond / 20;
 // At the beginning, when nobody knows what a walk of these stacks takes.
@@ -138,7 +138,7 @@ void KernelSources::Member::stop() {
   const Nanoseconds end = clock_now();
   while (sources->drain(clock_now() + kSecond / 10)) {
   }
-  sources->look_after(end);
+  sources->check_members(end);
   source_.end_all(end, sources->asks(place_.id));
   numbers_.counts.lost = std::max(numbers_.counts.lost, source_.counts().lost);
   ++published_;
@@ -230,7 +230,7 @@ void KernelSources::take_exec(const kernel_exec& exec, Member* member) {
 
 void KernelSources::pass_on(Member& member, const KernelRecord& record) {
   KernelSource& source = member.source_;
-  if (const auto* look = std::get_if<KernelLook>(&record)) source.take(*look);
+  if (const auto* sample = std::get_if<KernelSample>(&record)) source.take(*sample);
   if (const auto* half = std::get_if<KernelNative>(&record)) source.take(*half);
   if (const auto* awaited = std::get_if<KernelAwaited>(&record)) source.take(*awaited);
   if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
@@ -283,7 +283,7 @@ void KernelSources::forget_start(const Program& program) {
   capture_->remove(program.pid, *program.kept_as);
 }
 
-// Read before the kernel is told of the Python in it: what is added until then is the first look's.
+// Read before the kernel is told of the Python in it: what is added until then is the first sample's.
 void KernelSources::keep_sums(const Program& program, Member& member) {
   member.place_.continues = *program.kept_as;
   const KernelStart* start = starts_.find(program.pid);
@@ -352,7 +352,7 @@ bool KernelSources::drain(Nanoseconds deadline) {
       if (member->source_.has_unread_waits(now)) read_long_waits(*member, now);
     }
   }
-  if (now - looked_after_ >= (times_sooner_ < kTimesSooner ? kSoonerEvery : kLookAfterEvery)) look_after(now);
+  if (now - checked_at_ >= (times_sooner_ < kTimesSooner ? kSoonerEvery : kCheckEvery)) check_members(now);
   return false;
 }
 
@@ -361,24 +361,24 @@ bool KernelSources::drain(Nanoseconds deadline) {
 double KernelSources::share_of_most() {
   uint64_t all = 0, most = 0;
   for (auto& [id, member] : members_) {
-    const uint64_t looks = member->source_.looks();
-    member->fresh_looks_ = looks - std::exchange(member->looks_judged_, looks);
-    all += member->fresh_looks_;
-    most = std::max(most, member->fresh_looks_);
+    const uint64_t samples = member->source_.samples();
+    member->fresh_samples_ = samples - std::exchange(member->samples_judged_, samples);
+    all += member->fresh_samples_;
+    most = std::max(most, member->fresh_samples_);
   }
   return all > 0 ? static_cast<double>(most) / static_cast<double>(all) : 0;
 }
 
-// What is the capture's as a whole goes to each by its share of the looks since the last time: who ended has
-// had its part.
+// What is the capture's as a whole goes to each by its share of the samples since the last time: who ended
+// has had its part.
 void KernelSources::share_out(Nanoseconds taken, uint64_t lost) {
   to_share_taken_ += static_cast<double>(taken);
   to_share_lost_ += static_cast<double>(lost);
-  uint64_t looks = 0;
-  for (const auto& [id, member] : members_) looks += member->fresh_looks_;
-  if (looks == 0) return;
+  uint64_t samples = 0;
+  for (const auto& [id, member] : members_) samples += member->fresh_samples_;
+  if (samples == 0) return;
   for (auto& [id, member] : members_) {
-    const double share = static_cast<double>(member->fresh_looks_) / static_cast<double>(looks);
+    const double share = static_cast<double>(member->fresh_samples_) / static_cast<double>(samples);
     member->taken_ += to_share_taken_ * share;
     member->lost_ += to_share_lost_ * share;
   }
@@ -395,8 +395,8 @@ Nanoseconds KernelSources::as_if_none_skipped(Nanoseconds fresh_clock) {
   return Budget::with_skipped(fresh_clock, walks, skipped);
 }
 
-void KernelSources::look_after(Nanoseconds now) {
-  looked_after_ = now;
+void KernelSources::check_members(Nanoseconds now) {
+  checked_at_ = now;
   if (times_sooner_ < kTimesSooner) ++times_sooner_;
   const Nanoseconds interrupts = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_WALKS)) * kInterrupt;
   const auto taken = static_cast<Nanoseconds>(capture_->count(KERNEL_COUNT_TIME)) + interrupts;
@@ -412,7 +412,7 @@ void KernelSources::look_after(Nanoseconds now) {
   of_switches_ += of_most(fresh_switches);
   of_waits_ += of_most(on_waits - std::exchange(on_waits_, on_waits));
   if (const auto rate = budget_.judge(now, of_rate_, rate_hz_)) rate_hz_ = *rate;
-  if (now - waits_judged_ >= kLookAfterEvery) {
+  if (now - waits_judged_ >= kCheckEvery) {
     waits_judged_ = now;
     capture_->set_shortest_waits(shortest_wait_.judge(now, of_waits_),
                                  shortest_gil_wait_.judge(now, of_switches_));

@@ -108,8 +108,8 @@ class KernelSources {
     KernelSource source_;
     SourceNumbers numbers_;
     uint64_t published_ = 0;
-    uint64_t looks_judged_ = 0, fresh_looks_ = 0;  // at the last check of all; since then
-    double taken_ = 0, lost_ = 0;                  // its part of the totals of the capture
+    uint64_t samples_judged_ = 0, fresh_samples_ = 0;  // at the last check of all; since then
+    double taken_ = 0, lost_ = 0;                      // its part of the totals of the capture
   };
 
   // Pythons found so far.
@@ -137,7 +137,7 @@ class KernelSources {
       return known && known->id == id ? known : std::nullopt;
     };
   }
-  void look_after(Nanoseconds now);
+  void check_members(Nanoseconds now);
   void read_long_waits(Member& member, Nanoseconds now);
   double share_of_most();
   Nanoseconds as_if_none_skipped(Nanoseconds fresh_clock);
@@ -162,7 +162,7 @@ class KernelSources {
   std::vector<Exec> execs_;
   Nanoseconds last_birth_ = 0;
   size_t came_ = 0;
-  Nanoseconds heard_until_ = 0, looked_after_ = 0, waits_judged_ = 0;
+  Nanoseconds heard_until_ = 0, checked_at_ = 0, waits_judged_ = 0;
   Nanoseconds read_waits_ = 0;
   int times_sooner_ = 0;  // number of early checks, the first ones
   double to_share_taken_ = 0, to_share_lost_ = 0;

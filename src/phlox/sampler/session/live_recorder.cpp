@@ -30,7 +30,7 @@ constexpr size_t kLittle = size_t{16} << 10, kLittleOfKernel = size_t{512} << 10
 constexpr Nanoseconds kLongestDrain = kSecond / 10;
 // Where everything is late, as on a machine with far too much to do, a recording waits so long for its first
 // look.
-constexpr Nanoseconds kFirstLook = 5 * kSecond;
+constexpr Nanoseconds kFirstSample = 5 * kSecond;
 // Censuses of many programs share their wake-ups.
 constexpr Nanoseconds kCensusApart = kSecond / 100;
 // So often the rings are drained meanwhile.
@@ -107,10 +107,10 @@ void LiveRecorder::note_fork(profile::ProcessId id, pid_t pid, pid_t parent, con
   images_[pid] = image;
 }
 
-void LiveRecorder::look_at_descendants(Nanoseconds now) {
+void LiveRecorder::check_descendants(Nanoseconds now) {
   std::vector<pid_t> of = roots_;
   for (const auto& one : active_) of.push_back(one->pid());
-  descendants_.look(now, of, [this](pid_t pid) { return rows_.contains(pid); });
+  descendants_.check(now, of, [this](pid_t pid) { return rows_.contains(pid); });
 }
 
 bool LiveRecorder::is_recorded(pid_t pid) const {
@@ -144,7 +144,7 @@ void LiveRecorder::begin_found() {
     if (!active_.empty() && time_is_up()) break;
     const pid_t pid = one.program->pid;
     if (kernel_ && image_of(pid) != one.program->image) {
-      finder_->look_again(pid);
+      finder_->check_again(pid);
       continue;
     }
     const auto born = born_.find(pid);
@@ -163,7 +163,7 @@ void LiveRecorder::end_execs() {
     if (exec.was_begun_with && one != active_.end()) {
       end_program(static_cast<size_t>(one - active_.begin()), End::exec);
     } else {
-      finder_->look_again(exec.pid);
+      finder_->check_again(exec.pid);
     }
   }
 }
@@ -181,13 +181,13 @@ void LiveRecorder::end_program(size_t index, End end) {
     born->second = clock_now();
   if (end == End::exec) {
     born_.erase(one.pid());
-    finder_->look_again(one.pid());
+    finder_->check_again(one.pid());
     became_another_ = one.pid();
   }
   active_.erase(active_.begin() + static_cast<ptrdiff_t>(index));
 }
 
-// By whoever is up for a look.
+// By whoever is up for a sample.
 void LiveRecorder::help(Nanoseconds now) {
   if (watch_) watch_->help(now);
   finder_->help(now);
@@ -288,9 +288,9 @@ void LiveRecorder::count_tasks_at_end() {
   }
 }
 
-void LiveRecorder::look_around() {
+void LiveRecorder::check_around() {
   for (size_t i = active_.size(); i-- > 0;) {
-    if (active_[i]->look_around()) end_program(i, End::exec);
+    if (active_[i]->check_around()) end_program(i, End::exec);
   }
 }
 
@@ -299,13 +299,13 @@ bool LiveRecorder::all_ended(Nanoseconds now) {
   const auto state = finder_->state();
   if (!nobody_since_) {
     nobody_since_ = now;
-    looks_then_ = state.looks;
+    checks_then_ = state.checks;
   }
   const bool waited = now - *nobody_since_ > kLongWait;
   if (waited && !std::exchange(said_waiting_, true) && options_.on_waiting) options_.on_waiting();
   const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(), has_ended);
-  // What ended last may have left something behind: a whole look that began after its end knows.
-  if (!roots_gone || state.looks < looks_then_ + 2) return false;
+  // What ended last may have left something behind: a whole sample that began after its end knows.
+  if (!roots_gone || state.checks < checks_then_ + 2) return false;
   return !state.any_left || now - *nobody_since_ > kOrphansPatience;
 }
 
@@ -323,8 +323,8 @@ Progress LiveRecorder::total() {
   now.elapsed = time - start_ - idle_ - (nobody_since_ ? time - *nobody_since_ : 0);
   (options_.rate_is_limit ? now.most_rate_hz : now.asked_rate_hz) = options_.rate_hz;
   now.max_overhead_percent = options_.max_overhead_percent.value_or(0);
-  if (now.looked_time > 0)
-    now.rate_hz = static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.looked_time);
+  if (now.sampled_time > 0)
+    now.rate_hz = static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.sampled_time);
   now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
   now.processes = active_.size();
   return now;
@@ -383,12 +383,12 @@ void LiveRecorder::begin(profile::Sink& sink) {
     beat_.emplace(options_.rate_hz, [this](Nanoseconds now) { help(now); });
   TreeSearch search(roots_, true, options_.launched || options_.follow, options_.chosen);
   if (options_.launched) search.is_launched();
-  search.look(0);
+  search.search(0);
   for (const auto& one : first_) search.is_known(*one.program);
   finder_.emplace(std::move(search));
   finder_->is_told(kernel_ != nullptr);
   for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
-  look_at_descendants(start_);
+  check_descendants(start_);
   want_more();
   next_.commit = clock_now() + kCommitEvery;
   // Names soon, for those who look at a short recording, and then at leisure.
@@ -415,15 +415,15 @@ bool LiveRecorder::is_over(Nanoseconds now) {
     return true;
   }
   if (!options_.duration) return false;
-  const bool looked = std::any_of(active_.begin(), active_.end(), [](auto& one) { return one->looked(); });
-  if (now - start_ < *options_.duration + (looked || waits_for_nobody() ? 0 : kFirstLook)) return false;
+  const bool sampled = std::any_of(active_.begin(), active_.end(), [](auto& one) { return one->sampled(); });
+  if (now - start_ < *options_.duration + (sampled || waits_for_nobody() ? 0 : kFirstSample)) return false;
   outcome_.why = Ended::duration;
   return true;
 }
 
 void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress) {
   if (now >= next_.names) {
-    look_around();
+    check_around();
     next_.names = now + kNamesEvery;
   }
   count_tasks(now);
@@ -432,7 +432,7 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
     progress(total());
     next_.progress = now + kProgressEvery;
   }
-  if (descendants_.is_due(now)) look_at_descendants(now);
+  if (descendants_.is_due(now)) check_descendants(now);
   if (now < next_.commit) return;
   identities_->stretches.flush();
   for (const auto& one : active_) one->put_tallies();
@@ -480,7 +480,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   outcome_.progress = total();
   put_recorder_tallies(sink, outcome_.progress);
   profile::put_cpu_use(sink, cpus_.since_start());
-  look_at_descendants(last.time);
+  check_descendants(last.time);
   profile::put_descendants(sink, descendants_.rows());
   warn();
   finder_.reset();

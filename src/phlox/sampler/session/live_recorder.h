@@ -65,7 +65,7 @@ class LiveRecorder : public Recorder {
   void commit();
   void begin_program(ProgramFinder::Found found);
   void note_fork(profile::ProcessId id, pid_t pid, pid_t parent, const Image& image);
-  void look_at_descendants(Nanoseconds now);
+  void check_descendants(Nanoseconds now);
   void begin_births(Nanoseconds until);
   bool is_recorded(pid_t pid) const;
   void begin_found();
@@ -80,7 +80,7 @@ class LiveRecorder : public Recorder {
   void drain_between();
   void count_tasks(Nanoseconds now);
   void count_tasks_at_end();
-  void look_around();
+  void check_around();
   // Whether nothing is left to record or to wait for.
   bool all_ended(Nanoseconds now);
   void want_more();
@@ -127,7 +127,7 @@ class LiveRecorder : public Recorder {
   Nanoseconds start_ = 0, cpu_start_ = 0;
   Nanoseconds idle_ = 0;                     // while no program was recorded
   std::optional<Nanoseconds> nobody_since_;  // since then no program is recorded
-  uint64_t looks_then_ = 0;                  // of the finder
+  uint64_t checks_then_ = 0;                 // of the finder
   bool said_waiting_ = false;
   // Begun at their birth, until they call execve, and the time of their end.
   std::unordered_map<pid_t, Nanoseconds> born_;

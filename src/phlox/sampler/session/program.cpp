@@ -192,7 +192,7 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
     }
     bool gone = has_ended(pidfd);
     if (descendants) {
-      if (auto first = descendants->look(1); !first.empty()) return std::move(first.front().program);
+      if (auto first = descendants->search(1); !first.empty()) return std::move(first.front().program);
       if (gone && !orphaned) orphaned = clock_now();
       gone = gone && (!descendants->any_left() || clock_now() - *orphaned > kOrphansPatience);
       if (gone || orphaned) found = no_python_came(pid, true, descendants->refused());

@@ -21,7 +21,7 @@ constexpr Nanoseconds kShortestFinderPause = 4'000'000, kEnough = kSecond / 100,
 constexpr Nanoseconds kPauseForCost = 100, kShortestPauseForCost = 30;
 constexpr Nanoseconds kShortestPauseForBirths = 2'000'000, kPauseForCostOfBirths = 2;
 constexpr Nanoseconds kLately = kSecond;
-// Whoever is up for a look asks for 3 us what costs 25 with a wake-up.
+// Whoever is up for a check asks for 3 us what costs 25 with a wake-up.
 constexpr Nanoseconds kAskedEvery = kSecond / 125, kPauseWhileHelped = kSecond / 20;
 constexpr Nanoseconds kPauseWhileTold = kSecond / 10;
 constexpr int kNice = -10;  // where we may
@@ -78,7 +78,7 @@ void ProgramFinder::sleep(std::unique_lock<std::mutex>& lock, Nanoseconds pause)
   changed_.wait_for(lock, std::chrono::nanoseconds(pause), [this] { return stop_ || is_due_; });
 }
 
-void ProgramFinder::look_again(pid_t pid) {
+void ProgramFinder::check_again(pid_t pid) {
   const std::lock_guard lock(mutex_);
   again_.push_back(pid);
   quiet_until_after_.reset();
@@ -110,18 +110,18 @@ void ProgramFinder::run() {
       continue;
     }
     const size_t most = wanted_ - waiting_.size();
-    for (const pid_t pid : std::exchange(again_, {})) search_.look_again(pid);
+    for (const pid_t pid : std::exchange(again_, {})) search_.check_again(pid);
     is_due_ = false;
     lock.unlock();
     const Nanoseconds start = clock_now(CLOCK_THREAD_CPUTIME_ID);
     std::vector<Found> fresh;
-    for (TreeSearch::Found& one : search_.look(most, &stop_)) {
+    for (TreeSearch::Found& one : search_.search(most, &stop_)) {
       if (auto pidfd = watch(one.program->pid))
         fresh.push_back({std::move(one.program), *std::move(pidfd), one.parent});
     }
     const Nanoseconds cost = clock_now(CLOCK_THREAD_CPUTIME_ID) - start;
     lock.lock();
-    ++state_.looks;
+    ++state_.checks;
     state_.any_left = search_.any_left();
     state_.refused = search_.refused();
     state_.too_brief = search_.too_brief();

@@ -37,13 +37,13 @@ class ProgramFinder {
   // by any thread that is awake; waits for nothing.
   void help(Nanoseconds now);
   // The program of this process has ended by execve.
-  void look_again(pid_t pid);
-  // Whether look_again() is called for each execve of the tree, and forks are reported by others. Then few
+  void check_again(pid_t pid);
+  // Whether check_again() is called for each execve of the tree, and forks are reported by others. Then few
   // processes are left to find, and searches are rare.
   void is_told(bool told);
 
   struct State {
-    uint64_t looks = 0;  // whole ones
+    uint64_t checks = 0;  // whole ones
     bool any_left = true;
     std::string refused;
     TreeSearch::Brief too_brief;

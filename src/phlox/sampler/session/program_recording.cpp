@@ -27,9 +27,9 @@ namespace {
 
 namespace tally = profile::tally;
 
-// What a busy sampler writes in a tenth of a second: 100,000 looks a second with a few new frames each.
+// What a busy sampler writes in a tenth of a second: 100,000 samples a second with a few new frames each.
 constexpr size_t kRingBytes = size_t{4} << 20;
-// With stacks of some 10 KB a look; longer ones at 1 kHz fill it in a quarter of a second.
+// With stacks of some 10 KB a sample; longer ones at 1 kHz fill it in a quarter of a second.
 constexpr size_t kNativeRingBytes = size_t{16} << 20;
 // A title that changes more often says what the process does ("[pytest-xdist running] test_a"), not which it
 // is.
@@ -126,7 +126,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
                 }),
       clock_(program_->pid),
       begin_(row_.start),
-      looked_from_(program_->started ? clock_now() : begin_) {
+      sampled_from_(program_->started ? clock_now() : begin_) {
   row_.parent = parent;
   program_->known_as = row_;
   // Before its row, so that the sink knows which process that is.
@@ -285,7 +285,7 @@ std::optional<Nanoseconds> ProgramRecording::next_census() const {
   return census_ && census_->has_tasks() ? std::optional(census_->due()) : std::nullopt;
 }
 
-bool ProgramRecording::look_around() {
+bool ProgramRecording::check_around() {
   const auto used = clock_.used();
   const bool has_run = !used || std::exchange(used_, used) != used;
   uint32_t newest = 0;
@@ -343,7 +343,7 @@ Progress ProgramRecording::numbers() {
   now.ticks_missed = numbers.ticks_missed;
   now.target_time = numbers.target_time;
   now.rests = numbers.rests;
-  now.looked_time = (end_ != 0 ? end_ : clock_now()) - looked_from_;
+  now.sampled_time = (end_ != 0 ? end_ : clock_now()) - sampled_from_;
   now.way = describe_way(numbers);
   now.lost += consumer_.discarded();
   now.left_out += consumer_.without_line() + left_out_;
@@ -438,8 +438,8 @@ void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const 
   put(tally::kTicksMissed, now.ticks_missed, before.ticks_missed);
   put(tally::kTargetTime, now.target_time, before.target_time);
   if (now.kernel_threads > 0) put(tally::kKernelThreads, now.kernel_threads, before.kernel_threads);
-  if (now.native.looks == 0) return;
-  put(tally::kNative, now.native.looks, before.native.looks);
+  if (now.native.samples == 0) return;
+  put(tally::kNative, now.native.samples, before.native.samples);
   put(tally::kNativeWhole, now.native.whole, before.native.whole);
   put(tally::kNativeRestarted, now.native.restarted, before.native.restarted);
   put(tally::kNativeCut, now.native.cut, before.native.cut);
@@ -452,7 +452,7 @@ void add_to(Progress& total, const Progress& one) {
   total.ticks_missed += one.ticks_missed;
   total.target_time += one.target_time;
   total.rests += one.rests;
-  total.looked_time += one.looked_time;
+  total.sampled_time += one.sampled_time;
   total.native += one.native;
   total.kernel_threads += one.kernel_threads;
   total.native_without_event = std::max(total.native_without_event, one.native_without_event);

@@ -57,14 +57,14 @@ class ProgramRecording {
 
   pid_t pid() const { return program_->pid; }
   const Descriptor& pidfd() const { return pidfd_; }
-  bool looked() { return latest().counts.ticks > 0; }
+  bool sampled() { return latest().counts.ticks > 0; }
 
   // Bytes in the ring, and those that they point to.
   size_t waiting() const { return ring_.waiting(); }
   // Empties the ring, until `deadline`.
   void drain(Nanoseconds deadline);
   // Names threads, stays above them. True: another program runs in the process by now.
-  bool look_around();
+  bool check_around();
   // A census of its tasks, if one is due; the last one always, if it has had any. `between` drains.
   void count_tasks(Nanoseconds now, const std::function<void()>& between);
   void count_tasks_at_end(Nanoseconds now, const std::function<void()>& between);
@@ -73,7 +73,7 @@ class ProgramRecording {
   // Reports changes to the sink as events, and important ones to `warnings`.
   void put_changes(Nanoseconds now, std::vector<std::string>& warnings);
   void put_tallies();
-  // Numbers of this program alone; of the times, only `looked_time`.
+  // Numbers of this program alone; of the times, only `sampled_time`.
   Progress numbers();
   // Ends the sampling and puts the rest. `outcome` gets warnings, details and modules.
   void finish(End end, Outcome& outcome);
@@ -131,7 +131,7 @@ class ProgramRecording {
   uint64_t left_out_ = 0;      // of the interner, for this program
   size_t kernel_threads_ = 0;  // the maximum
   Nanoseconds begin_ = 0, end_ = 0;
-  Nanoseconds looked_from_ = 0;  // CPU time before its first sample, which belongs to no sample
+  Nanoseconds sampled_from_ = 0;  // CPU time before its first sample, which belongs to no sample
 };
 
 // How the process of a descriptor ended: "exit 0", "signal 9 (SIGKILL)", "ended".

@@ -76,8 +76,8 @@ struct Progress {
   double rate_hz = 0;               // achieved, of one process
   std::string way;                  // "same CPU (real time)", ...
   Nanoseconds target_time = 0;
-  Nanoseconds looked_time = 0;  // how long each process was recorded, added up
-  size_t processes = 0;         // recorded at the moment
+  Nanoseconds sampled_time = 0;  // how long each process was recorded, added up
+  size_t processes = 0;          // recorded at the moment
   // Turns after which the program got its half of the time, because they took so long.
   uint64_t rests = 0;
   Nanoseconds recorder_cpu = 0;

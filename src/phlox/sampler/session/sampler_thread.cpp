@@ -256,8 +256,8 @@ Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
     const auto rest = together_.watch->rest(still.clock, *still.used, shared.schedule.interval(), stop_);
     shared.turn_lock.lock();
     ran = rest.ran;
-    if (rest.looks == 0) continue;
-    shared.sampler.stood_still(rest.still_at, shared.workers.skip_rounds(rest.looks));
+    if (rest.checks == 0) continue;
+    shared.sampler.stood_still(rest.still_at, shared.workers.skip_rounds(rest.checks));
     publish_now_and_then(shared, rest.still_at);
   }
   const Nanoseconds now = clock_now();

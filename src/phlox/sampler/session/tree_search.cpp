@@ -22,14 +22,14 @@ namespace {
 // Programs whose forks need no search; of a service there is one or a few.
 constexpr size_t kMostProgramsKnown = 64;
 // A child is started by who runs; but one whose parent has ended may be given to somebody who sleeps: those
-// are asked, too, once in so many looks, or, of many, so many at a look.
+// are asked, too, once in so many checks, or, of many, so many at a check.
 constexpr size_t kMostSpared = 16, kAskedAtOnce = 3;
-// Where it is known who was born on this host, everybody is asked all the same, once in so many looks.
+// Where it is known who was born on this host, everybody is asked all the same, once in so many checks.
 constexpr size_t kMostQuiet = 128;
 // So many are asked one by one whose they are, some 5 us each: less than asking everybody for his children,
-// which is a file a thread. Of a host where more come within a look it is not known.
+// which is a file a thread. Of a host where more come within a check it is not known.
 constexpr size_t kMostNewborn = 64;
-// One that used more before it was found did more than its first look tells of.
+// One that used more before it was found did more than its first sample tells of.
 constexpr Nanoseconds kLongestUnseen = kSecond / 10;
 // Of a thread that runs, the kernel counts up to its last tick, of which there are 250 a second and more.
 constexpr Nanoseconds kNotCountedYet = kSecond / 250;
@@ -122,7 +122,7 @@ const TreeSearch::Known* TreeSearch::known(const Image& image) const {
   return found == known_.end() ? nullptr : &*found;
 }
 
-void TreeSearch::look_again(pid_t pid) {
+void TreeSearch::check_again(pid_t pid) {
   const auto entry = entries_.find(pid);
   if (entry == entries_.end()) return;
   entry->second.given = false;
@@ -148,8 +148,8 @@ std::optional<std::vector<pid_t>> TreeSearch::newborn() {
 // A while after births that are not known still: whoever's one is may be said to have run only at the next
 // tick, and who sleeps has his turn.
 bool TreeSearch::asks_everybody(bool newborn_known) {
-  known_looks_ = newborn_known ? known_looks_ + 1 : 0;
-  const bool everybody = known_looks_ <= most_spared() || known_looks_ % kMostQuiet == 0;
+  known_checks_ = newborn_known ? known_checks_ + 1 : 0;
+  const bool everybody = known_checks_ <= most_spared() || known_checks_ % kMostQuiet == 0;
   asked_everybody_ += everybody;
   return everybody;
 }
@@ -290,7 +290,7 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   return nullptr;
 }
 
-std::vector<TreeSearch::Found> TreeSearch::look(size_t most, const std::atomic<bool>* stop) {
+std::vector<TreeSearch::Found> TreeSearch::search(size_t most, const std::atomic<bool>* stop) {
   list();
   std::vector<std::pair<uint64_t, pid_t>> by_age;
   for (const auto& [pid, entry] : entries_) {
@@ -310,7 +310,7 @@ std::vector<TreeSearch::Found> TreeSearch::look(size_t most, const std::atomic<b
 }
 
 std::optional<uint64_t> TreeSearch::quiet_until_after() const {
-  const bool quiet = !chosen_ && unseen_.empty() && known_looks_ > most_spared() && !any_left();
+  const bool quiet = !chosen_ && unseen_.empty() && known_checks_ > most_spared() && !any_left();
   return quiet ? last_birth_ : std::nullopt;
 }
 

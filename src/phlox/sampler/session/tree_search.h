@@ -37,13 +37,13 @@ class TreeSearch {
 
   // Those with an interpreter that is up and that were not returned before, the oldest first; at most `most`,
   // and none once `stop` is set.
-  std::vector<Found> look(size_t most, const std::atomic<bool>* stop = nullptr);
+  std::vector<Found> search(size_t most, const std::atomic<bool>* stop = nullptr);
   // The roots were started to be recorded: no process of the tree existed before.
   void is_launched() { began_ = 0; }
   // It is recorded already: it and its forks need no search for the interpreter.
   void is_known(const Program& program);
   // Its program has ended by execve: the next one is another program.
-  void look_again(pid_t pid);
+  void check_again(pid_t pid);
 
   // Whether any process of the tree runs that was not returned: it may become a Python. One whose parent
   // ended is a descendant of no root, and counts.
@@ -119,7 +119,7 @@ class TreeSearch {
   uint64_t began_ = 0;  // in ticks since boot: a process born later did not exist then
   target::Births births_;
   std::optional<uint64_t> last_birth_;
-  size_t known_looks_ = 0;  // since the last birth on this host whose parent is not known
+  size_t known_checks_ = 0;  // since the last birth on this host whose parent is not known
   uint64_t asked_everybody_ = 0;
   struct Unseen {
     pid_t pid = 0;

@@ -28,8 +28,8 @@ struct ObservedThread {
   target::SchedStat seen;                 // at the last sample
   bool was_blocked = false;               // at that time, in a system call, proved
   uint64_t blocked_since = 0;             // `event.last` of that sample; 0: it had no event
-  uint32_t idle_looks = 0;                // samples in which it had not run
-  uint32_t vain_looks = 0;                // rejected samples since the last accepted one
+  uint32_t idle_samples = 0;              // samples in which it had not run
+  uint32_t empty_samples = 0;             // rejected samples since the last accepted one
   uint64_t last_tick = 0, next_tick = 0;  // of its last and its next sample
   Nanoseconds last_time = 0;
   Nanoseconds cpu_carried = 0;  // used, and not yet charged to a stack
@@ -37,8 +37,8 @@ struct ObservedThread {
 
   bool has_stack = false;           // the next sample may be compared with the last one
   std::vector<CodeLocation> stack;  // root first, as last sent
-  LookRecord state;                 // states of the last one sent; looks 0: none, or it was rejected
-  LookRecord more;                  // equal samples, held back; looks 0: none
+  ThreadSample state;               // states of the last one sent; samples 0: none, or it was rejected
+  ThreadSample more;                // equal samples, held back; samples 0: none
 
   // Since the last sample, without interruption.
   bool has_slept_on(const target::SchedStat& now) const {
@@ -46,9 +46,9 @@ struct ObservedThread {
   }
 };
 
-class LookLog {
+class SampleLog {
  public:
-  explicit LookLog(Ring& ring) : ring_(ring) {}
+  explicit SampleLog(Ring& ring) : ring_(ring) {}
 
   void begin(const ThreadRecord& record) { push(record); }
   // False: there was no room.
@@ -65,7 +65,7 @@ class LookLog {
   // the stack of the next sample that finds it running, because it does not belong to its waiting. `stat`: at
   // the sample, proved. `stack`: as read, root first; nullptr: the thread has none. `native`: the data after
   // a fresh native half.
-  void saw(ObservedThread& thread, LookRecord look, const target::SchedStat& stat, uint64_t tick,
+  void saw(ObservedThread& thread, ThreadSample sample, const target::SchedStat& stat, uint64_t tick,
            const std::vector<CodeLocation>* stack, const NativeCopy::Parts& native);
   // It has not run since the last sample: one more equal sample, and those between that were not taken.
   // Returns how many.
@@ -73,7 +73,7 @@ class LookLog {
   // A failed sample: its time, and the time that the thread carries, have no stack.
   void reject(ObservedThread& thread, profile::GilState gil, Nanoseconds now, Rejected why);
   // The same, if the record exists already.
-  void reject(ObservedThread& thread, LookRecord look, Rejected why);
+  void reject(ObservedThread& thread, ThreadSample sample, Rejected why);
   // Sends held-back samples.
   void flush(ObservedThread& thread);
 
@@ -84,7 +84,7 @@ class LookLog {
   void push(const auto& record) {
     if (!ring_.push(std::as_bytes(std::span(&record, 1)))) ++lost_;
   }
-  void send(ObservedThread& thread, LookRecord look, const std::vector<CodeLocation>* new_stack,
+  void send(ObservedThread& thread, ThreadSample sample, const std::vector<CodeLocation>* new_stack,
             const NativeCopy::Parts& native);
 
   Ring& ring_;
