@@ -1,6 +1,6 @@
 // What looking from inside the kernel takes from a process: nothing attached (off), attached while none of
 // the host's processes is looked at (empty), and looking at this one (full), in turn. Prints one line of
-// JSON: the stretches of each as moments of CLOCK_MONOTONIC in seconds, and what the program in the kernel
+// JSON: the spans of each as moments of CLOCK_MONOTONIC in seconds, and what the program in the kernel
 // counted while it looked.
 //
 //   kernel_cost PID RATE ROUNDS SECONDS [native]
@@ -38,8 +38,8 @@ struct Counts {
 
 class Cost {
  public:
-  Cost(pid_t pid, double rate, Nanoseconds stretch, bool native)
-      : pid_(pid), rate_(rate), stretch_(stretch), native_(native) {}
+  Cost(pid_t pid, double rate, Nanoseconds span, bool native)
+      : pid_(pid), rate_(rate), span_(span), native_(native) {}
 
   bool find() {
     auto found = python::locate(pid_);
@@ -93,10 +93,10 @@ class Cost {
     now.lost = capture.count(KERNEL_COUNT_LOST);
     return now;
   }
-  void stay(std::vector<std::string>& stretches, sampler::KernelCapture* capture) {
+  void stay(std::vector<std::string>& spans, sampler::KernelCapture* capture) {
     sampler::sleep_until(clock_now() + kSettle);
     const Nanoseconds begin = clock_now();
-    for (Nanoseconds now = begin; now < begin + stretch_; now = clock_now()) {
+    for (Nanoseconds now = begin; now < begin + span_; now = clock_now()) {
       sampler::sleep_until(now + kDrainEvery);
       if (capture == nullptr) continue;
       while (capture->drain(clock_now() + kSecond, [this](std::span<const std::byte> bytes) {
@@ -105,13 +105,13 @@ class Cost {
       })) {
       }
     }
-    stretches.push_back(fmt::format("[{:.6f}, {:.6f}]", static_cast<double>(begin) * 1e-9,
-                                    static_cast<double>(clock_now()) * 1e-9));
+    spans.push_back(fmt::format("[{:.6f}, {:.6f}]", static_cast<double>(begin) * 1e-9,
+                                static_cast<double>(clock_now()) * 1e-9));
   }
 
   pid_t pid_;
   double rate_;
-  Nanoseconds stretch_;
+  Nanoseconds span_;
   bool native_;
   kernel_process place_{};
   std::vector<std::string> off_, empty_, full_;

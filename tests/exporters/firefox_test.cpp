@@ -32,7 +32,7 @@ std::string part(const std::string& text, const std::string& key, size_t from = 
   return text.substr(begin, end - begin);
 }
 
-TEST(firefox, a_stretch_is_a_sample_at_its_first_and_one_at_its_last_sample) {
+TEST(firefox, a_span_is_a_sample_at_its_first_and_one_at_its_last_sample) {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   const auto main = make.thread("MainThread");

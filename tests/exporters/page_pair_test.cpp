@@ -28,8 +28,7 @@ using Weights = std::map<std::pair<uint32_t, std::string>, Nanoseconds>;  // by 
 
 Weights weights(const PageTables& tables) {
   Weights all;
-  for (const PageStretch& stretch : tables.stretches)
-    all[{stretch.thread, stack_of(tables, stretch.node)}] += stretch.wall;
+  for (const PageSpan& span : tables.spans) all[{span.thread, stack_of(tables, span.node)}] += span.wall;
   return all;
 }
 
@@ -80,11 +79,11 @@ TEST(page_pair, states_of_both_are_one_table) {
   const PageTables tables[] = {tables_of(before), tables_of(after)};
   const PageTables pair = combine_pages(tables[0], tables[1], 1);
   ASSERT_EQ(pair.states.size(), 2U);
-  for (const PageStretch& stretch : pair.stretches) {
-    const auto& from = tables[stretch.thread];
+  for (const PageSpan& span : pair.spans) {
+    const auto& from = tables[span.thread];
     bool found = false;
-    for (const PageStretch& other : from.stretches)
-      found = found || from.states[other.state] == pair.states[stretch.state];
+    for (const PageSpan& other : from.spans)
+      found = found || from.states[other.state] == pair.states[span.state];
     EXPECT_TRUE(found);
   }
 }
@@ -111,10 +110,10 @@ TEST(page_pair, waits_of_both_name_threads_and_places_of_the_pair) {
     make.put(wait);
   }
   const PageTables pair = combine_pages(tables_of(before), tables_of(after), 1);
-  ASSERT_EQ(pair.stretches.size(), 2U);
-  for (const PageStretch& stretch : pair.stretches) {
-    const PageWait& wait = pair.waits[stretch.wait];
-    EXPECT_EQ(wait.by, static_cast<int32_t>(stretch.thread));
+  ASSERT_EQ(pair.spans.size(), 2U);
+  for (const PageSpan& span : pair.spans) {
+    const PageWait& wait = pair.waits[span.wait];
+    EXPECT_EQ(wait.by, static_cast<int32_t>(span.thread));
     EXPECT_EQ(pair.functions[pair.places[wait.place].function].label.name, "get");
     EXPECT_EQ(pair.places[wait.by_place].line, 7);
   }

@@ -28,7 +28,7 @@ using Weights = std::map<std::string, Nanoseconds>;
 
 Weights weights(const PageTables& tables) {
   Weights all;
-  for (const PageStretch& stretch : tables.stretches) all[stack_of(tables, stretch.node)] += stretch.wall;
+  for (const PageSpan& span : tables.spans) all[stack_of(tables, span.node)] += span.wall;
   return all;
 }
 
@@ -111,13 +111,13 @@ TEST(page_tables, await_time_is_there_beside_what_forked_children_inherited) {
   ASSERT_TRUE(tables);
   ASSERT_EQ(tables->events.size(), 1U);
   Weights threads, awaits;
-  for (const PageStretch& stretch : tables->stretches) {
-    if (stretch.event == 1) {
-      awaits[stack_of(*tables, stretch.node)] += stretch.value;
-      EXPECT_EQ(stretch.wall, 0);
-      EXPECT_EQ(stretch.doing, profile::Doing::waiting);
+  for (const PageSpan& span : tables->spans) {
+    if (span.event == 1) {
+      awaits[stack_of(*tables, span.node)] += span.value;
+      EXPECT_EQ(span.wall, 0);
+      EXPECT_EQ(span.doing, profile::Doing::waiting);
     } else {
-      threads[stack_of(*tables, stretch.node)] += stretch.wall;
+      threads[stack_of(*tables, span.node)] += span.wall;
     }
   }
   EXPECT_EQ(awaits, (Weights{{"work:2;(awaits a lock):0", 70 * kMillisecond}}));
@@ -138,7 +138,7 @@ TEST(page_tables, rejected_time_and_time_without_frames_lie_beneath_the_root) {
                                                   {"(no Python frames):0", 3 * kMillisecond}}));
 }
 
-TEST(page_tables, stretches_are_by_thread_then_by_start_since_the_recording_began) {
+TEST(page_tables, spans_are_by_thread_then_by_start_since_the_recording_began) {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   const auto first = make.thread("a"), second = make.thread("b");
@@ -146,10 +146,10 @@ TEST(page_tables, stretches_are_by_thread_then_by_start_since_the_recording_bega
   make.add(first, "f", kMillisecond);
   make.add(second, "g", kMillisecond);
   const PageTables tables = tables_of(profile);
-  ASSERT_EQ(tables.stretches.size(), 3U);
-  EXPECT_EQ(tables.stretches[0].thread, 0U);
-  EXPECT_EQ(tables.stretches[1].start, 0);
-  EXPECT_EQ(tables.stretches[2].start, kMillisecond);
+  ASSERT_EQ(tables.spans.size(), 3U);
+  EXPECT_EQ(tables.spans[0].thread, 0U);
+  EXPECT_EQ(tables.spans[1].start, 0);
+  EXPECT_EQ(tables.spans[2].start, kMillisecond);
 }
 
 TEST(page_tables, choices_say_what_goes_in_and_nothing_else_is_named) {
@@ -192,11 +192,11 @@ std::string place_of(const PageTables& tables, uint32_t place) {
          std::to_string(tables.places[place].line);
 }
 
-TEST(page_tables, stretches_say_what_they_waited_for_and_who_ended_that) {
+TEST(page_tables, spans_say_what_they_waited_for_and_who_ended_that) {
   const PageTables tables = tables_of(waiting());
   ASSERT_EQ(tables.waits.size(), 3U);
   std::vector<uint32_t> waits;
-  for (const PageStretch& stretch : tables.stretches) waits.push_back(stretch.wait);
+  for (const PageSpan& span : tables.spans) waits.push_back(span.wait);
   EXPECT_EQ(waits, (std::vector<uint32_t>{1, 0, 1, 2, 2}));
   EXPECT_EQ(tables.waits[1].words, "a socket, 10.0.0.5:5432 with db (recvfrom)");
   EXPECT_EQ(tables.waits[1].which, "10.0.0.5:5432 with db (9)");
@@ -212,7 +212,7 @@ TEST(page_tables, merging_leaves_each_wait_its_time) {
   PageTables tables = tables_of(waiting());
   merge_page(tables, 0);
   std::map<uint32_t, Nanoseconds> waits;
-  for (const PageStretch& stretch : tables.stretches) waits[stretch.wait] += stretch.wall;
+  for (const PageSpan& span : tables.spans) waits[span.wait] += span.wall;
   EXPECT_EQ(waits, (std::map<uint32_t, Nanoseconds>{
                        {0, kMillisecond}, {1, 2 * kMillisecond}, {2, 2 * kMillisecond}}));
 }
@@ -238,9 +238,9 @@ TEST(page_tables, rare_waits_keep_what_they_were_for_and_the_rarest_nothing) {
   ASSERT_EQ(tables.waits.size(), 5U);
   merge_page(tables, kMergeSteps - 1);  // 3 %
   std::map<std::string, Nanoseconds> which;
-  for (const PageStretch& stretch : tables.stretches) {
-    const PageWait& told = tables.waits[stretch.wait];
-    which[told.words + "|" + told.which] += stretch.wall;
+  for (const PageSpan& span : tables.spans) {
+    const PageWait& told = tables.waits[span.wait];
+    which[told.words + "|" + told.which] += span.wall;
   }
   EXPECT_EQ(which,
             (std::map<std::string, Nanoseconds>{
@@ -266,22 +266,22 @@ TEST(page_size, the_mildest_merges_keep_every_sum) {
   for (size_t step = 0; step < 7; ++step) {
     PageTables tables = tables_of(busy());
     const Weights before = weights(tables);
-    const size_t stretches = tables.stretches.size();
+    const size_t spans = tables.spans.size();
     const PageMerge merge = merge_page(tables, step);
     EXPECT_EQ(weights(tables), before);
     EXPECT_EQ(merge.rare_share, 0);
-    EXPECT_EQ(merge.stretches_before, stretches);
-    EXPECT_EQ(merge.stretches_after, tables.stretches.size());
-    EXPECT_LT(tables.stretches.size(), stretches);
+    EXPECT_EQ(merge.spans_before, spans);
+    EXPECT_EQ(merge.spans_after, tables.spans.size());
+    EXPECT_LT(tables.spans.size(), spans);
   }
 }
 
-TEST(page_size, merged_stretches_stay_in_their_window_and_do_not_overlap) {
+TEST(page_size, merged_spans_stay_in_their_window_and_do_not_overlap) {
   PageTables tables = tables_of(busy());
   merge_page(tables, 3);
   constexpr Nanoseconds kWindow = 100 * kMillisecond;
-  for (size_t i = 1; i < tables.stretches.size(); ++i) {
-    const PageStretch &before = tables.stretches[i - 1], &after = tables.stretches[i];
+  for (size_t i = 1; i < tables.spans.size(); ++i) {
+    const PageSpan &before = tables.spans[i - 1], &after = tables.spans[i];
     if (before.thread != after.thread) continue;
     EXPECT_LE(before.start + before.wall, after.start);
     EXPECT_LE(after.start / kWindow - before.start / kWindow, 1);

@@ -17,7 +17,7 @@ namespace tally = profile::tally;
 
 constexpr Nanoseconds kMillisecond = 1'000'000;
 
-// Two threads, a few stretches, a rejected one, and the facts around them.
+// Two threads, a few spans, a rejected one, and the facts around them.
 profile::Profile shop() {
   profile::Profile profile;
   test::ProfileMaker make(profile);

@@ -35,7 +35,7 @@ TEST(Speedscope, samples_have_the_time_of_their_weight) {
   EXPECT_EQ(in.outcome.warnings.size(), 1u);  // frame 7 is not there
 }
 
-TEST(Speedscope, what_is_open_between_two_events_is_a_stretch) {
+TEST(Speedscope, what_is_open_between_two_events_is_a_span) {
   const Imported in =
       import_text(import_speedscope,
                   R"json({"$schema":"speedscope","shared":{"frames":[{"name":"a"},{"name":"b"}]},

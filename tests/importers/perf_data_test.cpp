@@ -256,7 +256,7 @@ TEST(PerfData, switches_tell_of_time_that_no_sample_saw) {
   std::vector<Row> rows;
   for (const auto& s : in.profile.samples()) rows.emplace_back(s.start, s.wall, s.cpu, s.cpu_state);
   using enum profile::CpuState;
-  // The stretch after the last sample belongs to it, where the switch tells no stack.
+  // The span after the last sample belongs to it, where the switch tells no stack.
   EXPECT_EQ(rows, (std::vector<Row>{{100, 50, 50, running},
                                     {150, 30, 30, running},
                                     {180, 100, 0, blocked},

@@ -23,17 +23,17 @@ struct Host : Session::Host {
 };
 
 std::vector<Tool> tools() {
-  Tool look;
-  look.name = "look";
-  look.title = "Look";
-  look.parameters = {
+  Tool sample;
+  sample.name = "look";
+  sample.title = "Look";
+  sample.parameters = {
       {.name = "pid", .kind = Parameter::Kind::integer, .description = "which", .required = true},
       {.name = "how", .description = "how", .choices = {"near", "far"}},
       {.name = "files", .kind = Parameter::Kind::texts, .description = "files"},
       {.name = "deep", .kind = Parameter::Kind::flag, .description = "deep"}};
-  look.parameters[0].least = 1;
-  look.parameters[0].most = 100;
-  return {look};
+  sample.parameters[0].least = 1;
+  sample.parameters[0].most = 100;
+  return {sample};
 }
 
 class SessionTest : public testing::Test {

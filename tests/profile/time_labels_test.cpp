@@ -65,7 +65,7 @@ TEST(TimeLabels, nothing_changes_unless_asked_for) {
   EXPECT_EQ(shown(profile, {}), (Selves{{"main;a", 40}, {"main;b", 20}}));
 }
 
-TEST(TimeLabels, a_stretch_is_cut_where_a_label_ends) {
+TEST(TimeLabels, a_span_is_cut_where_a_label_ends) {
   Profile profile = recorded();
   profile.put_time_label({kStart + 5, kStart + 15, "test_one"});
   profile.put_time_label({kStart + 15, kStart + 40, "test_two"});

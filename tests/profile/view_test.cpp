@@ -128,7 +128,7 @@ TEST(View, time_without_python_frames_has_a_name) {
   EXPECT_EQ(selves(tree_of(profile)), (std::map<std::string, int64_t>{{"(no Python frames)", 5}}));
 }
 
-TEST(View, a_stretch_counts_by_its_overlap_with_the_range) {
+TEST(View, a_span_counts_by_its_overlap_with_the_range) {
   Profile profile;
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("a");
@@ -252,7 +252,7 @@ TEST(View, twenty_thousand_frames_deep_is_no_problem) {
   EXPECT_EQ(tree_of(profile).nodes.size(), 20'003u);
 }
 
-TEST(View, a_million_stretches_take_well_under_a_second) {
+TEST(View, a_million_spans_take_well_under_a_second) {
   Profile profile;
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("a");

@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/stretches.h"
+#include "phlox/profile/spans.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/wake_words.h"
 #include "phlox/recording/labels.h"
@@ -415,14 +415,14 @@ TEST_F(Recording, killed_at_any_instant_it_opens_and_has_all_that_was_committed)
       auto out = Writer::create(path_.string());
       if (!out) ::_exit(1);
       ProfileMaker maker(**out);
-      Stretches stretches(**out);
+      Spans spans(**out);
       const ThreadId threads[] = {maker.thread("a"), maker.thread("b")};
       for (int64_t sample = 0;; ++sample) {
         for (ThreadId thread : threads) {
-          stretches.add(maker.sample(thread, "main:" + std::to_string(sample / 3 % 500) + ";f", 1'000'000));
+          spans.add(maker.sample(thread, "main:" + std::to_string(sample / 3 % 500) + ";f", 1'000'000));
         }
         if (sample % 20 != 19) continue;
-        stretches.flush();
+        spans.flush();
         if (!(*out)->commit()) ::_exit(2);
         const int64_t done = sample + 1;
         if (::write(ends[1], &done, sizeof done) != sizeof done) ::_exit(3);
@@ -465,7 +465,7 @@ TEST_F(Recording, a_sample_row_takes_at_most_thirty_bytes) {
   // A million rows of a thousand looks a second, as measured times are: 1 ms and some hundred microseconds.
   std::mt19937 random(1);
   constexpr uint32_t kRows = 1'000'000;
-  Stretches stretches(*out);
+  Spans spans(*out);
   Nanoseconds now = ProfileMaker::kStart;
   Sample sample = maker.sample(threads[0], "main", 1);
   for (uint32_t i = 0; i < kRows / 2; ++i) {
@@ -477,15 +477,15 @@ TEST_F(Recording, a_sample_row_takes_at_most_thirty_bytes) {
       sample.stack = stacks[random() % stacks.size()];
       sample.cpu_state = random() % 4 == 0 ? CpuState::blocked : CpuState::running;
       sample.cpu_number = static_cast<int16_t>(random() % 16);
-      stretches.add(sample);
+      spans.add(sample);
     }
     now += sample.wall;
     if (i % 250 == 249) {
-      stretches.flush();
+      spans.flush();
       ASSERT_TRUE(out->commit());
     }
   }
-  stretches.flush();
+  spans.flush();
   ASSERT_TRUE(out->finish());
   const double bytes = double(fs::file_size(path_) - before) / kRows;
   RecordProperty("bytes_a_row", std::to_string(bytes));

@@ -13,7 +13,7 @@
 #include <random>
 
 #include "phlox/profile/kept.h"
-#include "phlox/profile/stretches.h"
+#include "phlox/profile/spans.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/view.h"
@@ -77,7 +77,7 @@ long resident_pages() {
 }
 
 // Twenty looks a second at three threads: what a recorder puts.
-void record_for(Writer& out, Stretches& stretches, const std::vector<std::vector<StackId>>& stacks,
+void record_for(Writer& out, Spans& spans, const std::vector<std::vector<StackId>>& stacks,
                 const std::vector<ThreadId>& threads, Nanoseconds& now, Nanoseconds until,
                 const std::function<void()>& at_commit = {}) {
   for (int64_t sample = 0; now < until; ++sample, now += kSecond / 20) {
@@ -87,10 +87,10 @@ void record_for(Writer& out, Stretches& stretches, const std::vector<std::vector
       sample.start = now;
       sample.wall = sample.cpu = kSecond / 20;
       sample.stack = stacks[i][static_cast<size_t>(now / (kSecond / 20)) % stacks[i].size()];
-      stretches.add(sample);
+      spans.add(sample);
     }
     if (sample % 5 != 4) continue;
-    stretches.flush();
+    spans.flush();
     ASSERT_TRUE(out.commit());
     if (at_commit) at_commit();
   }
@@ -107,15 +107,15 @@ TEST_F(Long, half_a_day_at_20_hz_stays_within_size_and_memory) {
     stacks.emplace_back();
     for (int k = 0; k < 100; ++k) stacks.back().push_back(maker.stack("main;f" + std::to_string(k)));
   }
-  Stretches stretches(*out);
+  Spans spans(*out);
   Nanoseconds now = ProfileMaker::kStart;
   // Five times as much as there is room for.
   constexpr Nanoseconds kHalfADay = 43'200 * kSecond;
-  record_for(*out, stretches, stacks, threads, now, ProfileMaker::kStart + kHalfADay / 4);
+  record_for(*out, spans, stacks, threads, now, ProfileMaker::kStart + kHalfADay / 4);
   const long before = resident_pages();
   uint64_t most = 0;
   int commits = 0;
-  record_for(*out, stretches, stacks, threads, now, ProfileMaker::kStart + kHalfADay, [&] {
+  record_for(*out, spans, stacks, threads, now, ProfileMaker::kStart + kHalfADay, [&] {
     if (++commits % 1000 == 0) most = std::max(most, bytes());
   });
   EXPECT_LE(most, kMost);
@@ -147,9 +147,9 @@ TEST_F(Long, what_is_older_goes) {
   ProfileMaker maker(*out);
   const std::vector<ThreadId> threads = {maker.thread("a")};
   const std::vector<std::vector<StackId>> stacks = {{maker.stack("main;f"), maker.stack("main;g")}};
-  Stretches stretches(*out);
+  Spans spans(*out);
   Nanoseconds now = ProfileMaker::kStart;
-  record_for(*out, stretches, stacks, threads, now, now + 7200 * kSecond);
+  record_for(*out, spans, stacks, threads, now, now + 7200 * kSecond);
   const auto profile = read(path_);
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_NEAR(double(seen_until(*profile) - recording_start(*profile)) / 1e9, 600, 10);
@@ -201,17 +201,17 @@ TEST_F(Long, a_snapshot_that_cannot_be_written_leaves_nothing) {
 class Append : public Long {
  public:
   // What a recorder puts, at this host's time: whoever goes on compares it.
-  static void record_part(Writer& out, const std::string& name, int stretches) {
+  static void record_part(Writer& out, const std::string& name, int spans) {
     begin_now(out);
     ProfileMaker maker(out);
     const ThreadId thread = maker.thread(name);
-    for (int i = 0; i < stretches; ++i) {
+    for (int i = 0; i < spans; ++i) {
       Sample sample = maker.sample(thread, "main;" + name, kSecond / 1000);
       sample.start = clock_now();
       maker.put(sample);
     }
     out.emit({{}, std::string(tally::kElapsed), 10});
-    out.emit({ProcessId(1), "samples", stretches});
+    out.emit({ProcessId(1), "samples", spans});
   }
   static void begin_now(Sink& sink) {
     const Nanoseconds now = clock_now();

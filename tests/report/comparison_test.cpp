@@ -82,15 +82,15 @@ TEST(SamplingError, is_that_of_the_common_cases) {
     process.way_of_reading = profile::kInTheKernel;
     profile.emit(profile::ProcessId(1), process);
     const profile::ThreadId threads[] = {maker.thread("a"), maker.thread("b")};
-    for (const auto& stretch : row["stretches"].GetArray()) {
+    for (const auto& span : row["stretches"].GetArray()) {
       std::string frames;
-      for (const auto& frame : stretch["stack"].GetArray())
+      for (const auto& frame : span["stack"].GetArray())
         frames += (frames.empty() ? "" : ";") + std::string(frame.GetString());
-      auto sample = maker.sample(threads[stretch["thread"].GetInt()], frames, stretch["wall"].GetInt64());
-      sample.start = ProfileMaker::kStart + stretch["start"].GetInt64();
-      sample.samples = static_cast<uint32_t>(stretch["samples"].GetInt());
+      auto sample = maker.sample(threads[span["thread"].GetInt()], frames, span["wall"].GetInt64());
+      sample.start = ProfileMaker::kStart + span["start"].GetInt64();
+      sample.samples = static_cast<uint32_t>(span["samples"].GetInt());
       sample.cpu_state =
-          stretch["state"].GetInt() == 0 ? profile::CpuState::running : profile::CpuState::blocked;
+          span["state"].GetInt() == 0 ? profile::CpuState::running : profile::CpuState::blocked;
       maker.put(sample);
     }
     const auto analysis = *analyse(profile, {}, Identity::exact);

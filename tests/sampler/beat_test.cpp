@@ -51,8 +51,8 @@ TEST(Beat, who_is_alone_there_wakes_once_an_interval_on_average) {
 TEST(Beat, those_on_one_cpu_have_their_moments_together) {
   constexpr size_t kThreads = 3, kMoments = 60;
   const int cpu = first_cpu();
-  std::atomic<uint64_t> errands{0};
-  Beat beat(kRate, [&](Nanoseconds) { ++errands; });
+  std::atomic<uint64_t> tasks{0};
+  Beat beat(kRate, [&](Nanoseconds) { ++tasks; });
   std::atomic<size_t> ready{0};
   std::vector<uint64_t> moments(kThreads);
   std::vector<std::thread> threads;
@@ -68,7 +68,7 @@ TEST(Beat, those_on_one_cpu_have_their_moments_together) {
   const uint64_t most = *std::max_element(moments.begin(), moments.end());
   EXPECT_GE(most, kMoments);
   // One a moment, whoever wakes first; some before the others sat down.
-  EXPECT_LE(errands, most + kMoments / 2);
+  EXPECT_LE(tasks, most + kMoments / 2);
 }
 
 TEST(Beat, who_stays_is_woken_when_others_have_left) {
@@ -94,8 +94,8 @@ TEST(Beat, who_stays_is_woken_when_others_have_left) {
 
 TEST(Beat, more_than_one_place_seats_sit_at_another) {
   const int cpu = first_cpu();
-  std::atomic<uint64_t> errands{0};
-  Beat beat(kRate, [&](Nanoseconds) { ++errands; });
+  std::atomic<uint64_t> tasks{0};
+  Beat beat(kRate, [&](Nanoseconds) { ++tasks; });
   std::vector<std::thread> threads;
   for (size_t i = 0; i < 9; ++i) {
     threads.emplace_back([&] {
@@ -108,7 +108,7 @@ TEST(Beat, more_than_one_place_seats_sit_at_another) {
     });
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_GE(errands, 20U);
+  EXPECT_GE(tasks, 20U);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class Consumers : public testing::Test {
     push(record, locations);
   }
   std::string leaf() {
-    identities_.stretches.flush();
+    identities_.spans.flush();
     return seen_.frame(seen_.stack(seen_.samples().back().stack).frame).function;
   }
 
@@ -98,7 +98,7 @@ TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
   saw(40'000'000, work, profile::CpuState::running, 6'000'000, 0);  // slept on the way, or waited for a CPU
   consumer_.drain(ring_);
   consumer_.settle_all();
-  identities_.stretches.flush();
+  identities_.spans.flush();
   std::map<std::pair<std::string, profile::CpuState>, Nanoseconds> wall;
   for (const auto& sample : seen_.samples()) {
     wall[{seen_.frame(seen_.stack(sample.stack).frame).function, sample.cpu_state}] += sample.wall;
@@ -129,7 +129,7 @@ TEST_F(Consumers, a_wait_for_a_cpu_that_is_counted_later_is_told_as_one) {
   saw(50'000'000, 10'000'000, 2'000'000);
   push(ThreadEndRecord{.thread = 1, .time = 50'000'000});
   consumer_.drain(ring_);
-  identities_.stretches.flush();
+  identities_.spans.flush();
   std::map<profile::CpuState, Nanoseconds> wall;
   Nanoseconds until = 0;
   for (const auto& sample : seen_.samples()) {
@@ -170,7 +170,7 @@ TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
   saw(20'000'000, work, profile::CpuState::running, 4'000'000);
   saw(30'000'000, nap, profile::CpuState::blocked, 5'000'000);
   consumer_.drain(ring_);
-  identities_.stretches.flush();
+  identities_.spans.flush();
   std::vector<std::pair<Nanoseconds, bool>> waits;  // length, whether its target is known
   for (const auto& sample : seen_.samples()) {
     if (sample.cpu_state == profile::CpuState::blocked)
@@ -204,7 +204,7 @@ TEST_F(Consumers, a_thread_that_meets_python_later_stays_one_row) {
   push(end);
   sample_of(3, 5000);
   consumer_.drain(ring_);
-  identities_.stretches.flush();
+  identities_.spans.flush();
   ASSERT_EQ(seen_.threads().size(), 2U) << "with the one of the fixture";
   EXPECT_EQ(seen_.threads()[1].python_id, 99U);
   EXPECT_EQ(seen_.threads()[1].start, 2000);
@@ -240,7 +240,7 @@ class Ends : public Consumers {
     end.time = 2 * kSecond;
     push(end);
     consumer_.drain(ring_);
-    identities_.stretches.flush();
+    identities_.spans.flush();
     Nanoseconds cpu = 0;
     for (const auto& sample : seen_.samples()) cpu += sample.cpu;
     return cpu;
@@ -285,7 +285,7 @@ TEST_F(Ends, what_a_program_used_until_its_python_was_up_is_of_no_function) {
 TEST_F(Ends, one_without_a_sample_has_what_it_used) {
   consumer_.with_end(7, {});
   consumer_.put_unseen(kSecond, 2 * kSecond, 20'000'000);
-  identities_.stretches.flush();
+  identities_.spans.flush();
   ASSERT_EQ(seen_.samples().size(), 1U);
   EXPECT_EQ(seen_.samples()[0].cpu, 20'000'000);
   EXPECT_EQ(leaf().front(), '(');

@@ -62,7 +62,7 @@ class Holding : public testing::Test {
     Identities identities(seen_);
     Consumer consumer(layout_, profile::ProcessId(1), seen_, identities, [](profile::Thread&) {});
     consumer.drain(ring);
-    identities.stretches.flush();
+    identities.spans.flush();
   }
   const std::vector<profile::Sample>& samples() const { return seen_.samples(); }
   bool any(auto&& that) const { return std::any_of(samples().begin(), samples().end(), that); }

@@ -101,7 +101,7 @@ class KernelSourceTest : public testing::Test {
     source_.end_all(static_cast<Nanoseconds>(start_ + static_cast<uint64_t>(end * kMillisecond)),
                     [&](pid_t) { return known; });
     consumer_.drain(ring_);
-    identities_.stretches.flush();
+    identities_.spans.flush();
     return seen_;
   }
   // Milliseconds of wall time with this leaf and state.
@@ -484,7 +484,7 @@ TEST_F(KernelSourceTest, who_was_parked_before_is_where_it_was) {
                            static_cast<Nanoseconds>(start_ + 499 * kMillisecond),
                            [](pid_t) { return std::optional<kernel_thread>(); });
   consumer_.drain(ring_);
-  identities_.stretches.flush();
+  identities_.spans.flush();
   EXPECT_NEAR(wall("sleeper", CpuState::blocked), 500, 0.001);
 }
 

@@ -46,7 +46,7 @@ class CFrames : public testing::TestWithParam<const python::Layout*> {
     sampler.turn(clock_now(), workers.begin_turn());
     sampler.flush();
     consumer.drain(ring);
-    identities.stretches.flush();
+    identities.spans.flush();
     Seen result;
     if (seen.samples().size() != 1) {
       ADD_FAILURE() << seen.samples().size() << " samples";
@@ -179,7 +179,7 @@ TEST_P(CFrames, a_state_with_the_ids_of_its_maker_is_not_another_of_its_threads)
   Identities identities(seen);
   Consumer consumer(layout(), profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
   consumer.drain(ring);
-  identities.stretches.flush();
+  identities.spans.flush();
   ASSERT_EQ(seen.threads().size(), 2u);
   EXPECT_EQ(seen.threads()[0].tid, asleep_.tid());
   EXPECT_EQ(seen.threads()[1].tid, started.tid());
@@ -212,7 +212,7 @@ TEST(Fresh, a_state_that_holds_the_gil_is_looked_at_in_the_turn_that_meets_it) {
   Identities identities(seen);
   Consumer consumer(layout, profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
   consumer.drain(ring);
-  identities.stretches.flush();
+  identities.spans.flush();
   std::vector<std::string> leaves;
   for (const profile::Sample& sample : seen.samples()) {
     if (seen.thread(sample.thread).tid == visitor.tid())
@@ -265,7 +265,7 @@ TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {
   Identities identities(seen);
   Consumer consumer(layout, profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
   consumer.drain(ring);
-  identities.stretches.flush();
+  identities.spans.flush();
   std::vector<std::string> leaves;
   for (const profile::Sample& sample : seen.samples()) {
     // On a busy machine it may have run for a while on its way into the second wait.
@@ -307,7 +307,7 @@ TEST(StoodStill, the_time_and_the_samples_are_each_threads_that_was_seen_blocked
   Identities identities(seen);
   Consumer consumer(layout, profile::ProcessId(1), seen, identities, [](profile::Thread&) {});
   consumer.drain(ring);
-  identities.stretches.flush();
+  identities.spans.flush();
   Nanoseconds wall = 0;
   uint64_t samples = 0;
   for (const profile::Sample& sample : seen.samples()) {

@@ -1,4 +1,4 @@
-// Recordings made by hand: a line a stretch.
+// Recordings made by hand: a line a span.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace phlox::test {
 
-// Fills a Sink with a process, its threads and their stretches. Frames are written "name:line" or "name";
+// Fills a Sink with a process, its threads and their spans. Frames are written "name:line" or "name";
 // names are functions of /app/app.py unless they say "file.py/name". "(text)" is a marker, "@name" a native
 // frame.
 class ProfileMaker {

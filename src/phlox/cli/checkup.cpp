@@ -371,31 +371,30 @@ std::string trial_words(const sampler::Progress& p) {
                      p.unproved > 0 ? fmt::format(", {} unproved", p.unproved) : "");
 }
 
-void judge(const Findings& f, Prospect& prospect) {
+void judge(const Findings& f, Plan& plan) {
   const size_t out = f.cpus.refused.size() + f.cpus.kept_free.size();
   if (!f.no_kernel_capture) {
-    prospect.outlook = Outlook::good;
-    prospect.why = "every stack is read in the interrupt itself, and no thread is stopped";
+    plan.forecast = Forecast::good;
+    plan.why = "every stack is read in the interrupt itself, and no thread is stopped";
   } else if (!f.schedstat || (out > 0 && !may_stop(f))) {
-    prospect.outlook = Outlook::poor;
-    prospect.why = !f.schedstat
-                       ? "nothing proves that a stack is of one moment"
-                       : "nothing proves that a stack is of one moment on CPUs that phlox may not use";
+    plan.forecast = Forecast::poor;
+    plan.why = !f.schedstat ? "nothing proves that a stack is of one moment"
+                            : "nothing proves that a stack is of one moment on CPUs that phlox may not use";
   } else if (f.scheduling == SchedulingClass::ordinary) {
-    prospect.outlook = Outlook::fair;
-    prospect.why =
+    plan.forecast = Forecast::fair;
+    plan.why =
         "every stack is proved to be of one moment, but samples are biased towards moments at which it waits";
   } else if (out > 0) {
-    prospect.outlook = Outlook::fair;
-    prospect.why = "every stack is proved to be of one moment, but threads are stopped for it";
+    plan.forecast = Forecast::fair;
+    plan.why = "every stack is proved to be of one moment, but threads are stopped for it";
   } else {
-    prospect.outlook = Outlook::good;
-    prospect.why = "every stack is proved to be of one moment, and no thread is stopped";
+    plan.forecast = Forecast::good;
+    plan.why = "every stack is proved to be of one moment, and no thread is stopped";
   }
   if (f.trial && static_cast<double>(f.trial->rejected()) >
                      kManyRejected * static_cast<double>(std::max<uint64_t>(f.trial->samples, 1))) {
-    prospect.outlook = std::max(prospect.outlook, Outlook::fair);
-    prospect.why += "; many samples were rejected";
+    plan.forecast = std::max(plan.forecast, Forecast::fair);
+    plan.why += "; many samples were rejected";
   }
 }
 
@@ -415,15 +414,15 @@ std::string_view word_of(Grade grade) {
   return "";
 }
 
-std::string_view word_of(Outlook outlook) {
-  switch (outlook) {
-    case Outlook::good:
+std::string_view word_of(Forecast forecast) {
+  switch (forecast) {
+    case Forecast::good:
       return "good";
-    case Outlook::fair:
+    case Forecast::fair:
       return "fair";
-    case Outlook::poor:
+    case Forecast::poor:
       return "poor";
-    case Outlook::none:
+    case Forecast::none:
       break;
   }
   return "none";
@@ -459,24 +458,24 @@ std::vector<Check> checks_of(const Findings& f) {
   return rows;
 }
 
-Prospect prospect_of(const Findings& f) {
-  Prospect prospect;
+Plan plan_of(const Findings& f) {
+  Plan plan;
   if (f.refused) {
-    prospect.why = f.refused->message;
-    prospect.line = fmt::format("phlox {} would fail with status {}: {}", f.retry,
-                                exit_status(f.refused->kind), f.refused->message);
-    return prospect;
+    plan.why = f.refused->message;
+    plan.line = fmt::format("phlox {} would fail with status {}: {}", f.retry, exit_status(f.refused->kind),
+                            f.refused->message);
+    return plan;
   }
-  judge(f, prospect);
-  prospect.way = f.trial               ? f.trial->way
-                 : f.no_kernel_capture ? sampler::describe_way(numbers_of(f))
-                                       : std::string(profile::kInTheKernel);
-  prospect.line = fmt::format("phlox {} would use: {}. That is {}: {}", f.retry, prospect.way,
-                              word_of(prospect.outlook), prospect.why);
-  if (f.trial) prospect.line += fmt::format(" ({})", trial_words(*f.trial));
+  judge(f, plan);
+  plan.way = f.trial               ? f.trial->way
+             : f.no_kernel_capture ? sampler::describe_way(numbers_of(f))
+                                   : std::string(profile::kInTheKernel);
+  plan.line = fmt::format("phlox {} would use: {}. That is {}: {}", f.retry, plan.way, word_of(plan.forecast),
+                          plan.why);
+  if (f.trial) plan.line += fmt::format(" ({})", trial_words(*f.trial));
   if (!f.trial && !f.trial_failed.empty())
-    prospect.line += fmt::format(" (a trial took no sample: {})", f.trial_failed);
-  return prospect;
+    plan.line += fmt::format(" (a trial took no sample: {})", f.trial_failed);
+  return plan;
 }
 
 }  // namespace phlox::cli

@@ -28,15 +28,15 @@ struct Check {
 // In the order in which a recording needs them.
 std::vector<Check> checks_of(const Findings& findings);
 
-enum class Outlook { good, fair, poor, none };
-std::string_view word_of(Outlook outlook);
+enum class Forecast { good, fair, poor, none };
+std::string_view word_of(Forecast forecast);
 
-struct Prospect {
-  Outlook outlook = Outlook::none;
+struct Plan {
+  Forecast forecast = Forecast::none;
   std::string way;   // as the recording would name it; empty: none
   std::string why;   // the reason why it is good or bad
   std::string line;  // all of it: the last line of the output
 };
-Prospect prospect_of(const Findings& findings);
+Plan plan_of(const Findings& findings);
 
 }  // namespace phlox::cli

@@ -14,7 +14,7 @@
 namespace phlox::cli {
 namespace {
 
-std::string text_of(const std::vector<Check>& checks, const Prospect& prospect) {
+std::string text_of(const std::vector<Check>& checks, const Plan& plan) {
   size_t name = 0;
   for (const Check& row : checks) name = std::max(name, row.name.size());
   std::string out;
@@ -25,10 +25,10 @@ std::string text_of(const std::vector<Check>& checks, const Prospect& prospect) 
     out += fmt::format("{:<6}  {:<{}}  {}\n", word_of(row.grade), row.name, name, row.found);
     for (const std::string& hint : row.hints) out += fmt::format("{:<{}}hint: {}\n", "", 10 + name, hint);
   }
-  return out + "\n" + prospect.line + "\n";
+  return out + "\n" + plan.line + "\n";
 }
 
-std::string json_of(const Findings& findings, const std::vector<Check>& checks, const Prospect& prospect) {
+std::string json_of(const Findings& findings, const std::vector<Check>& checks, const Plan& plan) {
   using report::JsonText;
   return JsonText::document([&](JsonText& json) {
     json.integer("version", 1);
@@ -49,16 +49,16 @@ std::string json_of(const Findings& findings, const std::vector<Check>& checks, 
       json.text("advice", row.names.advice);
     });
     json.object("record", [&] {
-      json.text("outlook", word_of(prospect.outlook));
-      json.text("way", prospect.way);
-      json.text("why", prospect.why);
+      json.text("outlook", word_of(plan.forecast));
+      json.text("way", plan.way);
+      json.text("why", plan.why);
       json.integer("status", findings.refused ? exit_status(findings.refused->kind) : kSuccess);
       if (findings.trial) {
         json.count("samples", findings.trial->samples);
         json.count("rejected", findings.trial->rejected());
         json.count("unproved", findings.trial->unproved);
       }
-      json.text("line", prospect.line);
+      json.text("line", plan.line);
     });
   });
 }
@@ -77,10 +77,10 @@ Result<int> run_doctor(const CommandLine& line, Talk& talk) {
   native.debug_paths = arguments.debug_paths;
   const Findings findings = find(pid, debug_search_of(native));
   const auto checks = checks_of(findings);
-  const Prospect prospect = prospect_of(findings);
+  const Plan plan = plan_of(findings);
   auto output = OutputFile::open("-", {.text = true});
   if (!output) return fail(output);
-  (*output)->stream() << (arguments.json ? json_of(findings, checks, prospect) : text_of(checks, prospect));
+  (*output)->stream() << (arguments.json ? json_of(findings, checks, plan) : text_of(checks, plan));
   if (auto committed = (*output)->commit(); !committed) return fail(committed);
   if (!findings.refused) return kSuccess;
   if (arguments.json) talk.detail(findings.refused->message);

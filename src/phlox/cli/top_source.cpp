@@ -169,9 +169,9 @@ void remove_leftovers() {
 }
 
 // A folder of our own for the recording and what the program prints, gone with us.
-class Scratch {
+class ScratchFolder {
  public:
-  Scratch() {
+  ScratchFolder() {
     remove_leftovers();
     path_ = fmt::format("{}/{}XXXXXX", temporary_folder(), kScratchName);
     if (::mkdtemp(path_.data()) == nullptr) path_.clear();
@@ -179,13 +179,13 @@ class Scratch {
     in_use_ = Descriptor(::openat(folder_.get(), kInUse, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (in_use_) ::flock(in_use_.get(), LOCK_EX | LOCK_NB);
   }
-  ~Scratch() {
+  ~ScratchFolder() {
     if (path_.empty()) return;
     empty_scratch(folder_.get(), !keeps_output_);
     ::rmdir(path_.c_str());
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
   bool made() const { return !path_.empty(); }
   std::string recording() const { return path_ + "/top.phlox"; }
   std::string output() const { return path_ + "/output.txt"; }
@@ -359,7 +359,7 @@ class LiveSource : public TopSource {
   NamesHere names_;
   top::Model model_;
   top::Head head_;
-  Scratch scratch_;
+  ScratchFolder scratch_;
   std::string name_;
   std::optional<target::LaunchedProgram> program_;
   bool runs_on_ = false, has_printed_ = false;  // once it was closed

@@ -38,7 +38,7 @@ struct FirefoxRow {
   Nanoseconds cpu = 0;  // used from here to the next row
 };
 
-// A stretch is a row where it begins and, of several looks, one where the last of them was: between distant
+// A span is a row where it begins and, of several looks, one where the last of them was: between distant
 // rows the profiler would draw the way from one state to the next.
 std::vector<FirefoxRow> rows_of(const std::vector<ThreadSample>& samples, const FirefoxTables& tables) {
   std::vector<FirefoxRow> rows;

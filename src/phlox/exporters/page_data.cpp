@@ -256,50 +256,50 @@ struct Grid {
   Nanoseconds unit = 1000;
 };
 
-Grid grid_of(const std::vector<PageStretch>& stretches) {
+Grid grid_of(const std::vector<PageSpan>& spans) {
   Grid grid;
-  if (stretches.empty()) return grid;
-  const auto by_start = [](const PageStretch& a, const PageStretch& b) { return a.start < b.start; };
-  grid.first = std::min_element(stretches.begin(), stretches.end(), by_start)->start;
-  const auto off = [&](const PageStretch& stretch) { return (stretch.start - grid.first) % grid.unit != 0; };
-  if (std::any_of(stretches.begin(), stretches.end(), off)) grid.unit = 1;
+  if (spans.empty()) return grid;
+  const auto by_start = [](const PageSpan& a, const PageSpan& b) { return a.start < b.start; };
+  grid.first = std::min_element(spans.begin(), spans.end(), by_start)->start;
+  const auto off = [&](const PageSpan& span) { return (span.start - grid.first) % grid.unit != 0; };
+  if (std::any_of(spans.begin(), spans.end(), off)) grid.unit = 1;
   return grid;
 }
 
-void add_stretches(ColumnWriter& columns, const PageTables& tables, const Grid& grid, size_t threads) {
-  const auto& rows = tables.stretches;
+void add_spans(ColumnWriter& columns, const PageTables& tables, const Grid& grid, size_t threads) {
+  const auto& rows = tables.spans;
   std::vector<int64_t> counts(threads, 0);
-  for (const PageStretch& stretch : rows) ++counts[stretch.thread];
+  for (const PageSpan& span : rows) ++counts[span.thread];
   columns.add("thread.stretches", ColumnLayout::planes, counts);
-  // Most stretches begin where the thread's last one ended.
+  // Most spans begin where the thread's last one ended.
   uint32_t thread = ~uint32_t{0};
   int64_t expected = 0;
-  columns.add("stretch.start", ColumnLayout::planes, rows, [&](const PageStretch& stretch) {
-    if (std::exchange(thread, stretch.thread) != stretch.thread) expected = 0;
-    const int64_t start = (stretch.start - grid.first) / grid.unit;
+  columns.add("stretch.start", ColumnLayout::planes, rows, [&](const PageSpan& span) {
+    if (std::exchange(thread, span.thread) != span.thread) expected = 0;
+    const int64_t start = (span.start - grid.first) / grid.unit;
     const int64_t difference = start - expected;
-    expected = (start * grid.unit + stretch.wall) / grid.unit;
+    expected = (start * grid.unit + span.wall) / grid.unit;
     return zigzag(difference);
   });
   columns.add("stretch.wall", ColumnLayout::planes, rows,
-              [](const PageStretch& stretch) { return std::max<Nanoseconds>(0, stretch.wall); });
+              [](const PageSpan& span) { return std::max<Nanoseconds>(0, span.wall); });
   // Blocked, a thread uses no CPU; running, nearly all of the time.
-  columns.add("stretch.cpu", ColumnLayout::planes, rows, [](const PageStretch& stretch) {
-    return stretch.cpu == 0 ? 0 : zigzag(std::max<Nanoseconds>(0, stretch.wall) - stretch.cpu) + 1;
+  columns.add("stretch.cpu", ColumnLayout::planes, rows, [](const PageSpan& span) {
+    return span.cpu == 0 ? 0 : zigzag(std::max<Nanoseconds>(0, span.wall) - span.cpu) + 1;
   });
-  columns.add("stretch.samples", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.samples; });
+  columns.add("stretch.samples", ColumnLayout::planes, rows, [](const PageSpan& s) { return s.samples; });
   if (!tables.events.empty()) {
-    columns.add("stretch.event", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.event; });
+    columns.add("stretch.event", ColumnLayout::planes, rows, [](const PageSpan& s) { return s.event; });
     columns.add("stretch.value", ColumnLayout::planes, rows,
-                [](const PageStretch& s) { return std::max<int64_t>(0, s.value); });
+                [](const PageSpan& s) { return std::max<int64_t>(0, s.value); });
   }
-  columns.add("stretch.node", ColumnLayout::words, rows, [](const PageStretch& s) { return s.node; });
-  columns.add("stretch.state", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.state; });
+  columns.add("stretch.node", ColumnLayout::words, rows, [](const PageSpan& s) { return s.node; });
+  columns.add("stretch.state", ColumnLayout::planes, rows, [](const PageSpan& s) { return s.state; });
   columns.add("stretch.doing", ColumnLayout::planes, rows,
-              [](const PageStretch& s) { return static_cast<int>(s.doing); });
-  columns.add("stretch.wait", ColumnLayout::planes, rows, [](const PageStretch& s) { return s.wait; });
+              [](const PageSpan& s) { return static_cast<int>(s.doing); });
+  columns.add("stretch.wait", ColumnLayout::planes, rows, [](const PageSpan& s) { return s.wait; });
   columns.add("stretch.cpuNumber", ColumnLayout::planes, rows,
-              [](const PageStretch& s) { return std::max(0, s.cpu_number + 1); });
+              [](const PageSpan& s) { return std::max(0, s.cpu_number + 1); });
 }
 
 void put_columns(Json& json, const ColumnWriter& columns) {
@@ -323,8 +323,8 @@ void put_merge(Json& json, const PageMerge& merge, uint64_t limit) {
   json.open('{');
   json.number("limit", static_cast<int64_t>(limit));
   json.number("window", merge.window);
-  json.number("stretchesBefore", static_cast<int64_t>(merge.stretches_before));
-  json.number("stretchesAfter", static_cast<int64_t>(merge.stretches_after));
+  json.number("stretchesBefore", static_cast<int64_t>(merge.spans_before));
+  json.number("stretchesAfter", static_cast<int64_t>(merge.spans_after));
   json.number("nodesBefore", static_cast<int64_t>(merge.nodes_before));
   json.number("nodesAfter", static_cast<int64_t>(merge.nodes_after));
   json.key("rareShare");
@@ -426,7 +426,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
                                 const ExportOptions& options, const PageTables& tables,
                                 const PageMerge& merge, const PageSources& sources) {
   const Profile& last = *sides.back().profile;
-  const Grid grid = grid_of(tables.stretches);
+  const Grid grid = grid_of(tables.spans);
   size_t threads = 0;
   for (const PageSide& side : sides) threads += side.profile->threads().size();
 
@@ -435,7 +435,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   add_functions(columns, strings, tables);
   add_tree(columns, strings, tables);
   add_waits(columns, strings, tables);
-  add_stretches(columns, tables, grid, threads);
+  add_spans(columns, tables, grid, threads);
   columns.add_text("strings", strings.text());
   Json catalogue;
   catalogue.open('{');

@@ -22,7 +22,7 @@ class Pair {
     tables_.functions.push_back(after.functions[0]);
     tables_.places.emplace_back();
     tables_.nodes.emplace_back();
-    tables_.stretches.reserve(before.stretches.size() + after.stretches.size());
+    tables_.spans.reserve(before.spans.size() + after.spans.size());
   }
 
   // What is the same stays as it was added first.
@@ -43,13 +43,13 @@ class Pair {
     }
     std::vector<uint8_t> events = {0};
     for (const auto& event : from.events) events.push_back(this->event(event));
-    for (PageStretch stretch : from.stretches) {
-      stretch.event = events[stretch.event];
-      stretch.thread += first_thread;
-      stretch.node = nodes[stretch.node];
-      stretch.state = states[stretch.state];
-      if (stretch.wait != 0) stretch.wait += first_wait;
-      tables_.stretches.push_back(stretch);
+    for (PageSpan span : from.spans) {
+      span.event = events[span.event];
+      span.thread += first_thread;
+      span.node = nodes[span.node];
+      span.state = states[span.state];
+      if (span.wait != 0) span.wait += first_wait;
+      tables_.spans.push_back(span);
     }
   }
 

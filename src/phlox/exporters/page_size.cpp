@@ -27,44 +27,42 @@ Nanoseconds window_of(Nanoseconds start, Nanoseconds window) {
   return start >= 0 ? start / window : -1 - (-1 - start) / window;
 }
 
-// Stretches of one thread, stack, state, doing and wait within a window become one; the window's stretches
+// Spans of one thread, stack, state, doing and wait within a window become one; the window's spans
 // lie end to end.
-void merge_windows(std::vector<PageStretch>& stretches, Nanoseconds window) {
-  std::vector<PageStretch> merged;
+void merge_windows(std::vector<PageSpan>& spans, Nanoseconds window) {
+  std::vector<PageSpan> merged;
   // By node << 32 | state << 16 | event << 3 | doing, and wait.
   std::map<std::pair<uint64_t, uint32_t>, size_t> known;
-  for (size_t i = 0; i < stretches.size();) {
-    const uint32_t thread = stretches[i].thread;
-    const Nanoseconds which = window_of(stretches[i].start, window);
-    Nanoseconds at = stretches[i].start;
+  for (size_t i = 0; i < spans.size();) {
+    const uint32_t thread = spans[i].thread;
+    const Nanoseconds which = window_of(spans[i].start, window);
+    Nanoseconds at = spans[i].start;
     const size_t first = merged.size();
     known.clear();
-    for (; i < stretches.size() && stretches[i].thread == thread &&
-           window_of(stretches[i].start, window) == which;
-         ++i) {
-      const PageStretch& stretch = stretches[i];
+    for (; i < spans.size() && spans[i].thread == thread && window_of(spans[i].start, window) == which; ++i) {
+      const PageSpan& span = spans[i];
       const auto [found, added] =
-          known.try_emplace({uint64_t{stretch.node} << 32 | uint64_t{stretch.state} << 16 |
-                                 uint64_t{stretch.event} << 3 | static_cast<uint64_t>(stretch.doing),
-                             stretch.wait},
+          known.try_emplace({uint64_t{span.node} << 32 | uint64_t{span.state} << 16 |
+                                 uint64_t{span.event} << 3 | static_cast<uint64_t>(span.doing),
+                             span.wait},
                             merged.size());
       if (added) {
-        merged.push_back(stretch);
+        merged.push_back(span);
         continue;
       }
-      PageStretch& into = merged[found->second];
-      into.wall += stretch.wall;
-      into.cpu += stretch.cpu;
-      into.samples += stretch.samples;
-      into.value += stretch.value;
-      into.cpu_number = stretch.cpu_number;
+      PageSpan& into = merged[found->second];
+      into.wall += span.wall;
+      into.cpu += span.cpu;
+      into.samples += span.samples;
+      into.value += span.value;
+      into.cpu_number = span.cpu_number;
     }
     for (size_t j = first; j < merged.size(); ++j) {
       merged[j].start = at;
       at += merged[j].wall;
     }
   }
-  stretches = std::move(merged);
+  spans = std::move(merged);
 }
 
 // A stack that has less than `least` by itself ends at a marker beneath the frame that called its last one;
@@ -75,9 +73,9 @@ Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
   Nanoseconds moved = 0;
   // Where something was counted a stack stays as it is.
   std::vector<bool> counted(count, false);
-  for (const PageStretch& stretch : tables.stretches) {
-    self[stretch.node] += stretch.wall;
-    if (stretch.value != 0) counted[stretch.node] = true;
+  for (const PageSpan& span : tables.spans) {
+    self[span.node] += span.wall;
+    if (span.value != 0) counted[span.node] = true;
   }
   std::vector<bool> cut(count, false), spilt(count, false);  // own time, the marker's
   for (size_t i = count; i-- > 1;) {
@@ -99,15 +97,15 @@ Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
   const auto place = static_cast<uint32_t>(tables.places.size());
   tables.places.push_back({function, 0});
   std::vector<uint32_t> marker(count, 0);
-  for (PageStretch& stretch : tables.stretches) {
-    if (!cut[stretch.node]) continue;
-    uint32_t at = tables.nodes[stretch.node].parent;
+  for (PageSpan& span : tables.spans) {
+    if (!cut[span.node]) continue;
+    uint32_t at = tables.nodes[span.node].parent;
     while (spilt[at]) at = tables.nodes[at].parent;
     if (marker[at] == 0) {
       marker[at] = static_cast<uint32_t>(tables.nodes.size());
       tables.nodes.push_back({at, place});
     }
-    stretch.node = marker[at];
+    span.node = marker[at];
   }
   return moved;
 }
@@ -117,11 +115,11 @@ Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
 void cut_waits(PageTables& tables, Nanoseconds least) {
   const auto sums = [&] {
     std::vector<Nanoseconds> wall(tables.waits.size(), 0);
-    for (const PageStretch& stretch : tables.stretches) wall[stretch.wait] += stretch.wall;
+    for (const PageSpan& span : tables.spans) wall[span.wait] += span.wall;
     return wall;
   };
   const auto renumber = [&](const std::vector<uint32_t>& numbers) {
-    for (PageStretch& stretch : tables.stretches) stretch.wait = numbers[stretch.wait];
+    for (PageSpan& span : tables.spans) span.wait = numbers[span.wait];
   };
   const auto wall = sums();
   std::map<std::string, uint32_t> known;
@@ -158,18 +156,18 @@ PageMerge merge_page(PageTables& tables, size_t step) {
   PageMerge done;
   done.window = asked.window;
   done.rare_share = asked.rare_share;
-  done.stretches_before = tables.stretches.size();
+  done.spans_before = tables.spans.size();
   done.nodes_before = tables.nodes.size();
   if (asked.rare_share > 0) {
     Nanoseconds wall = 0;
-    for (const PageStretch& stretch : tables.stretches) wall += stretch.wall;
+    for (const PageSpan& span : tables.spans) wall += span.wall;
     const auto least = static_cast<Nanoseconds>(asked.rare_share * double(wall));
     done.cut_wall = cut_rare(tables, least);
     cut_waits(tables, std::max<Nanoseconds>(least, 1));
     settle(tables);
   }
-  merge_windows(tables.stretches, asked.window);
-  done.stretches_after = tables.stretches.size();
+  merge_windows(tables.spans, asked.window);
+  done.spans_after = tables.spans.size();
   done.nodes_after = tables.nodes.size();
   return done;
 }

@@ -12,7 +12,7 @@ struct PageMerge {
   // Order and gaps within this much time of a thread are lost; 0: nothing was merged.
   Nanoseconds window = 0;
   double rare_share = 0;  // stacks with less than this share of the time were truncated; 0: none
-  uint64_t stretches_before = 0, stretches_after = 0;
+  uint64_t spans_before = 0, spans_after = 0;
   uint64_t nodes_before = 0, nodes_after = 0;
   Nanoseconds cut_wall = 0;  // in truncated stacks
 };

@@ -33,8 +33,7 @@ std::string displayable_lines(std::string_view text) {
 // Files with a line of code in them that was seen, those with most time of their own first.
 std::vector<std::string> files_by_time(const PageTables& tables) {
   std::vector<Nanoseconds> self(tables.places.size(), 0);
-  for (const PageStretch& stretch : tables.stretches)
-    self[tables.nodes[stretch.node].place] += stretch.wall + 1;
+  for (const PageSpan& span : tables.spans) self[tables.nodes[span.node].place] += span.wall + 1;
   std::map<std::string, Nanoseconds> times;
   for (size_t i = 0; i < tables.places.size(); ++i) {
     const PagePlace& place = tables.places[i];

@@ -52,24 +52,23 @@ class Builder {
   // Of the event that is shown, by its number among the recording's samples. `event`: its place among those
   // that count, from 1; 0: none does.
   void add(size_t number, const profile::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
-    PageStretch stretch =
-        stretch_of(profile_.samples()[number], stacked_.samples()[number].stack, part, start);
-    stretch.wait = waits_.of(number);
-    stretch.wall = part.wall;
-    stretch.cpu = part.cpu;
-    stretch.samples = static_cast<uint32_t>(part.samples);
-    stretch.event = event;
-    if (event != 0) stretch.value = part.value;
-    tables_.stretches.push_back(stretch);
+    PageSpan span = span_of(profile_.samples()[number], stacked_.samples()[number].stack, part, start);
+    span.wait = waits_.of(number);
+    span.wall = part.wall;
+    span.cpu = part.cpu;
+    span.samples = static_cast<uint32_t>(part.samples);
+    span.event = event;
+    if (event != 0) span.value = part.value;
+    tables_.spans.push_back(span);
   }
 
   // Of another event, by its number among those.
   void add_other(size_t number, const profile::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
-    PageStretch stretch = stretch_of(profile_.samples_of_others()[number],
-                                     stacked_.samples_of_others()[number].stack, part, start);
-    stretch.event = event;
-    stretch.value = tables_.events[event - 1].unit == profile::Unit::nanoseconds ? part.wall : part.value;
-    tables_.stretches.push_back(stretch);
+    PageSpan span = span_of(profile_.samples_of_others()[number], stacked_.samples_of_others()[number].stack,
+                            part, start);
+    span.event = event;
+    span.value = tables_.events[event - 1].unit == profile::Unit::nanoseconds ? part.wall : part.value;
+    tables_.spans.push_back(span);
   }
 
   // The place of an event among those that count, from 1; 0: there is no room.
@@ -85,18 +84,18 @@ class Builder {
   }
 
  private:
-  PageStretch stretch_of(const profile::Sample& sample, profile::StackId stack,
-                         const profile::SampleFilter::Part& part, Nanoseconds start) {
-    PageStretch stretch;
-    stretch.thread = sample.thread.value - 1;
-    stretch.start = part.start - start;
-    stretch.cpu_number = sample.cpu_number;
-    stretch.doing = part.doing;
-    stretch.state = state({sample.cpu_state, sample.gil_state, sample.collecting, sample.system_call,
-                           sample.quality, profile::code_library(profile_, sample)});
-    stretch.node = sample.quality == profile::Quality::rejected ? child(0, marker(profile::rejected_label()))
-                                                                : node(stack);
-    return stretch;
+  PageSpan span_of(const profile::Sample& sample, profile::StackId stack,
+                   const profile::SampleFilter::Part& part, Nanoseconds start) {
+    PageSpan span;
+    span.thread = sample.thread.value - 1;
+    span.start = part.start - start;
+    span.cpu_number = sample.cpu_number;
+    span.doing = part.doing;
+    span.state = state({sample.cpu_state, sample.gil_state, sample.collecting, sample.system_call,
+                        sample.quality, profile::code_library(profile_, sample)});
+    span.node = sample.quality == profile::Quality::rejected ? child(0, marker(profile::rejected_label()))
+                                                             : node(stack);
+    return span;
   }
 
   uint32_t state(const PageState& state) {
@@ -223,7 +222,7 @@ std::vector<uint32_t> settle_nodes(std::vector<PageNode>& nodes, const std::vect
 void settle(PageTables& tables) {
   // A parent comes before its children in whatever order nodes were met.
   std::vector<bool> nodes_used(tables.nodes.size(), false);
-  for (const PageStretch& stretch : tables.stretches) nodes_used[stretch.node] = true;
+  for (const PageSpan& span : tables.spans) nodes_used[span.node] = true;
   for (size_t i = tables.nodes.size(); i-- > 1;) {
     if (nodes_used[i]) nodes_used[tables.nodes[i].parent] = true;
   }
@@ -247,11 +246,10 @@ void settle(PageTables& tables) {
     wait.by_place = place_of[wait.by_place];
   }
   const auto node_of = settle_nodes(tables.nodes, nodes_used);
-  for (PageStretch& stretch : tables.stretches) stretch.node = node_of[stretch.node];
-  std::stable_sort(tables.stretches.begin(), tables.stretches.end(),
-                   [](const PageStretch& a, const PageStretch& b) {
-                     return std::tie(a.thread, a.start) < std::tie(b.thread, b.start);
-                   });
+  for (PageSpan& span : tables.spans) span.node = node_of[span.node];
+  std::stable_sort(tables.spans.begin(), tables.spans.end(), [](const PageSpan& a, const PageSpan& b) {
+    return std::tie(a.thread, a.start) < std::tie(b.thread, b.start);
+  });
 }
 
 Result<PageTables> make_page_tables(const Profile& profile, const profile::Choices& choices,

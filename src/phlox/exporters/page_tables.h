@@ -50,14 +50,14 @@ struct PageWait {
   // With the details in which similar targets differ: the other end, a process's number.
   std::string which;
   uint32_t place = 0;      // the place that caused the wait
-  int32_t by = -1;         // thread, as PageStretch counts; -1: not recorded, or not known
+  int32_t by = -1;         // thread, as PageSpan counts; -1: not recorded, or not known
   uint32_t by_place = 0;   // the place of the waker
   std::string other = {};  // the waker, if it is no recorded thread
 
   friend auto operator<=>(const PageWait&, const PageWait&) = default;
 };
 
-struct PageStretch {
+struct PageSpan {
   uint32_t thread = 0;    // index of the recording's thread
   Nanoseconds start = 0;  // since the recording's start
   Nanoseconds wall = 0;
@@ -82,7 +82,7 @@ struct PageTables {
   std::vector<PageNode> nodes;          // the call tree by line: depth first, siblings by place
   std::vector<PageState> states;
   std::vector<PageWait> waits = std::vector<PageWait>(1);  // 0: none
-  std::vector<PageStretch> stretches;                      // by thread, then by start
+  std::vector<PageSpan> spans;                             // by thread, then by start
   // Counts besides time: those of the event that is shown come first. Intervals of the other events have
   // neither times nor samples; these belong to the event that is shown.
   std::vector<profile::SampledEvent> events;

@@ -106,7 +106,7 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
     if (!options.threads && !rejected && !holds_interpreter(sample)) continue;
     if (!rejected && !sample.stack) continue;
     const std::string* text = rejected ? &kFailed : &texts.of(sample.stack);
-    // A stretch of looks alike counts as its looks, evenly.
+    // A span of looks alike counts as its looks, evenly.
     for (uint32_t i = 1; i <= sample.samples; ++i) {
       moments.push_back({sample.start + sample.wall * i / sample.samples, text});
     }

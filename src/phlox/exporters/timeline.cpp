@@ -90,13 +90,13 @@ size_t FrameTable::marker(std::string_view name) {
 Axis::Axis(const profile::Profile& profile, const profile::Choices& choices)
     : weight_(choices.weight), start_(profile::recording_start(profile)) {}
 
-Axis::Stretch Axis::place(const ThreadSample& sample) {
+Axis::Span Axis::place(const ThreadSample& sample) {
   const bool counted = weight_ == profile::Weight::samples;
-  Stretch stretch{end_, counted ? sample.part.weight * kSample : sample.part.weight};
+  Span span{end_, counted ? sample.part.weight * kSample : sample.part.weight};
   // What overlaps (another tool's recording may) is moved behind: slices of a thread must nest.
-  if (weight_ == profile::Weight::wall) stretch.start = std::max(end_, sample.part.start - start_);
-  end_ = stretch.start + stretch.length;
-  return stretch;
+  if (weight_ == profile::Weight::wall) span.start = std::max(end_, sample.part.start - start_);
+  end_ = span.start + span.length;
+  return span;
 }
 
 void write_slices(const std::vector<ThreadSample>& samples, Axis axis, const FrameTable& frames,
@@ -108,20 +108,20 @@ void write_slices(const std::vector<ThreadSample>& samples, Axis axis, const Fra
   };
   axis.next_thread();
   for (const ThreadSample& sample : samples) {
-    const Axis::Stretch stretch = axis.place(sample);
+    const Axis::Span span = axis.place(sample);
     frames.stack(sample.sample->stack, path);
     if (path.empty()) path.push_back(no_frames);
     size_t same = 0;
-    if (stretch.start == end) {
+    if (span.start == end) {
       const auto [mine, theirs] = std::mismatch(open.begin(), open.end(), path.begin(), path.end());
       same = static_cast<size_t>(mine - open.begin());
     }
     close_down_to(same);
     for (; same < path.size(); ++same) {
       open.push_back(path[same]);
-      sink.open(path[same], stretch.start);
+      sink.open(path[same], span.start);
     }
-    end = stretch.start + stretch.length;
+    end = span.start + span.length;
   }
   close_down_to(0);
 }

@@ -61,12 +61,12 @@ class Axis {
  public:
   Axis(const profile::Profile& profile, const profile::Choices& choices);
 
-  struct Stretch {
+  struct Span {
     Nanoseconds start = 0;
     Nanoseconds length = 0;
   };
   // Samples of one thread, in the order of time.
-  Stretch place(const ThreadSample& sample);
+  Span place(const ThreadSample& sample);
   void next_thread() { end_ = 0; }
 
   // The length of a sample in the drawing, if samples count.

@@ -12,7 +12,7 @@
 #include "phlox/importers/foreign_rows.h"
 #include "phlox/importers/python_frames.h"
 #include "phlox/importers/text_lines.h"
-#include "phlox/profile/stretches.h"
+#include "phlox/profile/spans.h"
 
 namespace phlox::importers {
 namespace {

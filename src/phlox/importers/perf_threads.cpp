@@ -91,7 +91,7 @@ void PerfThreads::fork(const perf::TaskRecord& record, bool copied) {
   // The number of a thread that has ended is given again.
   const std::string name = known_thread(record.parent_pid, record.parent_tid).row.kernel_name;
   if (const auto old = threads_.find(record.tid); old != threads_.end()) {
-    stretches_.close(old->second.id);
+    spans_.close(old->second.id);
     threads_.erase(old);
   }
   known_thread(record.pid, record.tid).row.kernel_name = name;
@@ -147,7 +147,7 @@ void PerfThreads::put(Thread& thread, profile::Sample sample, Nanoseconds from, 
   sample.wall = std::max<Nanoseconds>(wall, 0);
   sample.cpu = std::max<Nanoseconds>(cpu, 0);
   sample.cpu_state = state;
-  stretches_.add(sample);
+  spans_.add(sample);
 }
 
 void PerfThreads::put_sleep(Thread& thread, Nanoseconds until) {
@@ -202,7 +202,7 @@ void PerfThreads::sampled(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds pe
                           profile::Sample sample) {
   Thread& thread = thread_row(pid, tid, time);
   if (switches_ == Switches::none || tid == 0) {
-    // Clocks tick a little early or late; a stretch goes on where the one before ended.
+    // Clocks tick a little early or late; a span goes on where the one before ended.
     Nanoseconds from = time - period;
     if (thread.until != 0 && std::abs(from - thread.until) <= period / 2) from = thread.until;
     put(thread, sample, from, period, period, profile::CpuState::running);
@@ -226,7 +226,7 @@ void PerfThreads::finish(Nanoseconds end) {
   for (auto& [_, thread] : threads_) {
     if (thread.id && thread.off_since != 0 && !thread.ended && end > thread.off_since) put_sleep(thread, end);
   }
-  stretches_.flush();
+  spans_.flush();
 }
 
 void PerfThreads::tell_python(Process& process) {

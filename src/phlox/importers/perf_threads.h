@@ -20,7 +20,7 @@
 #include "phlox/importers/perf_process.h"
 #include "phlox/profile/model.h"
 #include "phlox/profile/sink.h"
-#include "phlox/profile/stretches.h"
+#include "phlox/profile/spans.h"
 
 namespace phlox::importers {
 
@@ -28,7 +28,7 @@ class PerfThreads {
  public:
   // All must outlive it.
   PerfThreads(ModuleFiles& files, const PerfFile& file, profile::Sink& sink)
-      : files_(files), file_(file), sink_(sink), stretches_(sink) {}
+      : files_(files), file_(file), sink_(sink), spans_(sink) {}
 
   PerfProcess& process(pid_t pid);
   // `copied`: of a process whose fork was recorded, not one that existed when perf began.
@@ -52,7 +52,7 @@ class PerfThreads {
 
   // Puts all intervals; threads that still sleep, until `end`.
   void finish(Nanoseconds end);
-  void flush() { stretches_.flush(); }
+  void flush() { spans_.flush(); }
   // Python's version of each process, if its file has it.
   void tell_pythons();
   // Stacks of processes that run Python; after tell_pythons().
@@ -100,7 +100,7 @@ class PerfThreads {
   ModuleFiles& files_;
   const PerfFile& file_;  // for a pipe, the machine becomes known on the way
   profile::Sink& sink_;
-  profile::Stretches stretches_;
+  profile::Spans spans_;
   std::unordered_map<pid_t, std::unique_ptr<Process>> processes_;
   std::unordered_map<pid_t, Thread> threads_;
   uint32_t last_process_ = 0, last_thread_ = 0;

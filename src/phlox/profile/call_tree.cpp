@@ -167,7 +167,7 @@ Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool
       whole ? SampleFilter::make_judging(profile, choices) : SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
 
-  // Stretches of equal stack (and thread, when that shows) are one, which makes the rest independent of their
+  // Spans of equal stack (and thread, when that shows) are one, which makes the rest independent of their
   // number.
   const bool grouped = choices.by.thread || choices.by.process || choices.by.program;
   const auto& stacks = profile.stacks();

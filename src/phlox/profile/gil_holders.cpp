@@ -37,8 +37,8 @@ class Places {
   std::vector<GilPlace> places_;
 };
 
-// A stretch is a promise about its end: there the thread was looked at. Where several say that they held it,
-// it was the one that was looked at first from there on; the others had it later. Gives stretches in order,
+// A span is a promise about its end: there the thread was looked at. Where several say that they held it,
+// it was the one that was looked at first from there on; the others had it later. Gives spans in order,
 // none of which overlap.
 std::vector<Hold> one_after_another(std::vector<Hold> holds) {
   std::sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) {

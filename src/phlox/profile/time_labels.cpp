@@ -166,7 +166,7 @@ class LabelledStacks {
   tsl::robin_map<std::string, uint32_t> roots_, markers_;
 };
 
-// Each part of a stretch that has a label, or none, of its own.
+// Each part of a span that has a label, or none, of its own.
 template <class Visit>
 void each_part(const Sample& sample, const std::vector<Piece>& pieces, Visit&& visit) {
   const Nanoseconds end = sample.start + sample.wall;

@@ -62,7 +62,7 @@ std::string_view last_columns(std::string_view text, size_t count) {
 constexpr std::string_view kCut = "…";
 constexpr size_t kShortInner = 12;
 
-// The longest stretch between brackets that close each other and lie in no others; empty: there is none that
+// The longest span between brackets that close each other and lie in no others; empty: there is none that
 // would become shorter.
 std::string_view longest_in_brackets(std::string_view text) {
   std::string_view longest;

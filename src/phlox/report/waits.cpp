@@ -121,7 +121,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     if (part.doing == profile::Doing::waiting_unknown) sum.not_known += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
   }
-  // A stretch may be so brief that it takes no time.
+  // A span may be so brief that it takes no time.
   std::erase_if(sums, [](const Sum& sum) { return sum.wall == 0; });
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);

@@ -277,7 +277,7 @@ void Consumer::put_unseen_time(profile::ThreadId thread, std::string what, Nanos
   sample.wall = std::clamp<Nanoseconds>(end - start, 0, used);
   sample.samples = 0;  // no sample
   sample.cpu_state = profile::CpuState::running;
-  identities_.stretches.add(sample);
+  identities_.spans.add(sample);
 }
 
 // What the process's first thread used after its last sample: it ran on from there, to its end.
@@ -294,7 +294,7 @@ void Consumer::put_rest(const ThreadState& thread, Nanoseconds end) {
   rest.samples = 0;
   rest.cpu_state = profile::CpuState::running;
   rest.system_call = -1;
-  identities_.stretches.add(rest);
+  identities_.spans.add(rest);
 }
 
 void Consumer::put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used) {
@@ -318,7 +318,7 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
     return;
   }
   put_rest(found->second, record.time);
-  identities_.stretches.close(id);
+  identities_.spans.close(id);
   const auto live = std::lower_bound(
       live_.begin(), live_.end(), id,
       [](const LiveThread& one, profile::ThreadId other) { return one.id.value < other.value; });

@@ -18,7 +18,7 @@
 
 #include "phlox/profile/interner.h"
 #include "phlox/profile/sink.h"
-#include "phlox/profile/stretches.h"
+#include "phlox/profile/spans.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/layout.h"
 #include "phlox/sampler/assemble/awaited_files.h"
@@ -31,9 +31,9 @@ namespace phlox::sampler {
 
 // Ids of one recording: shared by every program that the recorded process runs one after the other (execve).
 struct Identities {
-  explicit Identities(profile::Sink& sink) : interner(sink), stretches(sink) {}
+  explicit Identities(profile::Sink& sink) : interner(sink), spans(sink) {}
   profile::Interner interner;
-  profile::Stretches stretches;
+  profile::Spans spans;
   uint32_t next_thread = 1;
   uint32_t next_module = 1;
   uint32_t next_address_space = 1;
@@ -64,7 +64,7 @@ class Consumer {
   bool has_begun() const { return has_begun_; }
 
   // Empties the ring, until `deadline`: a writer may be faster than we are. Intervals that still grow are in
-  // Identities::stretches: flush() them before a commit.
+  // Identities::spans: flush() them before a commit.
   void drain(Ring& ring, Nanoseconds deadline = std::numeric_limits<Nanoseconds>::max());
   // Empties the ring, and drops the records.
   void discard(Ring& ring);

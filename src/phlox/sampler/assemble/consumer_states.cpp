@@ -13,7 +13,7 @@ constexpr Nanoseconds kLongestMemory = kSecond;
 
 void Consumer::tell(ThreadState& thread, const profile::Sample& sample) {
   if (thread.held.empty()) {
-    identities_.stretches.add(sample);
+    identities_.spans.add(sample);
   } else {
     thread.held.push_back(sample);
   }
@@ -26,12 +26,12 @@ void Consumer::settle(ThreadState& thread, Nanoseconds queued) {
   queued = std::min(queued, open.wall);
   profile::Sample waited = open;
   open.wall -= queued;
-  if (open.wall > 0) identities_.stretches.add(open);
+  if (open.wall > 0) identities_.spans.add(open);
   waited.start += open.wall;
   waited.wall = queued;
   waited.cpu_state = profile::CpuState::runnable;
-  if (queued > 0) identities_.stretches.add(waited);
-  for (size_t i = 1; i < thread.held.size(); ++i) identities_.stretches.add(thread.held[i]);
+  if (queued > 0) identities_.spans.add(waited);
+  for (size_t i = 1; i < thread.held.size(); ++i) identities_.spans.add(thread.held[i]);
   thread.held.clear();
 }
 
@@ -111,7 +111,7 @@ void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profil
       // No sample saw this piece, as in put_piece().
       before.wake = {};
       before.awaited = {};
-      identities_.stretches.add(before);
+      identities_.spans.add(before);
       sample.start += parts.other;
       sample.wall = parts.own;
     }
@@ -120,7 +120,7 @@ void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profil
     kind->cpu = 0;
     kind->samples = 0;
   }
-  identities_.stretches.add(sample);
+  identities_.spans.add(sample);
 }
 
 }  // namespace phlox::sampler

@@ -21,9 +21,9 @@
 
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/interpreter.h"
-#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/kernel/code_files.h"
 #include "phlox/sampler/kernel/kernel_records.h"
 #include "phlox/sampler/kernel/kernel_stacks.h"
@@ -166,7 +166,7 @@ class KernelSource {
   uint32_t index_of_waker(const kernel_sample& sample) const;
   uint32_t awaited_of(const Thread& thread, const kernel_sample& sample);
   uint32_t number_of(AwaitedRecord record, const std::string& name);
-  // kernel_source_untold.cpp
+  // kernel_source_unreported.cpp
   void put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
                        const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,

@@ -21,13 +21,13 @@ void wake_all(const std::atomic<uint32_t>& word) {
 
 }  // namespace
 
-Beat::Beat(double rate_hz, std::function<void(Nanoseconds now)> errand)
-    : interval_(static_cast<Nanoseconds>(1e9 / rate_hz)), errand_(std::move(errand)) {}
+Beat::Beat(double rate_hz, std::function<void(Nanoseconds now)> task)
+    : interval_(static_cast<Nanoseconds>(1e9 / rate_hz)), task_(std::move(task)) {}
 
 Beat::Place::Place(int at, Nanoseconds interval)
     : cpu(at), schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME))) {}
 
-Beat::Place& Beat::sit_down(int cpu) {
+Beat::Place& Beat::join(int cpu) {
   const std::lock_guard lock(mutex_);
   for (const auto& place : places_) {
     if (place->cpu != cpu) continue;
@@ -72,7 +72,7 @@ Nanoseconds Beat::lead(Place& place, std::unique_lock<std::mutex>& lock) {
 Beat::Woken Beat::Seat::wait(int cpu) {
   if (place_ != nullptr && place_->cpu != cpu) leave();
   const bool is_new = place_ == nullptr;
-  if (is_new) place_ = &beat_.sit_down(cpu);
+  if (is_new) place_ = &beat_.join(cpu);
   Place& place = *place_;
   std::unique_lock lock(place.mutex);
   if (is_new) {
@@ -97,7 +97,7 @@ Beat::Woken Beat::Seat::wait(int cpu) {
   woken.missed = (beats > 0 ? beats - 1 : 0) + (place.missed - std::exchange(missed_, place.missed));
   woken.by_perf = place.by_perf;
   lock.unlock();
-  if (leads && beat_.errand_) beat_.errand_(woken.at);
+  if (leads && beat_.task_) beat_.task_(woken.at);
   return woken;
 }
 

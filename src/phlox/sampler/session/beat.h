@@ -2,7 +2,7 @@
 // timer, the others by that one, before it begins. So the programs there are interrupted once for all of
 // them, and the next sampler thread finds the kernel's and our own code in the caches. With four processes on
 // two busy CPUs a sample took some 79 us of CPU for the thread that waits for the timer, and 65 us for the
-// others. A thread that is awake also does small jobs that need no thread of their own (errands). Made by the
+// others. A thread that is awake also does small jobs that need no thread of their own (tasks). Made by the
 // recorder; for threads of the real-time class: in any other class it is undefined whether the woken thread
 // or a program runs first.
 #pragma once
@@ -23,8 +23,8 @@ namespace phlox::sampler {
 
 class Beat {
  public:
-  // `errand`: done in place of a turn, so in microseconds; waits for nothing.
-  Beat(double rate_hz, std::function<void(Nanoseconds now)> errand);
+  // `task`: done in place of a turn, so in microseconds; waits for nothing.
+  Beat(double rate_hz, std::function<void(Nanoseconds now)> task);
   Beat(const Beat&) = delete;
   Beat& operator=(const Beat&) = delete;
 
@@ -76,11 +76,11 @@ class Beat {
     Schedule schedule;           // used by the leader, without the lock
     std::optional<Waker> waker;  // the leader's; none: the place is empty
   };
-  Place& sit_down(int cpu);
+  Place& join(int cpu);
   Nanoseconds lead(Place& place, std::unique_lock<std::mutex>& lock);
 
   const Nanoseconds interval_;
-  std::function<void(Nanoseconds)> errand_;
+  std::function<void(Nanoseconds)> task_;
   std::mutex mutex_;  // protects the list of places
   std::vector<std::unique_ptr<Place>> places_;
 };

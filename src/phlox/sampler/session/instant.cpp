@@ -168,7 +168,7 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
     }
     sink.emit(process, row);
     consumer.settle_all();
-    identities.stretches.flush();
+    identities.spans.flush();
     program.name_threads(consumer, options.limit);
     sampler.finish(clock_now());
   }

@@ -75,7 +75,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   note_fork(id, pid, found.parent, found.program->image);
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
-  const SamplerThread::Together together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
+  const SamplerThread::SharedTimers together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
   const ProgramRecording::Shared shared{
       options_, *sink_,     *identities_, together,      ends_,
       files_,   task_sink_, task_ids_,    kernel_.get(), place ? &*place : nullptr,
@@ -350,8 +350,8 @@ void LiveRecorder::warn() {
   const auto& brief = state.too_brief;
   const auto told = std::count_if(brief.ids.begin(), brief.ids.end(),
                                   [this](pid_t pid) { return kernel_ && kernel_->has_told_of(pid); });
-  if (const size_t untold = brief.processes - static_cast<size_t>(told); untold > 0)
-    warnings.push_back(forks_too_brief(untold, brief.command_line));
+  if (const size_t unreported = brief.processes - static_cast<size_t>(told); unreported > 0)
+    warnings.push_back(forks_too_brief(unreported, brief.command_line));
   if (const std::string refused = ends_.refused(); !refused.empty())
     warnings.push_back(ends_refused(refused));
   for (std::string& refusal : refusals(options_, outcome_.progress)) warnings.push_back(std::move(refusal));
@@ -434,7 +434,7 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
   }
   if (descendants_.is_due(now)) check_descendants(now);
   if (now < next_.commit) return;
-  identities_->stretches.flush();
+  identities_->spans.flush();
   for (const auto& one : active_) one->put_tallies();
   put_recorder_tallies(*sink_, total());
   if (now >= next_.cpus) {

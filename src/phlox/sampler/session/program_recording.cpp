@@ -383,7 +383,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
     if (const auto used = used_at_end()) consumer_.put_unseen(begin_, end_, *used);
   }
   ends_.forget(pidfd_);
-  identities_.stretches.flush();
+  identities_.spans.flush();
   const auto& numbers = latest();
   if (native_) {
     for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));

@@ -41,7 +41,7 @@ class ProgramRecording {
     const Options& options;
     profile::Sink& sink;
     Identities& identities;
-    SamplerThread::Together together;
+    SamplerThread::SharedTimers together;
     EndWatch& ends;
     AwaitedFiles::Host& files;
     profile::TaskSink* tasks;  // null: what tasks await is not recorded

@@ -130,7 +130,7 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
 
 SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
                              const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
-                             const Together& together)
+                             const SharedTimers& together)
     : config_(config),
       options_(options),
       budget_(options.max_overhead_percent, options.rate_hz),

@@ -30,13 +30,13 @@ class SamplerThread : public Source {
   using Numbers = SourceNumbers;
 
   // Shared by those of one recorder; null: not used.
-  struct Together {
+  struct SharedTimers {
     IdleWatch* watch = nullptr;  // rests there while nothing runs in the process
     Beat* beat = nullptr;        // wakes up together with its others
   };
   SamplerThread(const ProcessSampler::Config& config, const Options& options,
                 const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
-                const Together& together);
+                const SharedTimers& together);
   ~SamplerThread() override;  // stops
 
   void stop() override;
@@ -93,7 +93,7 @@ class SamplerThread : public Source {
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   Ring& ring_;
-  Together together_;
+  SharedTimers together_;
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> version_{0};
   std::mutex mutex_;

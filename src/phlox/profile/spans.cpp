@@ -1,4 +1,4 @@
-#include "phlox/profile/stretches.h"
+#include "phlox/profile/spans.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ uint64_t key_of(ThreadId thread, uint16_t event) {
 
 }  // namespace
 
-void Stretches::add(const Sample& sample) {
+void Spans::add(const Sample& sample) {
   const uint64_t key = key_of(sample.thread, sample.event);
   most_event_ = std::max(most_event_, sample.event);
   auto found = open_.find(key);
@@ -42,11 +42,11 @@ void Stretches::add(const Sample& sample) {
   open_[key] = Open{{}, sample, true};
 }
 
-void Stretches::flush() {
+void Spans::flush() {
   for (auto at = open_.begin(); at != open_.end(); ++at) tell(at.value());
 }
 
-void Stretches::close(ThreadId thread) {
+void Spans::close(ThreadId thread) {
   for (uint32_t event = 0; event <= most_event_; ++event) {
     const auto found = open_.find(key_of(thread, static_cast<uint16_t>(event)));
     if (found == open_.end()) continue;
@@ -55,7 +55,7 @@ void Stretches::close(ThreadId thread) {
   }
 }
 
-void Stretches::tell(Open& open) {
+void Spans::tell(Open& open) {
   if (!open.grown) return;
   if (!open.id) open.id = SampleId(++last_);
   sink_.emit(open.id, open.sample);

@@ -14,12 +14,12 @@
 
 namespace phlox::profile {
 
-class Stretches {
+class Spans {
  public:
   // No row is longer than this, so that a time range cuts precisely, and a growing row is never far behind.
   static constexpr Nanoseconds kLongest = kSecond;
 
-  explicit Stretches(Sink& sink) : sink_(sink) {}
+  explicit Spans(Sink& sink) : sink_(sink) {}
 
   // One sample, or several equal ones: sample.start and .wall are the time since the thread's last sample.
   void add(const Sample& sample);

@@ -1,4 +1,4 @@
-#include "phlox/profile/stretches.h"
+#include "phlox/profile/spans.h"
 
 #include <gtest/gtest.h>
 
@@ -25,11 +25,11 @@ Sample sample_at(int64_t n, StackId stack = StackId(1), ThreadId thread = Thread
   return sample;
 }
 
-TEST(Stretches, looks_alike_are_one_row) {
+TEST(Spans, looks_alike_are_one_row) {
   Profile profile;
-  Stretches stretches(profile);
-  for (int i = 0; i < 10; ++i) stretches.add(sample_at(i));
-  stretches.flush();
+  Spans spans(profile);
+  for (int i = 0; i < 10; ++i) spans.add(sample_at(i));
+  spans.flush();
   ASSERT_EQ(profile.samples().size(), 1u);
   const Sample& sample = profile.samples()[0];
   EXPECT_EQ(sample.start, 0);
@@ -39,25 +39,25 @@ TEST(Stretches, looks_alike_are_one_row) {
   EXPECT_EQ(sample.cpu_number, 3);
 }
 
-TEST(Stretches, each_event_has_rows_of_its_own) {
+TEST(Spans, each_event_has_rows_of_its_own) {
   Profile profile;
-  Stretches stretches(profile);
+  Spans spans(profile);
   for (int i = 0; i < 10; ++i) {
     for (const uint16_t event : {uint16_t{1}, uint16_t{2}}) {
       Sample sample = sample_at(i);
       sample.event = event;
       sample.value = event;
-      stretches.add(sample);
+      spans.add(sample);
     }
   }
-  stretches.close(ThreadId(1));
+  spans.close(ThreadId(1));
   ASSERT_EQ(profile.samples().size(), 2u);
   EXPECT_EQ(profile.samples()[0].value, 10);
   EXPECT_EQ(profile.samples()[1].value, 20);
   EXPECT_EQ(profile.samples()[1].wall, 10 * kTick);
 }
 
-TEST(Stretches, every_difference_begins_another_row) {
+TEST(Spans, every_difference_begins_another_row) {
   std::vector<Sample> samples(7, sample_at(1));
   samples[1].stack = StackId(2);
   samples[2].cpu_state = CpuState::runnable;
@@ -67,64 +67,64 @@ TEST(Stretches, every_difference_begins_another_row) {
   samples[6].quality = Quality::unproved;
   for (size_t i = 0; i < samples.size(); ++i) {
     Profile profile;
-    Stretches stretches(profile);
-    stretches.add(sample_at(0));
-    stretches.add(samples[i]);
-    stretches.flush();
+    Spans spans(profile);
+    spans.add(sample_at(0));
+    spans.add(samples[i]);
+    spans.flush();
     EXPECT_EQ(profile.samples().size(), i == 0 ? 1u : 2u) << i;
   }
 }
 
-TEST(Stretches, another_cpu_is_the_same_row_and_the_last_one_is_kept) {
+TEST(Spans, another_cpu_is_the_same_row_and_the_last_one_is_kept) {
   Profile profile;
-  Stretches stretches(profile);
+  Spans spans(profile);
   Sample sample = sample_at(0);
-  stretches.add(sample);
+  spans.add(sample);
   sample = sample_at(1);
   sample.cpu_number = 4;
-  stretches.add(sample);
+  spans.add(sample);
   sample = sample_at(2);
   sample.cpu_number = -1;
-  stretches.add(sample);
-  stretches.flush();
+  spans.add(sample);
+  spans.flush();
   ASSERT_EQ(profile.samples().size(), 1u);
   EXPECT_EQ(profile.samples()[0].cpu_number, 4);
 }
 
-TEST(Stretches, no_row_is_longer_than_a_second) {
+TEST(Spans, no_row_is_longer_than_a_second) {
   Profile profile;
-  Stretches stretches(profile);
-  for (int i = 0; i < 2500; ++i) stretches.add(sample_at(i));
-  stretches.flush();
+  Spans spans(profile);
+  for (int i = 0; i < 2500; ++i) spans.add(sample_at(i));
+  spans.flush();
   ASSERT_EQ(profile.samples().size(), 3u);
   EXPECT_EQ(profile.samples()[0].wall, kSecond);
   EXPECT_EQ(profile.samples()[2].wall, kSecond / 2);
 }
 
-TEST(Stretches, time_without_a_sample_ends_a_row) {
+TEST(Spans, time_without_a_sample_ends_a_row) {
   Profile profile;
-  Stretches stretches(profile);
-  stretches.add(sample_at(0));
-  stretches.add(sample_at(2));
-  stretches.flush();
+  Spans spans(profile);
+  spans.add(sample_at(0));
+  spans.add(sample_at(2));
+  spans.flush();
   ASSERT_EQ(profile.samples().size(), 2u);
   EXPECT_EQ(profile.samples()[1].start, 2 * kTick);
 }
 
-TEST(Stretches, a_row_put_by_flush_grows_under_the_same_id) {
+TEST(Spans, a_row_put_by_flush_grows_under_the_same_id) {
   Profile profile;
-  Stretches stretches(profile);
-  stretches.add(sample_at(0));
-  stretches.flush();
+  Spans spans(profile);
+  spans.add(sample_at(0));
+  spans.flush();
   EXPECT_EQ(profile.samples()[0].wall, kTick);
-  stretches.add(sample_at(1));
+  spans.add(sample_at(1));
   EXPECT_EQ(profile.samples()[0].wall, kTick);
-  stretches.flush();
+  spans.flush();
   ASSERT_EQ(profile.samples().size(), 1u);
   EXPECT_EQ(profile.samples()[0].wall, 2 * kTick);
 }
 
-TEST(Stretches, a_row_that_did_not_grow_is_not_put_again) {
+TEST(Spans, a_row_that_did_not_grow_is_not_put_again) {
   struct Count : Profile {
     int puts = 0;
     void receive(const AnyRow& row) override {
@@ -135,32 +135,31 @@ TEST(Stretches, a_row_that_did_not_grow_is_not_put_again) {
       Profile::receive(row);
     }
   } profile;
-  Stretches stretches(profile);
-  stretches.add(sample_at(0));
-  stretches.add(sample_at(0, StackId(5), ThreadId(2)));
-  stretches.flush();
-  stretches.flush();
+  Spans spans(profile);
+  spans.add(sample_at(0));
+  spans.add(sample_at(0, StackId(5), ThreadId(2)));
+  spans.flush();
+  spans.flush();
   EXPECT_EQ(profile.puts, 2);
-  stretches.add(sample_at(1, StackId(2)));  // closes a stretch that was put as it stands
+  spans.add(sample_at(1, StackId(2)));  // closes a span that was put as it stands
   EXPECT_EQ(profile.puts, 2);
-  stretches.close(ThreadId(1));
+  spans.close(ThreadId(1));
   EXPECT_EQ(profile.puts, 3);
-  stretches.close(ThreadId(1));
-  stretches.flush();
+  spans.close(ThreadId(1));
+  spans.flush();
   EXPECT_EQ(profile.puts, 3);
   ASSERT_EQ(profile.samples().size(), 3u);
   EXPECT_EQ(profile.samples()[2].stack, StackId(2));
 }
 
-TEST(Stretches, threads_do_not_mix_and_no_time_is_lost) {
+TEST(Spans, threads_do_not_mix_and_no_time_is_lost) {
   Profile profile;
-  Stretches stretches(profile);
+  Spans spans(profile);
   for (int i = 0; i < 1000; ++i) {
-    for (uint32_t t = 1; t <= 5; ++t)
-      stretches.add(sample_at(i, StackId(uint32_t(i) / t % 3 + 1), ThreadId(t)));
-    if (i % 100 == 0) stretches.flush();
+    for (uint32_t t = 1; t <= 5; ++t) spans.add(sample_at(i, StackId(uint32_t(i) / t % 3 + 1), ThreadId(t)));
+    if (i % 100 == 0) spans.flush();
   }
-  stretches.flush();
+  spans.flush();
   Nanoseconds wall[6] = {};
   for (const Sample& sample : profile.samples()) wall[sample.thread.value] += sample.wall;
   for (uint32_t t = 1; t <= 5; ++t) EXPECT_EQ(wall[t], 1000 * kTick);

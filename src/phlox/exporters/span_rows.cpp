@@ -1,4 +1,4 @@
-#include "phlox/exporters/stretch_rows.h"
+#include "phlox/exporters/span_rows.h"
 
 #include <fmt/format.h>
 
