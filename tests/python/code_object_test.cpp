@@ -120,6 +120,19 @@ TEST_P(RowWithStringsApart, a_string_with_its_characters_elsewhere_is_read) {
   EXPECT_EQ(decoded->file, "/名.py");
 }
 
+TEST_P(RowWithStringsApart, a_string_whose_characters_are_its_own_head_is_remembered) {
+  for (uint32_t at : {0U, 4U, 8U, 16U, 24U, 40U}) {
+    FakeInterpreter fake(GetParam());
+    const RemoteAddress code = fake.code("f");
+    const RemoteAddress name = fake.legacy_string("subclass");
+    fake.set(name, GetParam().unicode.data, name + at);
+    fake.set(code, GetParam().code.name, name);
+    CodeCapture capture;
+    ASSERT_TRUE(capture_code(fake.layout(), fake.memory(), code, capture));
+    EXPECT_TRUE(CodeIdentity(fake.layout(), capture).holds(fake.memory())) << at;
+  }
+}
+
 TEST_P(EveryCodeRow, every_unreadable_part_is_a_fault_with_its_address) {
   FakeInterpreter fake(GetParam());
   const RemoteAddress code = fake.code("f");

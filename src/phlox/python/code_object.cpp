@@ -264,7 +264,8 @@ CodeIdentity::CodeIdentity(const Layout& layout, const CodeCapture& capture) {
     const uint64_t content_at = object.content_address - object.address;
     const bool whole = object.content <= kContentBytes;
     const uint32_t content = whole ? object.content : kContentBytes / 2;
-    if (content_at <= head_end) {
+    // A string may name any address for its characters, even one within its own head.
+    if (content_at >= start && content_at <= head_end) {
       const auto end = static_cast<uint32_t>(content_at) + content;
       const uint32_t near = std::min(end, object.head);
       add(object.address + start, end - start);
