@@ -18,9 +18,9 @@
 namespace phlox::sampler {
 namespace {
 
-// Every mapping of code there is; beyond, a hostile process makes us keep what it likes.
+// Enough for every mapping of code; without a limit, a hostile process could make us keep any number.
 constexpr size_t kMostModules = 16384;
-// A process has one; one that forked and went on, its parent's too.
+// A process has one; a fork that runs on has its parent's too.
 constexpr size_t kMostJitDumps = 16;
 
 // A JIT compiler that writes a jitdump maps its first page executable, so that a profiler finds it by its
@@ -59,7 +59,7 @@ uint32_t AddressSpace::number_of(const target::Module& module) {
   mapped_.push_back(std::make_unique<Mapped>());
   mapped_.back()->file = module;
   entry->second = static_cast<uint32_t>(mapped_.size() - 1);
-  // What only the living process has is taken at once: the vdso, and files without a name.
+  // What only the living process has is opened at once: the vdso, and files without a name.
   if (module.inode == 0 || module.deleted) opened(entry->second);
   return entry->second;
 }
@@ -105,7 +105,7 @@ void AddressSpace::keep_jitdump(const target::Module& module) {
     jitdumps_.push_back({module, std::move(file)});
 }
 
-// As soon as it is there: what a container wrote may go with its last process.
+// As soon as it exists: a container's files may go with its last process.
 void AddressSpace::keep_perf_map() {
   if (!perf_map_ && jit_writer_) perf_map_ = target::open_perf_map(root_, *jit_writer_);
 }
@@ -115,9 +115,9 @@ Descriptor AddressSpace::take_perf_map() {
   return std::move(perf_map_);
 }
 
-// CPython's trampolines (-X perf, perf_jit) fill whole mappings (Python/asm_trampoline.S), maybe behind
+// CPython's trampolines (-X perf, perf_jit) fill whole mappings (Python/asm_trampoline.S), possibly after
 // endbr64. 3.12 and 3.13: sub $8, %rsp; call *%rcx; add $8, %rsp; ret. 3.14: push %rbp; mov %rsp, %rbp; call
-// *%rcx; pop %rbp; ret, called by code that has anything in rbp, which is no chain of frame pointers.
+// *%rcx; pop %rbp; ret, called by code with anything in rbp, so there is no chain of frame pointers.
 std::optional<unwind::Rule> AddressSpace::trampoline_at(RemoteAddress start) const {
   constexpr uint8_t kMark[] = {0xf3, 0x0f, 0x1e, 0xfa};
   constexpr uint8_t kPlain[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
@@ -139,9 +139,8 @@ std::optional<unwind::Rule> AddressSpace::trampoline_at(RemoteAddress start) con
   return rule;
 }
 
-// Whether it is code that a JIT compiler made: such memory has a deleted file where the compiler maps it
-// twice, to write and to run (memfd, shared memory), and that is no ELF file. number_of() opens deleted
-// files.
+// Whether a JIT compiler generated this code: such memory is a deleted file if the compiler maps it twice, to
+// write and to run (memfd, shared memory), and that is no ELF file. number_of() opens deleted files.
 bool AddressSpace::is_generated(uint32_t module) const {
   const Mapped& m = *mapped_[module];
   return m.file.deleted && m.opened && !m.loaded;

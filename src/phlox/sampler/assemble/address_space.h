@@ -53,7 +53,7 @@ class AddressSpace {
   const unwind::UnwindTable* table_of(uint32_t module);
   unwind::CodeRules* code_of(uint32_t module);
   const Mapped& mapped(uint32_t module) { return opened(module); }
-  // Of the module's file; for the vdso, of a copy; the caller keeps it.
+  // A descriptor of the module's file, or of a copy of the vdso; the caller keeps it.
   Descriptor take_descriptor(uint32_t module);
   size_t size() const { return mapped_.size(); }
   Descriptor take_root() { return std::move(root_); }

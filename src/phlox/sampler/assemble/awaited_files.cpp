@@ -32,12 +32,12 @@ using End = target::FileHolders::End;
 
 // 3 us each.
 constexpr size_t kMostAtOnce = 256;
-constexpr int kMostReads = 500;  // in a second
+constexpr int kMostReads = 500;  // per second
 constexpr size_t kMostFilesKept = 10'000;
-// Of an epoll instance, descriptors that are looked at, and names that are said.
+// For an epoll instance: descriptors that are checked, and names that are shown.
 constexpr size_t kMostPolled = 64, kMostNamed = 3;
 constexpr std::string_view kPoll = "eventpoll";
-// A look is made in a turn, whose beginning is its time.
+// A sample is taken within a turn, and has the time of the turn's beginning.
 constexpr Nanoseconds kLongestTurn = kSecond / 100;
 
 std::string read_link(pid_t process, int descriptor) {
@@ -52,7 +52,7 @@ std::string read_link(pid_t process, int descriptor) {
   return {link.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))};
 }
 
-// Of the pipe that has the other one.
+// The opposite end of the pipe.
 End other_end(bool reads, bool writes) {
   return reads == writes ? End::any : reads ? End::writing : End::reading;
 }
@@ -70,7 +70,7 @@ std::string_view family_name(uint16_t family) {
   }
 }
 
-// What a path does not tell: a device, the end of a pipe. No file system of another host is asked.
+// What a path does not show: a device, the end of a pipe. Asks no file system of another host.
 void read_closer(pid_t process, int descriptor, OpenFile& file) {
   const std::string path = fmt::format("{}/fd/{}", memory::proc_folder(process), descriptor);
   struct statx there {};
@@ -94,7 +94,7 @@ Awaited with_others(Awaited awaited, int32_t others) {
           {}};
 }
 
-// The descriptors that an epoll instance asks about, of /proc/PID/fdinfo/N (fs/eventpoll.c: ep_show_fdinfo).
+// The descriptors that an epoll instance watches, from /proc/PID/fdinfo/N (fs/eventpoll.c: ep_show_fdinfo).
 std::vector<int> parse_polled(std::string_view text) {
   std::vector<int> descriptors;
   constexpr std::string_view kBefore = "tfd:";
@@ -107,7 +107,7 @@ std::vector<int> parse_polled(std::string_view text) {
   return descriptors;
 }
 
-// Without the port, which is a number of the moment.
+// Without the port, which differs each time.
 std::string host_words(uint16_t family, const target::SocketEnd& end) {
   std::string words = target::address_words(family, end);
   words.resize(words.rfind(':'));
@@ -126,7 +126,7 @@ AwaitedFiles::AwaitedFiles(pid_t process, Host& host, ReadLink link)
   if (root_ == "/") root_.clear();
 }
 
-// The kernel tells paths from the root of a mount namespace on.
+// The kernel reports paths from the root of a mount namespace.
 std::string AwaitedFiles::as_it_sees(std::string_view path) const {
   if (!root_.empty() && path.starts_with(root_) && path.substr(root_.size()).starts_with('/'))
     path.remove_prefix(root_.size());
@@ -154,8 +154,8 @@ bool AwaitedFiles::may_read(Nanoseconds now) {
   return ++reads_ <= kMostReads;
 }
 
-// Whoever is in one call all the while has one file all the while; of others the descriptor must have named
-// it before and after.
+// A thread that stays in one call has the same file throughout; for others, the descriptor must have named it
+// before and after.
 const std::string* AwaitedFiles::link_of(const Wait& wait) {
   const int descriptor = wait.awaits.number;
   const auto known = [&](Nanoseconds until) {
@@ -198,13 +198,13 @@ Awaited AwaitedFiles::of_link(const std::string& link, int descriptor) {
     read_closer(process_, descriptor, file);
   }
   Awaited awaited = of_file(file, named.name);
-  // Of what was not found another sample may know more.
+  // If nothing was found, another sample may know more.
   if (awaited.name.empty() && awaited.other.empty()) return awaited;
   if (by_link_.size() >= kMostFilesKept) by_link_.clear();
   return by_link_[link] = std::move(awaited);
 }
 
-// Those that have a name, as far as they differ.
+// Lists the distinct names of its descriptors.
 Awaited AwaitedFiles::of_poll(int descriptor) {
   const Nanoseconds start = clock_now();
   Poll& poll = polls_[descriptor];
@@ -285,8 +285,8 @@ std::string AwaitedFiles::holder_of(const std::string& link, End end) {
   return holders.empty() ? std::string() : fmt::format("{} processes", holders.size());
 }
 
-// Its command. It is the one that was waited for if it is a child of this process, and was there then: nobody
-// else can have its number until it was fetched. A child in a PID namespace of its own counts otherwise.
+// Its command. It is the awaited process if it is a child of this one and existed then: no other process can
+// have its id until it is reaped. A child in a PID namespace of its own has another number.
 std::optional<Awaited> AwaitedFiles::of_living_child(int32_t number, Nanoseconds until) {
   const auto known = children_.find(number);
   if (known != children_.end() && until - known->second.seen < kSecond)

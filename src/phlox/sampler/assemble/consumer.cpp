@@ -33,16 +33,16 @@ std::string_view describe(Rejected why) {
   return "";
 }
 
-// Frames whose rows are found without asking the interner; more are found again.
+// Frames whose rows are found without the interner; more are looked up again.
 constexpr size_t kMostKnownFrames = 500'000;
-// Bytes of line tables that are searched for one stack: a table is read from its start, at a byte a
-// nanosecond, once for each instruction that was not met before.
+// Bytes of line tables that are searched for one stack: a table is read from its start, at a byte per
+// nanosecond, once for each new instruction.
 constexpr size_t kMostSearched = size_t{64} << 20;
 
-// CPU time of a thread that no sample found on a CPU is no function's.
+// CPU time of a thread that no sample found on a CPU belongs to no function.
 constexpr std::string_view kBetweenSamples = "(ran between two samples)";
 
-// Who used more after his last sample did more than that tells of.
+// A thread that used more after its last sample did more than that one shows.
 constexpr Nanoseconds kLongestRest = kSecond / 10;
 
 void free_entries(const CodesGoneRecord& record) {
@@ -138,7 +138,7 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
     sample.code_file = file->second;
   if (record.rejected != Rejected::no) {
     sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.rejected))));
-    // The sampler starts this thread's stack anew after a rejected look.
+    // The sampler restarts this thread's stack after a rejected sample.
     thread.stacks.clear();
     thread.frames.clear();
     thread.merged = {};
@@ -152,13 +152,12 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
       std::memcpy(&location, body.data() + i * sizeof(CodeLocation), sizeof location);
       const profile::StackId parent = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
       const profile::FrameId frame = frame_of(location);
-      // A shim is no frame to show: its location keeps the stack beneath it, so that `keep` still counts
-      // locations.
+      // A shim is not shown: its location keeps the stack below it, so that `keep` still counts locations.
       thread.stacks.push_back(frame ? identities_.interner.stack(parent, frame) : parent);
     }
     sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
   }
-  // What was left to charge at the thread's end, and nobody was found running to charge it to.
+  // CPU time left at the thread's end, without a running sample to charge it to.
   if (record.samples == 0 && record.cpu > 0 && record.cpu_state != profile::CpuState::running) {
     sample.stack = identities_.interner.stack({}, marker(std::string(kBetweenSamples)));
     sample.cpu_state = profile::CpuState::running;
@@ -183,7 +182,7 @@ profile::AwaitedId Consumer::awaited_of(const ThreadSample& record, ThreadState&
   return thread.awaited;
 }
 
-// The frames of Python are kept, not their stacks: it is the merged stack that becomes a row.
+// Keeps the Python frames, not their stacks: the merged stack becomes a row.
 void Consumer::take_native(const ThreadSample& record, std::span<const std::byte> body, ThreadState& thread,
                            profile::Sample& sample) {
   thread.frames.resize(std::min<size_t>(record.keep, thread.frames.size()));
@@ -280,7 +279,7 @@ void Consumer::put_unseen_time(profile::ThreadId thread, std::string what, Nanos
   identities_.spans.add(sample);
 }
 
-// What the process's first thread used after its last sample: it ran on from there, to its end.
+// What the process's first thread used after its last sample: it ran on from there to its end.
 void Consumer::put_rest(const ThreadState& thread, Nanoseconds end) {
   if (thread.tid != first_ || !used_at_end_ || !used_before_ || !thread.last) return;
   const auto used = used_at_end_();
@@ -339,7 +338,7 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
 }
 
 void Consumer::take_wake(const WakeRecord& record, std::span<const std::byte> body) {
-  // The sampler's numbers begin anew when there are too many of them.
+  // The sampler's numbers restart when there are too many.
   if (record.wake == 1) wakes_.clear();
   profile::Wake wake;
   if (const auto thread = threads_.find(record.thread); thread != threads_.end()) {
@@ -359,7 +358,7 @@ void Consumer::take_wake(const WakeRecord& record, std::span<const std::byte> bo
 }
 
 void Consumer::take_awaited(const AwaitedRecord& record, std::span<const std::byte> body) {
-  // As with wakes.
+  // As in take_wake().
   if (record.awaited == 1) awaited_.clear();
   if (files_ == nullptr) return;
   const std::string_view name(reinterpret_cast<const char*>(body.data()),

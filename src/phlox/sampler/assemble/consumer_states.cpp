@@ -1,4 +1,4 @@
-// How the time before a sample is divided (time_split.h), and which rows come of it.
+// Divides the time before a sample (time_split.h) into rows.
 #include <optional>
 
 #include "phlox/sampler/assemble/consumer.h"
@@ -6,7 +6,7 @@
 namespace phlox::sampler {
 namespace {
 
-// Where a thread was found running says nothing of a run this much later.
+// The place where a thread was found running says nothing about a run this much later.
 constexpr Nanoseconds kLongestMemory = kSecond;
 
 }  // namespace
@@ -19,7 +19,7 @@ void Consumer::tell(ThreadState& thread, const profile::Sample& sample) {
   }
 }
 
-// `queued`: what it waited for a CPU before the last sample, and was not told.
+// `queued`: its unreported wait for a CPU before the last sample.
 void Consumer::settle(ThreadState& thread, Nanoseconds queued) {
   if (thread.held.empty()) return;
   profile::Sample& open = thread.held.front();
@@ -46,14 +46,14 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
   piece.wall = wall;
   piece.cpu = 0;
   piece.samples = 0;
-  // No sample saw this piece: what a wait in it was for, and what ended it, is not known.
+  // No sample saw this piece: the target and the waker of a wait in it are not known.
   piece.wake = {};
   piece.awaited = {};
   piece.cpu_state = state;
   if (state != profile::CpuState::blocked) piece.system_call = -1;
   before.start += wall;
   before.wall -= wall;
-  // The kernel counts a wait for a CPU when the thread runs again: by the next sample it will have.
+  // The kernel counts a wait for a CPU when the thread runs again, so the next sample has it.
   if (state == profile::CpuState::unknown && thread.held.empty()) {
     thread.held.push_back(piece);
   } else {
@@ -61,7 +61,7 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
   }
 }
 
-// The time before a sample, divided by the kernel's account. The look itself says only how the thread was
+// Divides the time before a sample by the kernel's account. The sample itself shows only how the thread was
 // found.
 void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
   using profile::CpuState;
@@ -75,8 +75,8 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
     return;
   }
   if (parts.asleep > 0) {
-    // A thread that was asleep at the sample before slept on there. One that was not was off its CPU on the
-    // way here: it slept, or it was pre-empted, which the kernel counts when the thread runs again.
+    // A thread that was asleep at the last sample slept on there. Any other was off its CPU on the way here:
+    // it slept, or was pre-empted, which the kernel counts when the thread runs again.
     const bool goes_on = thread.last && thread.last->cpu_state == CpuState::blocked;
     put_piece(thread, goes_on ? *thread.last : sample, goes_on ? CpuState::blocked : CpuState::unknown,
               parts.asleep, sample);

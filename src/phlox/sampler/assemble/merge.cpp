@@ -6,12 +6,12 @@ namespace phlox::sampler {
 namespace {
 
 constexpr uint32_t kUnplaced = 0xffffffff;
-// A loop frame that has just been entered, or is about to return, has no Python frame in the chain; and calls
-// nothing that goes deeper than this (3.9, Python/ceval.c: _Py_CheckFunctionResult, of debug builds).
+// A loop frame that has just been entered, or is about to return, has no Python frame in the chain, and calls
+// nothing deeper than this (3.9, Python/ceval.c: _Py_CheckFunctionResult, in debug builds).
 constexpr uint32_t kDeepestWithoutPython = 2;
 
-// The frame whose [sp, cfa) holds the anchor, not further in than `from`. Frames of one stack grow outwards;
-// a signal on an alternate stack breaks that, so this is a scan and not a search.
+// The frame whose [sp, cfa) contains the anchor, no further in than `from`. Frames of one stack grow
+// outwards; a signal on an alternate stack breaks that, so this is a scan and not a search.
 uint32_t host_of(std::span<const unwind::NativeFrame> native, RemoteAddress anchor, size_t from) {
   for (size_t i = from; i < native.size(); ++i) {
     if (anchor >= native[i].sp && anchor < native[i].cfa) return static_cast<uint32_t>(i);
@@ -19,9 +19,9 @@ uint32_t host_of(std::span<const unwind::NativeFrame> native, RemoteAddress anch
   return kUnplaced;
 }
 
-// No group has an anchor: one for each loop frame. From the outermost, as an innermost loop frame may be
-// without Python. From the innermost where there are more loop frames than that explains: then whether the
-// innermost one has its Python may not be known. False says so.
+// Without anchors, each loop frame has one group. They are matched from the outermost, because an innermost
+// loop frame may have no Python frames. If there are more loop frames than that explains, they are matched
+// from the innermost; returns false if it is not known whether the innermost one has its Python frames.
 bool host_by_count(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
                    std::span<const uint8_t> is_loop, NativeEnd native_end, std::vector<uint32_t>& hosts) {
   std::vector<uint32_t> loops;
@@ -40,8 +40,8 @@ bool host_by_count(std::span<const PythonGroup> groups, std::span<const unwind::
   return true;
 }
 
-// Where each group's native frame is. Groups with an anchor: by address. Then, from the outermost inwards,
-// groups without one take the loop frames that are left between their neighbours, one for one.
+// Finds each group's native frame. Groups with an anchor: by address. Then, from the outermost inwards,
+// groups without one take the remaining loop frames between their neighbours, one each.
 void host_by_anchor(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
                     std::span<const uint8_t> is_loop, std::vector<uint32_t>& hosts) {
   size_t from = 0;
@@ -50,7 +50,7 @@ void host_by_anchor(std::span<const PythonGroup> groups, std::span<const unwind:
     hosts[g] = host_of(native, groups[g].anchor, from);
     if (hosts[g] != kUnplaced) from = hosts[g] + size_t{1};
   }
-  size_t outer = native.size();  // hosts of groups further in lie below this
+  size_t outer = native.size();  // hosts of groups further in are below this
   for (size_t g = groups.size(); g-- > 0;) {
     if (hosts[g] != kUnplaced) {
       outer = hosts[g];
@@ -99,11 +99,11 @@ void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFr
       std::find_if(hosts.rbegin(), hosts.rend(), [](uint32_t h) { return h != kUnplaced; });
   const auto first_beyond = static_cast<size_t>(hosts.rend() - outermost);
 
-  // Beyond the last native frame lies what the native walk did not reach.
+  // The native walk did not reach what is beyond the last native frame.
   RemoteAddress reached;
   for (const auto& frame : native) reached = std::max(reached, frame.cfa);
 
-  size_t next = 0;  // native frame to be written next
+  size_t next = 0;  // the next native frame to write
   bool cut = false, loose = !sure;
   for (size_t g = 0; g < groups.size(); ++g) {
     if (hosts[g] == kUnplaced) {
@@ -111,8 +111,8 @@ void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFr
       const bool beyond =
           groups[g].anchor ? groups[g].anchor >= reached : native_end == NativeEnd::cut && g >= first_beyond;
       (beyond ? cut : loose) = true;
-      // Next to the Python frames of the group around it, so that what is below the innermost Python frame
-      // stays there.
+      // Placed next to the Python frames of the surrounding group, so that what is below the innermost Python
+      // frame stays there.
       const auto around = std::find_if(hosts.begin() + static_cast<ptrdiff_t>(g), hosts.end(),
                                        [](uint32_t h) { return h != kUnplaced; });
       const size_t until = around == hosts.end() ? native.size() : *around;
@@ -143,11 +143,11 @@ void merge(std::span<const PythonGroup> groups, std::span<const unwind::NativeFr
 
 size_t frames_of_greenlet(std::span<const PythonGroup> groups, std::span<const unwind::NativeFrame> native,
                           const std::function<bool(const unwind::NativeFrame&)>& of_greenlet) {
-  // Further in, calls of the library look the same: of a greenlet that switches to another.
+  // Further in, calls of the library look the same: those of a greenlet that switches to another.
   if (groups.empty() || !groups.back().anchor) return 0;
   const uint32_t host = host_of(native, groups.back().anchor, 0);
   if (host == kUnplaced) return 0;
-  // From there on: 3.10's outermost evaluation is the library's own.
+  // Searches from there on: 3.10's outermost evaluation is the library's own.
   const auto first = std::find_if(native.begin() + host, native.end(), of_greenlet);
   return first == native.end() ? 0 : static_cast<size_t>(first - native.begin()) + 1;
 }

@@ -11,15 +11,15 @@
 namespace phlox::sampler {
 namespace {
 
-// A library loaded meanwhile: the maps are read again when a stack leads to where nothing was, but not for
-// each one, and less and less often where that does not help.
+// A library may have been loaded meanwhile: the maps are read again when a stack leads to unknown memory, but
+// not for each stack, and less and less often if that does not help.
 constexpr Nanoseconds kShortestRefresh = kSecond / 20;
-// Code is seldom unmapped, and another mapped at its address: so often we look.
+// How often the maps are read again: code is seldom unmapped and replaced by other code at its address.
 constexpr Nanoseconds kRefreshMapsEvery = 2 * kSecond;
-// Whole stacks that must agree before the distance of the anchor from the loop's CFA is believed.
+// Whole stacks that must agree on the distance of the anchor from the loop's CFA before it is used.
 constexpr unsigned kAgree = 8;
 
-// What lies further out on the C stack is another's.
+// What is further out on the C stack belongs to others.
 constexpr const char* kGreenletStart = "(a greenlet begins here)";
 
 }  // namespace
@@ -61,7 +61,7 @@ void NativeStacks::unwind(const NativeSample& sample) {
   unwinder_.unwind(input, native_);
 }
 
-// Restarting needs to know where a C frame of the loop ends; whole stacks that were walked by CFI tell.
+// A restart needs to know where a C frame of the loop ends; whole stacks that were walked by CFI show it.
 void NativeStacks::learn_distance() {
   if (distance_ < 0 || agreed_ >= kAgree) return;
   for (const PythonGroup& group : groups_) {
@@ -73,7 +73,7 @@ void NativeStacks::learn_distance() {
     if ((host + 1)->found_by != unwind::FoundBy::cfi) return;
     const auto distance = static_cast<int64_t>(host->cfa - group.anchor);
     if (agreed_ > 0 && distance != distance_) {
-      distance_ = -1;  // a loop in several functions with frames of their own: nothing to go by
+      distance_ = -1;  // a loop in several functions with frames of their own: the distance is useless
       return;
     }
     distance_ = distance;
@@ -87,7 +87,7 @@ void NativeStacks::learn_distance() {
   ++agreed_;
 }
 
-// The kernel is one module, whatever parts are loaded into it.
+// The kernel is one module, whatever is loaded into it.
 profile::FrameId NativeStacks::kernel_frame(uint64_t address, bool exact) {
   const uint64_t inside = exact ? address : address - 1;
   const auto [at, fresh] = known_kernel_.try_emplace(inside);
@@ -145,7 +145,7 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
       frame.role = profile::FrameRole::trampoline;
   }
   if (frame.module) return at->second = identities_.interner.frame(frame);
-  // What lies at this address is the business of this process: another one has other code there.
+  // The code at this address belongs to this process: another process has other code there.
   if (number_ == 0) number_ = identities_.next_address_space++;
   at->second = identities_.interner.frame(frame, number_);
   code_.insert(at->second);
@@ -159,8 +159,7 @@ void NativeStacks::refresh_now_and_then() {
   pause_ = kShortestRefresh;
 }
 
-// Whether the walk has come to where nothing was known to be mapped. One that was taken up again further out
-// has, too.
+// Whether the walk has reached unknown memory. One that was restarted further out has, too.
 bool NativeStacks::is_lost() const {
   return native_.end != unwind::StackEnd::reached_end ||
          std::any_of(native_.frames.begin(), native_.frames.end(),
@@ -182,9 +181,9 @@ bool NativeStacks::of_greenlet(const unwind::NativeFrame& frame) {
          base_name(space_.mapped(frame.module).file.path).starts_with("_greenlet.");
 }
 
-// 3.10's anchors are counted from the root, since its CFrames do not say whose they are, and greenlet puts
+// 3.10's anchors are counted from the root, because its CFrames do not name their frames, and greenlet puts
 // one of its own at the root of each of its stacks: then all are one evaluation too far out. The innermost
-// has its place where a loop is left.
+// group is placed in a remaining loop frame.
 void NativeStacks::pass_over_greenlet() {
   const auto outermost =
       std::find_if(groups_.rbegin(), groups_.rend(), [](const PythonGroup& group) { return !!group.anchor; });
@@ -204,7 +203,7 @@ NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
                                         std::span<const profile::FrameId> python) {
   ++counts_.samples;
   const auto positions = static_cast<uint32_t>(python.size());
-  // Starts are root first, and tell where an evaluation begins; groups are innermost first, and count from
+  // Starts are root first, and mark where an evaluation begins; groups are innermost first, and count from
   // the leaf.
   groups_.clear();
   uint32_t end = positions;
@@ -234,7 +233,7 @@ NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
   const bool whole_walk = native_.end == unwind::StackEnd::reached_end && own == 0;
   const bool greenlet = own != 0 || (!whole_walk && of_greenlet(frames.back()));
   sampler::merge(groups_, frames, is_loop_, whole_walk ? NativeEnd::start : NativeEnd::cut, merged_);
-  // What hosts an anchor is the loop, whatever symbols say.
+  // The frame that contains an anchor is the loop, whatever symbols say.
   for (const PythonGroup& group : groups_) {
     if (!group.anchor) continue;
     for (size_t i = 0; i < frames.size(); ++i) {
@@ -284,7 +283,7 @@ NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
 
 std::vector<NativeModule> NativeStacks::take_modules() {
   std::vector<NativeModule> out;
-  Descriptor perf_map = space_.take_perf_map();  // before the root
+  Descriptor perf_map = space_.take_perf_map();  // before take_root()
   const auto root = std::make_shared<Descriptor>(space_.take_root());
   const auto code = std::make_shared<std::set<profile::FrameId>>(std::move(code_));
   for (uint32_t i = 0; i < module_ids_.size(); ++i) {

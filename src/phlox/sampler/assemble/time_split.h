@@ -59,7 +59,7 @@ class StateSplit {
       parts.queued = wall;
       return parts;
     }
-    // A part of a wait that is now over was put already.
+    // A part of a wait that is now over was emitted already.
     const Nanoseconds put_before =
         std::clamp<Nanoseconds>(-owed_queued_, 0, std::max<Nanoseconds>(queued, 0));
     owed_queued_ += put_before;

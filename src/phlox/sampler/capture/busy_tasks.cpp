@@ -22,7 +22,7 @@ namespace phlox::sampler {
 namespace {
 
 constexpr Nanoseconds kAccountsEvery = kSecond / 5;
-// The accounts of 2,000 threads take 6 ms to read. At most a twentieth of a CPU is spent on it.
+// Reading the accounts of 2,000 threads takes 6 ms; it may use at most a twentieth of a CPU.
 constexpr Nanoseconds kPausePerRead = 20;
 constexpr uint64_t kBusy = 1'000'000;  // ns
 constexpr Nanoseconds kAskedLately = 5 * kSecond;
@@ -38,7 +38,7 @@ std::optional<uint64_t> used_by(int tasks, const char* name) {
   return stat ? std::optional(stat->run_ns) : std::nullopt;
 }
 
-// A new thread has the class and the CPUs of the one that started it, which may be a worker.
+// A new thread inherits the scheduling class and the CPUs of its creator, which may be a worker.
 void be_ordinary() {
   const sched_param none{};
   ::sched_setscheduler(0, SCHED_OTHER, &none);
@@ -68,7 +68,7 @@ std::unordered_set<pid_t> BusyTasks::busy() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
-    // Then nobody is found by it.
+    // Without the thread, no busy task is found.
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// Which threads of a process use CPU time, by the kernel's accounts alone. Of thousands of threads the ones
+// Which threads of a process use CPU time, by the kernel's accounts alone. Among thousands of threads, those
 // that compute outside of Python, without the GIL, are not found by their thread states. A thread of ours
 // reads the accounts, because that takes milliseconds, and a worker may run in the real-time class. Decides
 // nothing. Called by PythonThreads.
@@ -23,8 +23,8 @@ class BusyTasks {
   BusyTasks(const BusyTasks&) = delete;
   BusyTasks& operator=(const BusyTasks&) = delete;
 
-  // The threads that used CPU time between the last two readings of the accounts. The first call begins
-  // with the readings; they pause when nobody has asked for a while. Empty if no thread can be started.
+  // The threads that used CPU time between the last two readings of the accounts. The first call begins the
+  // readings; they pause if there is no call for a while. Empty if no thread can be started.
   std::unordered_set<pid_t> busy();
 
  private:

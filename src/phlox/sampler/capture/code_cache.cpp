@@ -9,25 +9,24 @@
 namespace phlox::sampler {
 
 namespace {
-// Of a code object, beside its strings and its table: an entry here, a row and its frames there.
+// Per code object, besides its strings and its table: an entry here, a row and its frames in the consumer.
 constexpr size_t kBytesBeside = 1024;
-// Copied of code objects in one sample, which has a CPU for itself meanwhile: some four thousand ordinary
-// ones. The next sample goes on with the others.
+// Bytes of code objects copied in one sample, which occupies a CPU meanwhile: about four thousand ordinary
+// ones. The next sample copies the others.
 constexpr size_t kMostInASample = size_t{8} << 20;
-// Looks after which a code object's pages may have left the snapshot's plan.
+// Samples after which a code object's pages may have left the snapshot's plan.
 constexpr uint64_t kForeseen = Snapshot::kForget / 2;
-// A code object that was proved so often stays: its bytes are foreseen, in place of being asked for anew.
+// A code object proved this many times stays: its bytes are prefetched instead of requested each time.
 constexpr uint32_t kSettled = 16;
-// Of a code object of many small things: its share of the last looks (each counts 7/8 of the next), from
-// which on its bytes are foreseen, and below which they are no more. Foreseen, it costs some five pages of
-// half a microsecond in each sample, needed or not; else they come in the sample that needs them, with a call
-// of 1.5 us for all such. Of a server's worker, 23 pages hold the code objects of one sample, 68 those of two
-// dozen.
+// For a code object of many small items: its share of the recent samples (each counts 7/8 of the next) at
+// which prefetching its bytes starts and stops. Prefetching costs about five pages of half a microsecond in
+// each sample, needed or not. Otherwise they are read in the sample that needs them, all with one call of 1.5
+// us. In a server's worker, the code objects of one sample lie in 23 pages, those of two dozen samples in 68.
 constexpr float kStep = 1.0F / 8;
 constexpr float kBecomesSteady = 0.45F, kStaysSteady = 0.25F;
 constexpr uint64_t kForgotten = 64;
 
-// The snapshot, and where in it everything lay that was asked for.
+// Looks up bytes in the snapshot, and notes where they are.
 struct Noting {
   Snapshot& snapshot;
   std::vector<const std::byte*>& bytes_in_plan;
@@ -40,20 +39,20 @@ struct Noting {
     return bytes;
   }
 };
-// Where every sample is at all threads: one that few samples meet.
+// Whether few samples use it, if every sample covers all threads.
 bool is_rare(const CodeCache::Entry& entry, const Snapshot& snapshot) {
   return snapshot.for_all() && !entry.is_steady && entry.identity.items().size() > 1;
 }
 }  // namespace
 
-// Freeing takes longer than a sample may: whoever empties the ring does it.
+// Freeing takes too long for a sample, so the ring's reader does it.
 void CodeCache::forget_all() {
   auto all = std::make_unique<Entries>();
   all->swap(entries_);
   CodesGoneRecord record;
   record.entries = all.get();
   if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
-    all->swap(entries_);  // at another sample
+    all->swap(entries_);  // retried at a later sample
     return;
   }
   (void)all.release();
@@ -69,7 +68,7 @@ void CodeCache::begin_sample(RemoteAddress interpreter, std::optional<uint64_t> 
   sent_in_sample_ = 0;
   proved_.clear();
   if (distrusted_) epoch.reset();
-  // Both words only grow. One that fell is another interpreter's at the same address.
+  // Both words only grow. If one fell, another interpreter has the same address.
   if (epoch && interpreter == interpreter_ && *epoch < last_epoch_) forget_epochs();
   interpreter_ = interpreter;
   epoch_ = epoch;
@@ -105,7 +104,7 @@ CodeCache::Entry* CodeCache::want(RemoteAddress code, Snapshot& snapshot) {
   return last_;
 }
 
-// Before 3.12: many small things, strewn about.
+// Before 3.12: many small scattered items.
 void CodeCache::want_many(Entry& entry, Snapshot& snapshot) {
   if (is_rare(entry, snapshot)) {
     const ReadAs in_passing(snapshot, Snapshot::kNobody);
@@ -120,8 +119,8 @@ void CodeCache::want_many(Entry& entry, Snapshot& snapshot) {
 void CodeCache::want(Entry& entry, Snapshot& snapshot) {
   if (entry.number == 0 || entry.number == kNotRead || stands(entry)) return;
   if (entry.identity.items().size() > 1) return want_many(entry, snapshot);
-  // One small range with co_version proves a code object from 3.12 on: it is asked for as it is needed, until
-  // it turns out to stay.
+  // From 3.12 on, one small range with co_version proves a code object: it is read on demand until it turns
+  // out to stay.
   const bool in_use = entry.used_at + kForeseen > snapshot.sample_number();
   if (in_use && entry.streak > kSettled) return;
   const bool in_passing = !(in_use && entry.streak == kSettled);
@@ -154,7 +153,7 @@ bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
   return true;
 }
 
-// False: there is no room for it.
+// False: there is no room.
 bool CodeCache::send(Entry& entry, std::unique_ptr<python::CodeCapture> capture) {
   const size_t aside = capture->bytes.capacity();
   sent_in_sample_ += aside;
@@ -177,7 +176,7 @@ bool CodeCache::send(Entry& entry, std::unique_ptr<python::CodeCapture> capture)
   for (const auto& item : entry.identity.items()) bytes += item.size;
   for (const auto& part : capture->parts) bytes += part.content;
   bytes_ += bytes - std::exchange(entry.bytes, bytes);
-  (void)capture.release();  // the consumer's
+  (void)capture.release();  // the consumer owns it
   entry.number = entry.last_sent = next_++;
   entry.streak = 0;
   return true;
@@ -194,7 +193,7 @@ const CodeCache::Entry* CodeCache::find(RemoteAddress code, Snapshot& snapshot, 
   if (entry->proved_at != sample_number_ && !stands(*entry)) {
     if (entry->number == 0 || entry->number == kNotRead || !holds(*entry, snapshot)) {
       auto capture = std::make_unique<python::CodeCapture>();
-      // Nothing is known of this address any more.
+      // Nothing is known about this address any more.
       entry->number = 0;
       entry->interpreter = {};
       if (!is_full_ && !python::capture_code(layout_, memory_, code, *capture)) return nullptr;

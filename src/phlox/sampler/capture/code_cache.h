@@ -66,9 +66,8 @@ class CodeCache {
   // restarted.
   void forget_epochs();
 
-  // Tells the snapshot what find() will need for a code object that is already known. Returns its entry, for
-  // find(); nullptr: not known. Entries stay in place until generation() changes, as it may in
-  // begin_sample().
+  // Prepares the snapshot for find() of a code object that is already known. Returns its entry, for find();
+  // nullptr: not known. Entries stay in place until generation() changes, as it may in begin_sample().
   Entry* want(RemoteAddress code, Snapshot& snapshot);
   void want(Entry& entry, Snapshot& snapshot);
   // The entry for the code object at this address, proved in this sample; nullptr if it cannot be read.

@@ -5,7 +5,7 @@
 namespace phlox::sampler {
 namespace {
 
-// Beyond so many the poll of them takes longer than a sample.
+// Polling more events than this takes longer than a sample.
 constexpr size_t kMostEvents = 256;
 
 }  // namespace
@@ -72,8 +72,8 @@ std::vector<pid_t> EventBudget::take_idle(Nanoseconds now) {
 
 size_t most_events(uint64_t descriptors, uint64_t mlock_kb, uint64_t cpus, uint64_t memlock_bytes,
                    uint64_t each) {
-  const uint64_t by_descriptors = descriptors / 4;  // the others are for /proc, three a thread
-  // Of what all of the user's events may lock, a half.
+  const uint64_t by_descriptors = descriptors / 4;  // the rest is for /proc: three per thread
+  // Half of what all of the user's events may lock.
   const uint64_t locked =
       std::min<uint64_t>(mlock_kb, uint64_t{1} << 30) * 1024 * std::clamp<uint64_t>(cpus, 1, 8192);
   const uint64_t by_memory = (locked + std::min<uint64_t>(memlock_bytes, uint64_t{1} << 40)) / 2 / each;

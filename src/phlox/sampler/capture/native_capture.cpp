@@ -10,7 +10,7 @@ namespace phlox::sampler {
 namespace {
 
 constexpr size_t kStackPage = 4096;
-// Room for so many evaluations in one stack; beyond, the outermost ones are left without their native frames.
+// The maximum number of evaluations in one stack; the outermost ones beyond it have no native frames.
 constexpr size_t kMostStarts = 4096;
 
 #if defined(__aarch64__)
@@ -69,7 +69,7 @@ NativeCapture::Held BlockedCapture::hold(pid_t, target::ThreadProbe& probe, unwi
   last_ = *in;
   if (target::has_ended(*in)) return Held::gone;
   if (in->running || in->stack_pointer == 0) return Held::running;
-  // The kernel tells two registers only; frames that need the frame pointer say so (unwinder.h).
+  // The kernel shows only two registers; frames that need the frame pointer say so (unwinder.h).
   registers = {RemoteAddress(in->instruction_pointer), RemoteAddress(in->stack_pointer), 0, 0, false, false};
   return Held::yes;
 }
@@ -131,8 +131,8 @@ bool NativeCopy::take(memory::RemoteMemory& memory, const unwind::Registers& reg
     }
     end = 0;
   }
-  // Where the stack ends is not known (or it is on another one: a greenlet, a signal's): by pages, as far as
-  // they are there.
+  // The end of the stack is not known, or the thread is on another stack (a greenlet's, a signal's): read
+  // page by page, as far as there are pages.
   std::array<memory::Range, kMostStack / kStackPage + 2> ranges;
   size_t count = 0;
   for (uint64_t at = start; at < start + kMostStack;) {
@@ -159,7 +159,7 @@ void NativeCopy::add_start(const EvaluationStart& start) {
 
 NativeCopy::Parts NativeCopy::parts() {
   head_.groups = static_cast<uint32_t>(starts_.size());
-  // `stack` is a multiple of 8 but for a stack that ends within a page, which none does.
+  // `stack` is a multiple of 8 unless the stack ends within a page, which none does.
   head_.stack &= ~uint32_t{7};
   return {std::as_bytes(std::span(&head_, 1)),
           {stack_, head_.stack},

@@ -5,18 +5,18 @@
 namespace phlox::sampler {
 namespace {
 
-// A thread that no event has caught for so many intervals is stopped once, where that was not ruled out: it
-// runs on a CPU that we may not run on, or within the kernel where our event may not look.
+// A thread that no event has caught for this many intervals is stopped once, unless stops were ruled out: it
+// runs on a CPU that we may not use, or in the kernel where our event cannot see it.
 constexpr int kStopPatience = 20;
 constexpr Nanoseconds kShortestPatience = kSecond / 20;
-// With nobody running no event comes, and the others are looked at all the same: a random interval later, and
-// this part of one, so that who runs is rather caught by an event.
+// If no thread runs, no event comes, but the others are still sampled: after a random interval plus this
+// fraction of one, so that an event is likely to catch a running thread first.
 constexpr double kWithoutEvent = 0.6;
-// A worker that nobody wakes asks by itself after this long.
+// A worker that is not woken checks by itself after this long.
 constexpr Nanoseconds kEventsOnlyPause = kSecond / 4;
-// Whoever never runs is asked after this long again.
+// A thread that never runs is checked again after this long.
 constexpr Nanoseconds kIdlePause = 5'000'000;
-// Whoever was somewhere else once more is stopped there.
+// A thread that moved to another CPU this many times is stopped there.
 constexpr int kMeetings = 3;
 
 }  // namespace
@@ -63,15 +63,15 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, N
       held = stopped;
       return &stop_;
     }
-    // Refused for this one thread: somebody else traces it.
+    // Refused for this one thread: another process traces it.
     if (stopped != Held::refused || in_use_ == NativeSource::ptrace) held = stopped;
   }
   if (held == Held::later) wait_on(tid, waiting);
   return nullptr;
 }
 
-// From another CPU it would be stopped where it next comes out of the kernel (Workers::wake_up_on): of a
-// program that writes for 15 % of its time 98 % of the samples were in a write.
+// A stop from another CPU takes effect where the thread next leaves the kernel (Workers::wake_up_on): in a
+// program that writes for 15 % of its time, 98 % of the samples were in a write.
 NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, target::ThreadProbe& probe,
                                                 unwind::Registers& registers) {
   using Held = NativeCapture::Held;
@@ -81,7 +81,7 @@ NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, target::ThreadProbe& 
     bool here = cpu >= 0 && cpu == workers_.current().cpu;
     if (!here && cpu >= 0 && workers_.wake_up_on(cpu, interval_asked_)) {
       here = true;
-      // It may wait in a call by now, which a stop would break off.
+      // It may be waiting in a call by now, which a stop would interrupt.
       const auto in = probe.blocked_in();
       if (!in) return Held::gone;
       if (!in->running) return Held::running;

@@ -20,7 +20,7 @@ namespace phlox::sampler {
 
 class NativeHalf {
  public:
-  // `interval`: between two samples; 0: only one sample, for which no event can be waited. `real_time`: our
+  // `interval`: between two samples; 0: only one sample, which cannot wait for an event. `real_time`: our
   // class, in which waking up on a thread's CPU pre-empts it at once. `stops` counts the stops of this half,
   // and outlives it, as `workers` do.
   NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time, target::StopCounts& stops,

@@ -13,16 +13,16 @@
 namespace phlox::sampler {
 namespace {
 
-// Numbers of these threads on the ring, apart from those of Python's.
+// The numbers of these threads on the ring start here, apart from those of Python threads.
 constexpr uint32_t kNumbersFrom = 0x80000000;
 constexpr size_t kMostThreads = 65536;
-// Listing costs about 0.6 us a thread: at this pace 0.1 % of a CPU for 300 of them.
+// Listing takes about 0.6 us per thread: at this rate 0.1 % of a CPU for 300 of them.
 constexpr Nanoseconds kListEvery = kSecond / 5;
 constexpr Nanoseconds kListEveryPerThread = kSecond / 1600;
 constexpr int kAttempts = 4;
-// A single look is tried again this often.
+// A dump retries a thread this many times.
 constexpr uint32_t kEmptySamples = 3;
-// Below this many threads everybody is asked at every turn.
+// With fewer threads than this, each is checked in every turn.
 constexpr size_t kFewNativeThreads = 8;
 
 }  // namespace
@@ -141,7 +141,7 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
       sample.cpu_state = profile::CpuState::blocked;
       sample.system_call = static_cast<int16_t>(blocked.last().number);
       sample.wait_since = now;
-      // Threads without Python poll rarely; what stands in memory would have to be proved.
+      // Threads without Python poll rarely; arguments in memory would have to be proved.
       if (!target::stands_in_memory(blocked.last()))
         sample.awaits = target::awaits_of(blocked.last(), memory_);
     } else {
@@ -175,7 +175,7 @@ void NativeThreads::turn(uint64_t tick, Nanoseconds now, Nanoseconds deadline,
     if (slot.next_tick > tick_) continue;
     if (is_over(slot) || (slot.has_stack && now - slot.last_time < native_.soonest_again())) continue;
     if (is_python(slot.tid)) {
-      slot.alive = false;  // it has met Python since: the other one looks at it
+      slot.alive = false;  // it runs Python by now and is sampled as a Python thread
       continue;
     }
     if (sampled && clock_now() >= deadline) {

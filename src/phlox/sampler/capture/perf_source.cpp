@@ -22,27 +22,26 @@
 namespace phlox::sampler {
 namespace {
 
-// What was read of a thread before this was read before whatever its records say after it. x86-64 loads in
-// order by itself.
+// Orders the earlier reads of a thread before the reads of its later records. x86-64 orders loads by itself.
 void read_first() {
 #if defined(__aarch64__)
   std::atomic_thread_fence(std::memory_order_acquire);
 #endif
 }
 
-// Of the host: kernels for aarch64 have 4, 16 or 64 KiB.
+// The host's page size: kernels for aarch64 use 4, 16 or 64 KiB.
 size_t page_bytes() {
   static const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return size;
 }
-// The size of a ring's data, whole pages; one more precedes it.
+// The size of a ring's data in whole pages; one more page precedes it.
 size_t ring_bytes() {
   return std::max<size_t>(8192, page_bytes());
 }
-// Only to be a sample with a stack; the stack itself is read while the thread stands still.
+// Only to get a sample with a stack; the stack itself is read while the thread is held.
 constexpr uint32_t kStackBytes = 64;
-// The kernel drops a record that finds no room and says so only in the next one that finds some. With this
-// much room left behind the last record, none was dropped: our largest is a sample of some 750 bytes.
+// The kernel drops a record that does not fit and reports that only in the next one that does. With this much
+// room after the last record, none was dropped: our largest is a sample of about 750 bytes.
 constexpr uint64_t kRoomForAnother = 1024;
 constexpr Nanoseconds kCleanEvery = kSecond / 4;
 
@@ -66,7 +65,7 @@ void Preempted::take(const perf::Record& record) {
     kernel_frames_ = perf::parse_kernel_chain(sample->callchain, kernel_);
   } else if (const auto* change = std::get_if<perf::SwitchRecord>(&record)) {
     cpu_ = static_cast<int>(change->cpu);
-    // Only straight from the sample, and not because it went to sleep.
+    // Only directly after the sample, and not because it went to sleep.
     const bool at_once = change->out && change->preempted && change->time - sampled_at_ <= kAtOnce;
     state_ = change->out && !change->preempted     ? State::asleep
              : state_ == State::sampled && at_once ? State::stands
@@ -120,7 +119,7 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
     attr.sample_id_all = event.shape.sample_id_all;
     attr.wakeup_events = 1;
     attr.context_switch = 1;
-    attr.task = 1;  // its end: nothing else says so
+    attr.task = 1;  // its exit: no other record reports it
     attr.use_clockid = 1;
     attr.clockid = CLOCK_MONOTONIC;
     attr.exclude_hv = 1;
@@ -133,7 +132,7 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
     } else if (depth_ == Depth::kernel_frames && errno != ESRCH && errno != EMFILE && errno != ENFILE) {
       depth_ = Depth::kernel;
     } else {
-      // Out of descriptors is no refusal; a thread that is gone neither.
+      // Running out of descriptors is not a refusal, and neither is an ended thread.
       refused = errno != ESRCH && errno != EMFILE && errno != ENFILE;
       if (refused) refusal_ = {"perf_event_open", errno};
       return false;
@@ -143,7 +142,7 @@ bool PerfCapture::open(pid_t tid, bool& refused) {
   event.ring =
       ::mmap(nullptr, page_bytes() + ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, event.file.get(), 0);
   if (event.ring == MAP_FAILED) {
-    refused = events_.empty();  // as many as there is room for
+    refused = events_.empty();  // if there are others, the limit is reached
     if (refused) refusal_ = {"mmap", errno};
     budget_.no_more();
     return false;
@@ -181,7 +180,7 @@ void PerfCapture::drain(pid_t tid, Event& event) {
   if (sampled) budget_.ran(tid, clock_now());
   if (reader.damaged() || head - tail > ring_bytes() - kRoomForAnother) event.state.forget();
   std::atomic_ref(page.data_tail).store(head, std::memory_order_release);
-  // A thread has come to this CPU: who waits there does not know of it.
+  // A thread has moved to this CPU: the worker that waits there does not know about it.
   if (event.state.cpu() != before) workers_.wake_at(event.state.cpu());
 }
 
@@ -239,9 +238,9 @@ void PerfCapture::drop_idle(Nanoseconds now) {
   for (const pid_t tid : budget_.take_idle(now)) close(tid);
 }
 
-// Its sample found us waiting for it on its CPU, so it has run no further: whoever is pre-empted by our
-// coming here, or by our waking for something else, or by somebody else, may have. Samples of an earlier wait
-// were for an earlier turn.
+// The sample found us waiting for the thread on its CPU, so the thread has run no further. A thread that was
+// pre-empted by our moving here, by our waking for another reason, or by another task may have run on.
+// Samples of an earlier wait belong to an earlier turn.
 bool PerfCapture::woke_us(const Event& event) const {
   const Preempted& state = event.state;
   const Worker& us = workers_.current();
@@ -281,7 +280,7 @@ Woken PerfCapture::wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock) 
     for (size_t i = 1; i < worker.wanted.size(); ++i) {
       const short got = worker.wanted[i].revents;
       const auto event = got != 0 ? events_.find(worker.tids[i]) : events_.end();
-      // Another worker may have closed it since, and its number be another file's.
+      // Another worker may have closed it since, and its number may belong to another file.
       if (event == events_.end() || event->second.file.get() != worker.wanted[i].fd) continue;
       if ((got & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
         close(worker.tids[i]);  // its thread has ended
@@ -290,7 +289,7 @@ Woken PerfCapture::wait(Worker& worker, Nanoseconds until, TurnLock& turn_lock) 
         stands = stands || woke_us(event->second);
       }
     }
-    // Else: samples from before we came to this CPU, or of a thread that has left it.
+    // Otherwise the samples are from before we moved to this CPU, or of a thread that has left it.
     if (stands) return Woken::by_event;
     if (woken) return Woken::by_time;
   }

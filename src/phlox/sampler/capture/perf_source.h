@@ -43,8 +43,8 @@ class Preempted {
   Nanoseconds sampled_at() const { return sampled_at_; }
   // Its CPU in the last record; -1: no record yet.
   int cpu() const { return cpu_; }
-  // Its state at that time. awake: it runs or could; asleep: it has been woken at most since, and has not
-  // run.
+  // Its state at that time. awake: it runs or could; asleep: it has not run since, though it may have been
+  // woken.
   enum class Doing : uint8_t { unknown, awake, asleep };
   Doing doing() const {
     return state_ == State::unknown ? Doing::unknown : state_ == State::asleep ? Doing::asleep : Doing::awake;

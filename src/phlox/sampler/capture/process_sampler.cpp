@@ -17,7 +17,7 @@ using profile::CpuState;
 using profile::GilState;
 using profile::Quality;
 
-// Threads whose CPU is asked for together with the GIL's holder.
+// The maximum number of threads whose CPU is read together with the GIL's holder.
 constexpr size_t kScouted = 32;
 
 }  // namespace
@@ -44,11 +44,10 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
 
 ProcessSampler::~ProcessSampler() = default;
 
-// ---- who holds the GIL, and where
-// -------------------------------------------------------------------------------------------------
+// ---- the GIL's holder and its CPU
 
-// Who holds the GIL and which CPU everybody was on, in one small read: a wrong guess costs a whole copy and a
-// move. False: not to be known this way.
+// Reads the GIL's holder and the CPU of each thread in one small read: a wrong guess costs a whole copy and a
+// move. False: they cannot be found this way.
 bool ProcessSampler::scout(Domain& domain) {
   if (layout_.traits.free_threaded) return false;
   Gil::Words words;
@@ -87,9 +86,8 @@ int ProcessSampler::cpu_of(PythonThread& slot) {
 }
 
 // ---- one stack
-// -------------------------------------------------------------------------------------------------
 
-// What the reading says of the thread itself is taken up here.
+// Applies what the reading says about the thread itself.
 StackReader::Reading ProcessSampler::read_stack(PythonThread& slot) {
   ++counts_.reads;
   const StackReader::Reading reading = reader_.read(slot.index, slot);
@@ -109,7 +107,7 @@ bool ProcessSampler::by_event() const {
   return native_ && native_->in_use() == NativeSource::perf;
 }
 
-// Of a dump, which looks at nobody twice.
+// A dump samples no thread twice.
 bool ProcessSampler::is_over(const PythonThread& slot) const {
   return config_.once && (slot.has_stack || slot.empty_samples >= kEmptySamples);
 }
@@ -130,8 +128,8 @@ bool ProcessSampler::seen_lately(const PythonThread& slot, Nanoseconds now) cons
 
 ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds now) {
   if (layout_.traits.free_threaded) {
-    // Nobody holds anything. Whoever was found running last comes first: the copy made with its stack serves
-    // the others, and it is not asked whether it sleeps.
+    // No thread holds a GIL. The thread that was last found running comes first: the copy made with its stack
+    // serves the others, and it need not be checked for sleeping.
     PythonThread* slot = domain.runner;
     if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && !is_over(*slot) && on_its_cpu()) {
       Seen seen;
@@ -139,13 +137,12 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
       return Holder::known;
     }
     domain.runner = nullptr;
-    if (!by_event()) capture_for(Snapshot::kEverybody);  // else the turn has
+    if (!by_event()) capture_for(Snapshot::kEverybody);  // otherwise the turn has made the copy
     return Holder::known;
   }
-  // Who holds the GIL may change until somebody is found standing still with it.
+  // The holder may change until a thread is found holding the GIL without running.
   for (int change = 0; change < kAttempts; ++change) {
-    // Woken by an event, the thread that it caught stands still already: the turn's copy serves it and the
-    // others.
+    // If an event woke us, the thread that it caught does not run: the turn's copy serves it and the others.
     const bool caught = by_event() && change == 0;
     const bool scouted = !caught && on_its_cpu() && domain.threads > 1 && scout(domain);
     PythonThread* slot = caught ? nullptr : domain.runner;
@@ -161,7 +158,7 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
       }
       domain.runner = slot;
     }
-    // The others are looked at by the copy.
+    // The copy serves the other threads.
     if (seen_lately(*slot, now) || slot->event.kind == EventState::Kind::awake ||
         (slot->done && slot->event.kind == EventState::Kind::asleep))
       return Holder::known;
@@ -176,7 +173,7 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
   return Holder::known;
 }
 
-// Of a thread that is not blocked, and may run meanwhile.
+// For a thread that is not blocked and may run meanwhile.
 CpuState ProcessSampler::free_state(PythonThread& slot, const target::SchedStat& stat) {
   return awake_state(stat - slot.seen, [&] { return slot.probe->is_off_cpu_since(stat); });
 }
@@ -189,8 +186,8 @@ void ProcessSampler::is_in(PythonThread& slot, const target::BlockedIn& call, co
   if (target::stands_in_memory(call) && !still_unmoved(slot, since)) seen.awaits = {};
 }
 
-// While the GIL's holder stands still nobody else's Python frames can change: what was copied with its stack
-// is proved with it, wherever the others run. False: it does not stand still any more.
+// While the GIL's holder does not run, no other thread's Python frames can change: what was copied with its
+// stack is proved with it, wherever the others run. False: the holder has run.
 bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now) {
   const auto in = slot.probe->blocked_in();
   if (in && target::has_ended(*in)) {
@@ -222,8 +219,8 @@ bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nano
 }
 
 void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds now) {
-  // Asked before the memory was copied; a thread that is off the CPU now and has the same count was off it
-  // all the while.
+  // Read before the memory was copied: a thread that is off the CPU now with the same count was off it
+  // throughout.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++counts_.retried;
     const auto before =
@@ -252,13 +249,13 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
     }
     const bool blocked = in && !in->running;
     if (!blocked) {
-      // Runs, or would: without the GIL its frames change only once it gets it.
+      // Runs or is runnable: without the GIL its frames change only once it gets it.
       if (layout_.traits.free_threaded) domain.runner = &slot;
       Seen seen;
       (void)read_running(slot, now, false, seen);
       return;
     }
-    // No copy in this turn yet: whoever came first has ended before it was made.
+    // There is no copy in this turn yet: the first thread ended before one was made.
     if (attempt > 0 || !slot.first_valid || snapshot_.sample_number() == last_turns_sample_)
       capture_for(slot.index);
     const StackReader::Reading reading = read_stack(slot);
@@ -284,13 +281,12 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
   reject(slot, now, Rejected::moved);
 }
 
-// ---- what was seen goes out
-// ------------------------------------------------------------------------------------
+// ---- sending samples
 
 void ProcessSampler::accept(PythonThread& slot, const target::SchedStat& stat, Nanoseconds now,
                             const Seen& seen, const StackReader::Reading& reading) {
   ThreadSample sample = sample_at(slot.index, now, slot.last_time);
-  // CPU time used since the last sample was used by something that ran.
+  // CPU time used since the last sample is carried to a sample that finds the thread running.
   if (slot.nested == nullptr || slot.nested->stack.empty())
     slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
   sample.cpu_number = seen.cpu_number;
@@ -332,7 +328,7 @@ void ProcessSampler::did_not_run(PythonThread& slot, const target::SchedStat& st
 
 void ProcessSampler::reject(PythonThread& slot, Nanoseconds now, Rejected why) {
   if (why == Rejected::unreadable) {
-    // Who has ended, and waits to be reaped, has no memory any more: there is nothing that was not read.
+    // A zombie has no memory any more: nothing was missed.
     const auto stat = slot.probe->stat();
     if (!stat || stat->has_ended()) {
       slot.done = true;

@@ -1,5 +1,5 @@
-// One turn after the other, on the CPU of the thread that is read. While this thread runs there, that one
-// cannot, so its memory does not change; the proof is the kernel's count of times scheduled in
+// Takes one turn after the other, on the CPU of the thread that is read. While our thread runs there, the
+// target's cannot, so its memory does not change; the proof is the kernel's count of times scheduled in
 // (docs/decisions/0001-reading-without-stopping.md). Made and ended by the first worker, which may be of the
 // real-time class; everything else is called by the worker that holds the turn lock (workers.h). After
 // construction it waits only for the clock, and its only output is the ring to the consumer. Reads the
@@ -66,7 +66,7 @@ class ProcessSampler {
     // A turn takes no longer than this from the CPU that it uses; threads that were not sampled come first in
     // the next one.
     Nanoseconds longest_turn = 200'000;
-    // Of reading one stack: a deeper one is cut. None: as long as it takes.
+    // The time to read one stack; a deeper one is cut. None: no limit.
     std::optional<Nanoseconds> longest_stack;
     // A dump: every thread is sampled once, in as many turns as that takes (unseen()).
     bool once = false;

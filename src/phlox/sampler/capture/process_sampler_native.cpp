@@ -1,4 +1,4 @@
-// ProcessSampler's looks with a native half: both halves of one instant.
+// ProcessSampler's samples with native frames: both stacks are of the same moment.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +15,7 @@ using profile::Quality;
 
 }  // namespace
 
-// Most of what a sample asks of the kernel its events have said already.
+// The thread's event has most of what a sample otherwise asks the kernel for.
 void ProcessSampler::ask_event(PythonThread& slot, Nanoseconds now) {
   slot.event = native_->event_state(slot.probe->tid(), now - slot.last_time);
   if (slot.event.kind == EventState::Kind::awake) {
@@ -25,8 +25,8 @@ void ProcessSampler::ask_event(PythonThread& slot, Nanoseconds now) {
   }
 }
 
-// What is to be copied of a thread's C stack, as far as it is known where that ends. What pthread_self()
-// gives lies at the top of a thread's stack (glibc, musl), but for the main thread's.
+// The range of a thread's C stack to copy, if its end is known. pthread_self() points to the top of a
+// thread's stack (glibc, musl), except for the main thread.
 ByteRange ProcessSampler::stack_of(PythonThread& slot, RemoteAddress sp) {
   if (slot.c_stack_end == 0 && slot.python_id - sp.value <= NativeCopy::kMostStack)
     slot.c_stack_end = slot.python_id;
@@ -40,7 +40,7 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
   native.begin_sample();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++counts_.retried;
-    // What was asked before the turn's first copy of the memory holds for it (see read_other).
+    // A count read before the turn's first copy of the memory is valid for it (see read_other).
     const bool copied_before = attempt == 0 && (!holds || by_event()) && slot.first_valid;
     const auto before = copied_before ? std::optional(slot.first) : slot.probe->schedstat();
     if (!before) {
@@ -56,13 +56,13 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
     if (held == NativeCapture::Held::running) {
       source = native.hold_running(tid, *slot.probe, now - slot.last_time, registers, held);
       if (held == NativeCapture::Held::later) {
-        // Not caught this time. Whether it is this thread at all that has the GIL, its holder tells.
+        // Not caught this time. The GIL's holder shows whether this thread has the GIL at all.
         if (holds && domain.gil.holder_now(memory_) != slot.tstate) return false;
         slot.done = true;
         return true;
       }
       if (held == NativeCapture::Held::refused) {
-        // Nothing holds it: its Python half alone.
+        // Nothing holds it: read its Python frames alone.
         native.begin_sample();
         return read_running(slot, now, holds, seen);
       }
@@ -79,7 +79,8 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
 
     native.begin_sample();
     const ByteRange stack = stack_of(slot, registers.sp);
-    // Whom an event caught has stood still since before the turn; the schedule counts around it say so too.
+    // A thread caught by an event has not run since before the turn; the schedule counts around it prove that
+    // too.
     if (!copied_before || native.name_of(source) == NativeSource::ptrace || !snapshot_.is_for(slot.index) ||
         snapshot_.sample_number() == last_turns_sample_)
       snapshot_.capture_for(slot.index, stack);
@@ -91,7 +92,7 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
         native.copy().take(memory_, registers, native.name_of(source), source->kernel_frames(),
                            slot.c_stack_end, snapshot_.peek(stack.address, stack.size));
     const StackReader::Reading reading = read_stack(slot);
-    // By an event it was caught on the CPU that we were pinned to.
+    // An event caught it on the CPU to which we were pinned.
     if (!sleeps)
       slot.last_cpu = workers_.current().cpu >= 0 && native.name_of(source) == NativeSource::perf
                           ? workers_.current().cpu
@@ -144,7 +145,7 @@ void ProcessSampler::sample_native_threads(Nanoseconds now) {
   counts_.samples += numbers.samples - before.samples;
   counts_.retried += numbers.retried - before.retried;
   counts_.moved += numbers.rejected - before.rejected;
-  // Events wake us where we are pinned: to whom has waited longest we go next.
+  // Events wake us only on the CPU to which we are pinned: next, move to the thread that has waited longest.
   if (const pid_t tid = native_->take_longest_waiting(); tid != 0) {
     const auto slot = std::find_if(threads_.all().begin(), threads_.all().end(),
                                    [tid](const auto& s) { return s->probe->tid() == tid; });

@@ -1,4 +1,4 @@
-// ProcessSampler's turn: who is asked in it, and in which order.
+// ProcessSampler's turn: which threads it samples, and in which order.
 #include <algorithm>
 #include <utility>
 
@@ -11,9 +11,9 @@ namespace phlox::sampler {
 namespace {
 
 constexpr size_t kThreadsPerTurn = 64;
-// Below this many threads everybody is asked at every turn.
+// With fewer threads than this, each is checked in every turn.
 constexpr size_t kFewThreads = 32;
-// An interpreter can be ended and begun again where nobody looks, and count its code objects anew.
+// Between samples, an interpreter can be ended and restarted, and its count of code objects with it.
 constexpr Nanoseconds kEpochsLast = kSecond / 10;
 
 }  // namespace
@@ -24,8 +24,8 @@ void ProcessSampler::pause_idle(PythonThread& slot) {
                                 : idle_pause(slot.idle_samples, native_ ? native_->longest_pause() : 1));
 }
 
-// Nothing to see of them; what they do until they are in Python again is not to be charged to what they do
-// there. Who came back in this turn has been looked at, for the time since the turn before.
+// Threads outside of Python have no stack. What they do there must not be charged to what they do in Python
+// later. A thread that came back in this turn has been sampled, for the time since the turn before.
 void ProcessSampler::sample_resting(Nanoseconds now) {
   for (auto& slot : threads_.all()) {
     if (!slot->alive || slot->tstate || slot->next_tick > tick_) continue;
@@ -41,7 +41,7 @@ void ProcessSampler::sample_resting(Nanoseconds now) {
   }
 }
 
-// Of many threads few move in a turn: the pages of the others are not copied.
+// Of many threads, few move in a turn: the pages of the others are not copied.
 void ProcessSampler::note_who_moved() {
   moved_.clear();
   if (native_ || threads_.all().size() <= kFewThreads) return;
@@ -57,7 +57,7 @@ void ProcessSampler::capture_for(Snapshot::Reader reader, RemoteAddress last) {
   snapshot_.capture_for(moved_, last);
 }
 
-// Whom the event of this turn has caught, until it was looked at.
+// The thread that this turn's event caught, until it is sampled.
 PythonThread* ProcessSampler::caught() {
   const auto found = std::find_if(threads_.all().begin(), threads_.all().end(), [](const auto& slot) {
     return slot->alive && !slot->done && slot->event.kind == EventState::Kind::preempted;
@@ -77,7 +77,8 @@ ProcessSampler::Holder ProcessSampler::read_holders(Nanoseconds now, bool again)
   return any;
 }
 
-// Of many threads a turn comes to some: to those that use CPU time, and to the others by turns.
+// If there are many threads, a turn samples only some: first those that use CPU time, then the others in
+// rotation.
 std::vector<PythonThread*> ProcessSampler::order_of_turn() const {
   const size_t threads = threads_.all().size();
   std::vector<PythonThread*> order;
@@ -91,8 +92,8 @@ std::vector<PythonThread*> ProcessSampler::order_of_turn() const {
   return order;
 }
 
-// The others' counts first: whoever is found blocked with the same count afterwards stood still while the
-// memory was copied.
+// Reads the other threads' counts first: a thread found blocked later with the same count did not run while
+// the memory was copied.
 void ProcessSampler::ask_others(Nanoseconds now) {
   for (auto& slot : threads_.all()) {
     slot->first_valid = false;
@@ -107,7 +108,7 @@ void ProcessSampler::ask_others(Nanoseconds now) {
     PythonThread& slot = *each;
     if (slot.done || (threads_.domains()[slot.domain].runner == &slot && !by_event())) continue;
     if (slot.event.kind != EventState::Kind::preempted && ++asked > kThreadsPerTurn && !config_.once) {
-      slot.done = true;  // in this turn
+      slot.done = true;  // for this turn
       continue;
     }
     if (const auto stat = slot.probe->schedstat()) {
@@ -120,9 +121,9 @@ void ProcessSampler::ask_others(Nanoseconds now) {
   note_who_moved();
 }
 
-// Threads of Rust or C++ have thread states as short-lived as their calls into Python: whom the event caught
-// is in the list of this copy, or is not in Python. False: no event has come, and nobody has gone to sleep
-// since: there is nothing to copy.
+// Threads of Rust or C++ have thread states as short-lived as their calls into Python: the thread that the
+// event caught is in the list of this copy, or is not in Python. False: no event came and no thread has gone
+// to sleep since, so there is nothing to copy.
 bool ProcessSampler::copy_for_event(Nanoseconds now) {
   if (!threads_.due(now) && !threads_.all().empty() &&
       std::all_of(threads_.all().begin(), threads_.all().end(), [](const auto& slot) { return slot->done; }))
@@ -137,12 +138,12 @@ bool ProcessSampler::copy_for_event(Nanoseconds now) {
 }
 
 void ProcessSampler::read_others(Nanoseconds now) {
-  // By the copy that was made for it; the others have copies of their own.
+  // From the copy that was made for it; the others have their own copies.
   if (PythonThread* slot = by_event() ? caught() : nullptr)
     read_other(*slot, threads_.domains()[slot->domain], now);
   const size_t threads = threads_.all().size();
   size_t next_first = first_slot_ + kThreadsPerTurn;
-  // A dump of thousands of threads takes as long for stacks as it took to ask for all of them.
+  // A dump of thousands of threads takes as long for the stacks as for the counts of all of them.
   const Nanoseconds longest = std::max(config_.longest_turn, config_.once ? 2 * (clock_now() - now) : 0);
   size_t seen = 0, others = 0;
   for (PythonThread* slot : order_of_turn()) {
@@ -171,8 +172,8 @@ void ProcessSampler::turn(Nanoseconds now, uint64_t round) {
     return;
   }
   if (read_holders(now, false) == Holder::fresh && !by_event()) {
-    // Found in the next turn only, who calls into Python briefly would be seen where two turns meet two
-    // calls.
+    // If new states were found only in the next turn, a thread that calls into Python briefly would be seen
+    // only where two turns meet two calls.
     threads_.refresh(now, PythonThreads::From::target);
     read_holders(now, true);
   }

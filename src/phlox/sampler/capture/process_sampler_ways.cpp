@@ -1,4 +1,4 @@
-// ProcessSampler's ways to have a thread stand still while its Python half is read.
+// ProcessSampler's modes: how a thread is held while its Python frames are read.
 #include <algorithm>
 #include <optional>
 
@@ -13,9 +13,9 @@ using profile::Quality;
 
 }  // namespace
 
-// On the thread's CPU: a sample counts when the thread was not scheduled in between the first and the last
-// thing read, and its CPU, asked last, is ours. Both together say that it stood in this CPU's queue, behind
-// us, all the while.
+// On the thread's CPU: a sample counts if the thread was not scheduled in between the first and the last
+// read, and its CPU, read last, is ours. Together they prove that it was in this CPU's queue, behind us,
+// throughout.
 bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
   Domain& domain = threads_.domains()[slot.domain];
   if (slot.last_cpu != workers_.current().cpu) {
@@ -36,10 +36,10 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
     capture_for(slot.index, slot.rseq_cpu);
     const uint64_t codes = reader_.codes().resolved();
     if (holds && domain.gil.holder(snapshot_) != slot.tstate)
-      return false;  // somebody else by now: the caller looks again
+      return false;  // the holder has changed: the caller tries again
     const StackReader::Reading reading = read_stack(slot);
     if (!slot.in_python()) return true;
-    // The CPU must be known as of after the last byte that was read.
+    // The CPU must be read after the last byte of the memory.
     const int cpu = reader_.codes().resolved() == codes && snapshot_.last().value_or(-1) >= 0
                         ? *snapshot_.last()
                         : cpu_of(slot);
@@ -49,8 +49,8 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
       return true;
     }
     slot.last_cpu = cpu;
-    // Elsewhere and asleep: it lies as still there as here. Following it would take longer than its sleep,
-    // and miss it.
+    // On another CPU and asleep: it is as unmoved there as here. Following it would take longer than its
+    // sleep, and miss it.
     std::optional<target::BlockedIn> asleep;
     if (cpu != workers_.current().cpu) {
       asleep = slot.probe->blocked_in();
@@ -71,12 +71,12 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
       if (seen.quality == Quality::ok) seen.quality = Quality::unproved;
     }
     if (!reading.whole) {
-      // Standing still and yet unreadable: another attempt reads the same.
+      // It did not run, yet is unreadable: another attempt reads the same.
       reject(slot, now, reading.rejected);
       return true;
     }
-    // What it did since the last sample, by the kernel's accounting, tells running from waiting for the CPU.
-    // Only a thread that did little of either has to be asked.
+    // The kernel's accounts since the last sample tell running from waiting for a CPU. Only a thread that did
+    // little of either needs another check.
     const target::SchedStat since = *after - slot.seen;
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
     seen.cpu_state = held_state(*after, slot.seen);
@@ -91,8 +91,9 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
                      : holds                      ? GilState::holds
                                                   : domain.gil.state_of(&in);
     seen.collecting = holds && domain.gil.collecting(snapshot_);
-    // A thread that has just taken the GIL says so a moment later (take_gil() sets `locked` before
-    // `last_holder`): asked again after the copy, or another's running could pass for this one's stillness.
+    // A thread that has just taken the GIL is named a moment later (take_gil() sets `locked` before
+    // `last_holder`). The holder is read again after the copy; otherwise another thread could run while
+    // this one's stillness was proved.
     if (holds && domain.threads > 1 && !after->off() && (!slot.unbound || slot.stack_end) &&
         domain.gil.holder_now(memory_) == slot.tstate) {
       domain.frozen = &slot;
@@ -107,8 +108,8 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
   return true;
 }
 
-// Wherever it is: blocked in a system call it lies still as it is, and the schedule counts prove it; running,
-// it is stopped for as long as the reading takes, where it may be.
+// On any CPU: a thread blocked in a system call is read as it is, proved by the schedule counts. A running
+// thread is stopped while it is read, if stops are allowed.
 bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
   using State = target::ThreadStop::State;
   Domain& domain = threads_.domains()[slot.domain];
@@ -120,7 +121,7 @@ bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bo
       threads_.has_ended(slot);
       return true;
     }
-    // Asked at the last moment: a call that begins between this and the stop is broken off by it.
+    // Checked at the last moment: the stop interrupts a call that begins in between.
     const auto in = slot.probe->blocked_in();
     const bool sleeps = in && !in->running;
     std::optional<target::ThreadStop> stop;

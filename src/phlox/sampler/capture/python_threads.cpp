@@ -7,18 +7,18 @@
 namespace phlox::sampler {
 namespace {
 
-// Caps on what another process's lists may claim.
+// Caps on the length of lists in the target's memory.
 constexpr size_t kMaxInterpreters = 1024;
 constexpr size_t kMaxThreads = 65536;
-// The list of threads is read again at least this often, and whenever its head changed.
+// The list of threads is read again at least this often, and whenever its head changes.
 constexpr Nanoseconds kRefreshEvery = 10 * kSecond;
 constexpr Nanoseconds kShortestPause = 2'000'000;
-// In one turn: unknown thread states that are brought into the copy one by one, and threads that are added.
+// Per turn: unknown thread states that are added to the copy one by one, and threads that are added.
 constexpr size_t kBroughtAtOnce = 64;
 constexpr size_t kNewAtOnce = 16;
-// Or this part of all: with thousands of threads the walk takes longer than adding so few.
+// Or this fraction of all: with thousands of threads the walk takes longer than adding this few.
 constexpr size_t kPartAtOnce = 64;
-// Thread states that are asked for their thread, to find those that use CPU time: 1 us each.
+// The maximum number of thread states whose thread is looked up, to find those that use CPU time: 1 us each.
 constexpr size_t kAskedAtOnce = 4096;
 
 }  // namespace
@@ -40,7 +40,7 @@ PythonThread* PythonThreads::find(RemoteAddress tstate) {
   return found == by_tstate_.end() ? nullptr : found->second;
 }
 
-// Only for the list of threads: whoever is looked at has his thread state in the plan.
+// Only for the list of threads: the state of a sampled thread is in the plan.
 void PythonThreads::bring(RemoteAddress tstate) {
   snapshot_.want(tstate, *layout_.thread.size, /*in_passing=*/true);
 }
@@ -82,10 +82,10 @@ bool PythonThreads::refresh_interpreters() {
   return true;
 }
 
-// Whose C stack the frames of a subinterpreter's first thread state hang on: tstate->cframe points into it
-// while Python runs there (3.10 to 3.12), and into the thread state itself else. glibc keeps a thread's
-// struct pthread, whose address is its Python id, in the mapping of its stack (nptl/allocatestack.c).
-// nullptr: nobody's, or it is not known.
+// The thread on whose C stack the frames of a subinterpreter's first thread state are: tstate->cframe points
+// into that stack while Python runs there (3.10 to 3.12), and otherwise into the thread state itself. glibc
+// keeps a thread's struct pthread, whose address is its Python id, in the mapping of its stack
+// (nptl/allocatestack.c). nullptr: none, or not known.
 PythonThread* PythonThreads::find_thread_of(ThreadState& unbound) {
   uint64_t cframe = 0;
   if (!layout_.thread.cframe.present() ||
@@ -117,7 +117,7 @@ PythonThread* PythonThreads::find_resting(pid_t tid, int64_t interpreter_id) {
   return nullptr;
 }
 
-// Nobody is found by its thread state any more.
+// The thread is no longer found by its thread state.
 void PythonThreads::forget_state(PythonThread& thread) {
   const auto found = by_tstate_.find(thread.tstate.value);
   if (found != by_tstate_.end() && found->second == &thread) by_tstate_.erase(found);
@@ -134,7 +134,7 @@ void PythonThreads::forget_tid(const PythonThread& thread) {
   }
 }
 
-// Its thread state is gone. The thread itself may live on, and come back with another.
+// Its thread state is gone. The thread itself may live on and get another.
 void PythonThreads::lose_state(PythonThread& thread) {
   forget_state(thread);
   thread.tstate = {};
@@ -142,14 +142,14 @@ void PythonThreads::lose_state(PythonThread& thread) {
     thread.alive = false;
     return;
   }
-  if (config_.native) return;  // looked at as ever: its native frames are all there is
+  if (config_.native) return;  // sampled as before: it has only native frames now
   log_.flush(thread);
   thread.has_stack = thread.was_blocked = false;
 }
 
-// The thread that a fork left without itself: what was its id, or its stack, is another thread's by now. That
-// one's state is newer, and so is found first. And the thread that has not started: until then its state has
-// the ids of the thread that makes it (init_threadstate() of Python/pystate.c, 3.11).
+// A thread that did not survive a fork: its id, or its stack, belongs to another thread by now. That one's
+// state is newer, and so is found first. Or a thread that has not started: until then its state has the ids
+// of its creator (init_threadstate() of Python/pystate.c, 3.11).
 bool PythonThreads::is_anothers(pid_t tid, int64_t interpreter_id) const {
   const auto [begin, end] = by_tid_.equal_range(tid);
   return std::any_of(begin, end, [&](const auto& row) {
@@ -163,13 +163,13 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
   const RemoteAddress tstate = state.at;
   const uint64_t python_id = state.words.python_id, native_id = state.words.native_id;
   if (state.words.interp != domain.interpreter.value || python_id == 0) return false;
-  // Made, but its thread has not started.
+  // The state exists, but its thread has not started.
   if (layout_.thread.native_thread_id.present() && native_id == 0) return false;
   const TaskIds::Task task = task_ids_.find(python_id, native_id);
   if (task_ids_.process_gone()) process_gone_ = true;
   declined_[tstate.value].unknown = task.why == TaskIds::Why::unknown;
   pid_t tid = task.tid;
-  if (tid == 0) return false;  // not started yet, or ending: the next refresh tells
+  if (tid == 0) return false;  // not started yet, or ending: the next refresh decides
   const bool unbound =
       layout_.traits.first_state_unbound && domain.id > 0 &&
       std::any_of(threads_.begin(), threads_.end(), [&](const auto& other) {
@@ -200,8 +200,8 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
   thread->probe = std::make_unique<target::ThreadProbe>(config_.pid, tid);
   if (config_.rseq_cpu_offset) {
     thread->rseq_cpu = RemoteAddress(thread_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
-    // A thread whose C library did not register (another libc beside, GLIBC_TUNABLES) says -1 or nothing
-    // sensible.
+    // If the C library did not register the thread (another libc loaded, GLIBC_TUNABLES), the value is -1 or
+    // meaningless.
     int32_t cpu = -1;
     if (!memory_.read_value(thread->rseq_cpu, cpu) || cpu < 0 || cpu > 8191) thread->rseq_cpu = {};
   }
@@ -210,8 +210,8 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
   if (const auto first = tid == config_.pid ? thread->probe->stat() : std::nullopt;
       first && first->has_ended())
     return false;
-  if (!stat) return false;  // a state whose thread is gone: left behind by a fork, or about to be freed
-  // What a fork has used before its first sample is charged to what that finds, as between two samples.
+  if (!stat) return false;  // the thread is gone: the state is left over from a fork, or about to be freed
+  // CPU time that a fork used before its first sample is charged to that sample, as between two samples.
   if (config_.birth && tid == config_.pid && thread->index == 1)
     thread->last_time = *config_.birth;
   else
@@ -231,7 +231,7 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
   return true;
 }
 
-// New states are put first: one behind a known one was missed by an earlier walk, which went astray on a
+// New states are put first. One behind a known state was missed by an earlier walk, which went astray on a
 // state that was freed meanwhile.
 void PythonThreads::walk_domain(size_t d, Walk& walk) {
   RemoteAddress at = domains_[d].threads_head;
@@ -251,7 +251,7 @@ void PythonThreads::walk_domain(size_t d, Walk& walk) {
     }
     listed_.push_back(at);
     if (thread != nullptr) {
-      // The same address may be another thread by now.
+      // The address may belong to another thread by now.
       if (words.python_id != thread->python_id) {
         lose_state(*thread);
         thread = nullptr;
@@ -277,8 +277,8 @@ void PythonThreads::note_busy() {
   for (auto& thread : threads_) thread->uses_cpu = busy.contains(thread->probe->tid());
 }
 
-// The thread states whose threads use CPU time, in or outside of Python. A read for each: only if there is
-// such a thread that has no entry yet.
+// The thread states whose threads use CPU time, in or outside of Python. This takes a read for each, so only
+// if such a thread has no entry yet.
 std::unordered_set<uint64_t> PythonThreads::busy_states(const std::vector<FreshState>& fresh) {
   std::unordered_set<pid_t> busy = busy_tasks_.busy();
   std::erase_if(busy, [this](pid_t tid) { return has(tid); });
@@ -295,9 +295,9 @@ std::unordered_set<uint64_t> PythonThreads::busy_states(const std::vector<FreshS
   return states;
 }
 
-// Of thousands of threads the one that computes is not added last, and those without a thread keep nobody
-// waiting. The order of the domains stays if a subinterpreter's first thread state is recognised by the
-// threads that are known already.
+// Among thousands of threads, one that computes must not be added last, and states without a thread must not
+// delay others. The order of the domains stays if a subinterpreter's first thread state is recognised by the
+// threads that are already known.
 void PythonThreads::running_first(std::vector<FreshState>& fresh) {
   std::vector<RemoteAddress> holders;
   for (const Domain& domain : domains_)
@@ -327,7 +327,8 @@ void PythonThreads::add_fresh(Walk& walk, Nanoseconds now) {
   }
   bool declined = false;
   for (const FreshState& state : walk.fresh) {
-    // A state whose thread is not up yet, or was left behind by a fork: asked again, but less and less often.
+    // A state whose thread is not up yet, or was left behind by a fork: checked again, but less and less
+    // often.
     if (add(state, now)) {
       declined_.erase(state.at.value);
     } else {
@@ -366,11 +367,11 @@ void PythonThreads::refresh(Nanoseconds now, From from) {
   Walk walk;
   if (!from_copy_) state_reader_.read_ahead(listed_);
   listed_.clear();
-  // Oldest first: a subinterpreter's first thread state is recognised by the threads that are known already.
+  // Oldest first: a subinterpreter's first thread state is recognised by the threads that are already known.
   for (size_t d = domains_.size(); d-- > 0;) walk_domain(d, walk);
   state_reader_.forget();
   std::erase_if(declined_, [&](const auto& state) { return !walk.present.contains(state.first); });
-  // Before others are added: the thread of a state that is gone may have one of those.
+  // Before others are added: the thread of a vanished state may have one of those.
   if (!wanted_) {
     for (auto& thread : threads_) {
       if (thread->in_python() && !walk.present.contains(thread->tstate.value)) lose_state(*thread);

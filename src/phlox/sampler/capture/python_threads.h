@@ -106,7 +106,7 @@ class PythonThreads {
   struct Stateless {
     size_t states = 0;
     size_t unknown = 0;  // of them: may have one, but it is not known which
-    size_t waiting = 0;  // beside them: not looked at yet, because a turn adds only some
+    size_t waiting = 0;  // besides them: not checked yet, because a turn adds only some
   };
   Stateless stateless() const;
 

@@ -86,7 +86,7 @@ inline profile::CpuState awake_state(const target::SchedStat& since, const auto&
     return since.run_ns >= since.wait_ns ? profile::CpuState::running : profile::CpuState::runnable;
   return is_off_cpu() ? profile::CpuState::runnable : profile::CpuState::running;
 }
-// For as long as it is held where it is.
+// The same for a thread that is held where it is.
 inline profile::CpuState held_state(const target::SchedStat& now, const target::SchedStat& before) {
   return awake_state(now - before, [&now] { return !now.off(); });
 }
@@ -144,7 +144,7 @@ struct CodeRecord {
   void* capture = nullptr;  // python::CodeCapture
 };
 
-// No code object sent so far is met again under its number: too many were kept. The consumer owns the
+// No code object sent so far is named by its number again: too many were kept. The consumer owns the
 // sampler's entries, because it has the time to free them.
 struct CodesGoneRecord {
   RecordKind kind = RecordKind::codes_gone;

@@ -14,7 +14,7 @@
 
 namespace phlox::sampler {
 
-// Bytes that records on their way only point to: bounded like the ring, from both of its ends.
+// Bytes that queued records only point to: bounded like the ring, at both of its ends.
 class Allowance {
  public:
   explicit Allowance(size_t most) : most_(most) {}
@@ -34,7 +34,7 @@ class Allowance {
 
 class Ring {
  public:
-  // Code objects on their way: some ten thousand ordinary ones, far more than are new in a tenth of a second.
+  // Queued code objects: some ten thousand ordinary ones, far more than are new in a tenth of a second.
   static constexpr size_t kMostAside = size_t{32} << 20;
 
   // A power of two; a larger one has a further kNear bytes.

@@ -6,7 +6,7 @@
 namespace phlox::sampler {
 namespace {
 
-// But for their times.
+// Except for their times.
 bool are_alike(const ThreadSample& a, const ThreadSample& b) {
   return a.cpu_state == b.cpu_state && a.gil_state == b.gil_state && a.quality == b.quality &&
          a.rejected == b.rejected && a.collecting == b.collecting && a.system_call == b.system_call &&
@@ -23,7 +23,7 @@ void SampleLog::flush(ObservedThread& thread) {
   thread.more.samples = 0;
 }
 
-// `new_stack`: nullptr: it is the one sent last.
+// `new_stack`: nullptr: the same as the last one sent.
 void SampleLog::send(ObservedThread& thread, ThreadSample sample, const std::vector<CodeLocation>* new_stack,
                      const NativeCopy::Parts& native) {
   const ThreadSample& last = thread.state;

@@ -61,7 +61,7 @@ class SampleLog {
   // CPU time that was not charged yet goes to the last stack: no sample will find the thread running again.
   void end(ObservedThread& thread, Nanoseconds now);
 
-  // Sends `look` with the CPU time that the thread carries, unless it is blocked: then that time waits for
+  // Sends `sample` with the CPU time that the thread carries, unless it is blocked: then that time waits for
   // the stack of the next sample that finds it running, because it does not belong to its waiting. `stat`: at
   // the sample, proved. `stack`: as read, root first; nullptr: the thread has none. `native`: the data after
   // a fresh native half.

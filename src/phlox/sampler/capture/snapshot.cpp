@@ -7,18 +7,18 @@
 
 namespace phlox::sampler {
 namespace {
-// Faulted in and locked beforehand (as far as RLIMIT_MEMLOCK lets us): an ordinary stack never faults in a
-// turn.
+// Faulted in and locked beforehand (as far as RLIMIT_MEMLOCK allows): an ordinary stack causes no page fault
+// in a turn.
 constexpr size_t kLocked = 512 * 1024;
-// Looks after which a page that nobody has used is forgotten although it was not copied all the while.
+// Samples after which an unused page is dropped even if it was not copied meanwhile.
 constexpr uint64_t kForgetUnread = 4096;
-// Looks at some threads only need so many times as long until everybody was seen.
+// If samples cover only some threads, it takes this many times as long until all are covered.
 constexpr uint64_t kForgetOfSome = 4;
 constexpr uint32_t kGrowth = 512;
-// What is foreseen of a page begins and ends at a cache line.
+// Predicted parts of a page begin and end at a cache line.
 constexpr uint32_t kLine = 64;
 
-// Of the bytes [from, to), those that lie on this page, counted from its start.
+// The part of the bytes [from, to) that is on this page, relative to its start.
 struct OnPage {
   uint32_t from, to;
 };
@@ -28,7 +28,7 @@ OnPage on_page(uint64_t number, uint64_t from, uint64_t to) {
           static_cast<uint32_t>(std::min(to, start + Snapshot::kPage) - start)};
 }
 
-// For sorting windows, and for finding the first one that starts after an address.
+// Sorts windows, and finds the first one after an address.
 struct ByAddress {
   bool operator()(const auto& a, const auto& b) const { return a.address < b.address; }
   bool operator()(uint64_t address, const auto& window) const { return address < window.address; }
@@ -56,7 +56,7 @@ Snapshot::~Snapshot() {
   ::munmap(arena_, kMaxPages * kPage);
 }
 
-// The kernel copies ranges in the order given (mm/process_vm_access.c): the last word is read after all the
+// The kernel copies ranges in the order given (mm/process_vm_access.c), so the last word is read after all
 // others.
 size_t Snapshot::read(std::span<const memory::Range> ranges) {
   batch_.assign(ranges.begin(), ranges.end());
@@ -130,7 +130,8 @@ void Snapshot::start_sample(ByteRange beside) {
       beside_ = {};
       ++first;
     } else if (whole < count) {
-      // This range has a page that is gone. Its pages leave the plan; whoever needs one of them asks again.
+      // A page of this range is gone. Its pages leave the plan; find() reads again those that are still
+      // needed.
       Window& window = windows_[chosen_[first]];
       const size_t pages = (window.address + window.size - 1) / kPage - window.address / kPage + 1;
       for (size_t i = 0; i < pages; ++i) pages_[window.first_page + i].last_used = 0;
@@ -157,12 +158,12 @@ void Snapshot::use(const Window& window, uint64_t address, size_t size) {
 }
 
 const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
-  // address - window.address <= window.size - size cannot overflow, whatever a torn pointer says.
+  // address - window.address <= window.size - size cannot overflow, whatever a torn pointer contains.
   auto holds = [&](const Window& w) {
     return w.copied && address.value >= w.address && w.size >= size &&
            address.value - w.address <= w.size - size;
   };
-  // First, so that the plan need not bring it again.
+  // Checked first, so that the plan need not include it again.
   if (holds(beside_)) return arena_ + beside_.offset + (address.value - beside_.address);
   if (hint_ < windows_.size() && holds(windows_[hint_])) {
     use(windows_[hint_], address.value, size);
@@ -185,7 +186,7 @@ const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
     return arena_ + extra.offset + (address.value - extra.address);
   };
   if (extra_hint_ < extras_.size() && holds(extras_[extra_hint_])) return found(extras_[extra_hint_]);
-  // Extras may overlap: one that starts before may reach further. There are few, and that is rare.
+  // Extras may overlap, so one that starts earlier may reach further. There are few, and overlaps are rare.
   auto extra = std::upper_bound(extras_.begin(), extras_.end(), address.value, ByAddress{});
   while (extra != extras_.begin()) {
     --extra;
@@ -212,7 +213,7 @@ void Snapshot::want(RemoteAddress address, size_t size, bool in_passing) {
 void Snapshot::fetch_wanted() {
   if (wanted_.empty()) return;
   std::sort(wanted_.begin(), wanted_.end(), ByAddress{});
-  // What lies near each other comes as one range: kNear bytes more cost less than a range more.
+  // Neighbouring ranges are read as one: kNear more bytes cost less than another range.
   constexpr uint64_t kNear = 512;
   size_t count = 0;
   for (const Window& window : wanted_) {
@@ -237,12 +238,12 @@ void Snapshot::fetch_wanted() {
       used += window.size;
       fetched_.push_back({RemoteAddress(window.address), std::span(arena_ + window.offset, window.size)});
     }
-    if (end == first) break;  // no room: whoever asks gets nothing
+    if (end == first) break;  // no room: callers get nothing
     ++follow_ups_;
     const size_t whole = read(fetched_);
     for (size_t i = 0; i < whole; ++i) extras_.push_back(wanted_[first + i]);
     if (whole > 0) used_ = wanted_[first + whole - 1].offset + wanted_[first + whole - 1].size;
-    // A range that cannot be read is left to find(), which asks for less.
+    // A range that cannot be read is left to find(), which reads less.
     first += whole < end - first ? whole + 1 : whole;
   }
   wanted_.clear();
@@ -307,7 +308,7 @@ void Snapshot::replan(bool forget) {
     }
   }
   planned_at_ = sample_number_;
-  // A thread that nobody looks at any more keeps its pages for a while.
+  // A thread that is no longer sampled keeps its pages for a while.
   std::erase_if(pages_, [this](const Page& p) {
     return p.last_used == 0 || p.idle >= kForget || p.last_used + kForgetUnread < sample_number_;
   });
@@ -334,7 +335,7 @@ void Snapshot::replan(bool forget) {
   for (const Page& page : pages_) {
     if (count > 0 && pages_[count - 1].number == page.number) {
       Page& same = pages_[count - 1];
-      // A stack that has grown is going to grow further.
+      // A stack that has grown will probably grow further.
       if (page.to > same.to) same.to = std::min<uint32_t>(page.to + kGrowth, kPage);
       same.from = std::min(same.from, page.from);
       same.used_from = std::min(same.used_from, page.used_from);

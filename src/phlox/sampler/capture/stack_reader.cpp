@@ -14,13 +14,13 @@ using profile::Quality;
 using python::RawFrame;
 using python::WalkEnd;
 
-// A stack with more Python frames keeps this many at the leaf and at the root, and a marker between.
+// A stack with more Python frames keeps this many at the leaf and at the root, with a marker in between.
 constexpr size_t kKeepLeaf = 1024;
 constexpr size_t kKeepRoot = 512;
 constexpr size_t kMaxFrames = 65536;
-// Where reading a stack may take only so long: at first, and however long it takes.
+// If the time to read a stack is limited: at first, and at least.
 constexpr size_t kFirstFrames = 16384, kLeastFrames = 2048;
-// More evaluations inside each other than a C stack of 8 MiB holds.
+// More nested evaluations than a C stack of 8 MiB can hold.
 constexpr size_t kMostEvaluations = 65536;
 
 }  // namespace
@@ -39,28 +39,28 @@ StackReader::StackReader(const python::Interpreter& interpreter, memory::RemoteM
 }
 
 bool StackReader::is_on_its_stack(const ThreadState& state, const std::byte* thread) const {
-  if (!layout_.thread.cframe.present()) return true;  // not known: such a sample is unproved
+  if (!layout_.thread.cframe.present()) return true;  // unknown: such a sample is unproved
   const RemoteAddress cframe(load<uint64_t>(thread + *layout_.thread.cframe));
   return cframe.value - state.tstate.value < *layout_.thread.size ||
          (cframe >= state.stack_start && cframe < state.stack_end);
 }
 
-// The first entry frame of a true chain has the outer CFrame's current_frame before it. Gives that frame when
-// the chain is not true: an evaluation that is just entered (python::outer_frame).
+// In a valid chain, the first entry frame is preceded by the outer CFrame's current_frame. Returns that frame
+// if the chain is not valid: an evaluation that has just been entered (python::outer_frame).
 std::optional<RemoteAddress> StackReader::unpublished_evaluation(RemoteAddress state, const std::byte* thread,
                                                                  const python::WalkResult& walk) {
   const RemoteAddress outer = python::outer_frame(layout_, state, thread, snapshot_);
-  // The outermost evaluation: nothing else to ask, so what was found stays, detached as it may be (3.12
-  // clears a generator's `previous` while it is still current_frame).
+  // The outermost evaluation: there is nothing else to check, so the frames found stay, even if detached
+  // (3.12 clears a generator's `previous` while it is still current_frame).
   if (!outer) return {};
   for (size_t i = 0; i < walk.count; ++i) {
     if (!frames_[i].entry) continue;
     const RemoteAddress before = i + 1 < walk.count ? frames_[i + 1].frame : RemoteAddress{};
-    // Of a walk that was cut here, what is before it was not read.
+    // If the walk was cut here, the frame before it was not read.
     if (before == outer || (walk.end == WalkEnd::full && i + 1 == walk.count)) return {};
     return outer;
   }
-  // A chain that is longer than what is walked may be true all the same.
+  // A chain that is longer than the walk may still be valid.
   if (walk.end == WalkEnd::full) return {};
   return outer;
 }
@@ -76,7 +76,7 @@ void StackReader::was_moved() {
   may_grow_ = false;
 }
 
-// The copy of the next sample takes about as long as this walk.
+// The next sample's copy takes about as long as this walk.
 void StackReader::learn(size_t count, Nanoseconds took) {
   last_count_ = count;
   const Nanoseconds most = *longest_ / 2;
@@ -89,7 +89,7 @@ void StackReader::learn(size_t count, Nanoseconds took) {
   }
 }
 
-// Its frames, leaf first; none: the reading says why.
+// Its frames, leaf first; none: the reading has the reason.
 std::optional<python::WalkResult> StackReader::walk(const ThreadState& state, const std::byte* thread,
                                                     Reading& reading) {
   bool unreadable = false;
@@ -115,7 +115,7 @@ std::optional<python::WalkResult> StackReader::walk(const ThreadState& state, co
   return walk;
 }
 
-// Entry frames are anchors for native frames and no frames of Python. False: it cannot be read.
+// Entry frames are anchors for native frames, not Python frames. False: it cannot be read.
 bool StackReader::append(ThreadState& state, size_t index, size_t count) {
   const RawFrame& frame = frames_[index];
   if (native_ != nullptr) note_start(frame, index);
@@ -136,14 +136,14 @@ bool StackReader::append(ThreadState& state, size_t index, size_t count) {
   return true;
 }
 
-// Of the first `count` of frames_, root first. False: one cannot be read.
+// For the first `count` of frames_, root first. False: one cannot be read.
 bool StackReader::locate(ThreadState& state, size_t count, bool root_missing, Reading& reading) {
   const bool deep = count > kKeepLeaf + kKeepRoot + 64;
   const size_t root_from = deep ? count - kKeepRoot : 0;  // frames_[count-1] is the root
   state.codes.resize(count);
   for (size_t i = 0; i < count; ++i) {
     if (!frames_[i].code || ((deep || root_missing) && i >= kKeepLeaf && (!deep || i < root_from))) continue;
-    // Most of a stack is what it was at the last sample.
+    // Most of a stack is the same as in the last sample.
     auto& [address, entry] = state.codes[count - 1 - i];
     if (entry != nullptr && address == frames_[i].code) {
       codes_.want(*entry, snapshot_);
@@ -213,9 +213,9 @@ StackReader::Reading StackReader::read(Snapshot::Reader reader, ThreadState& sta
   return reading;
 }
 
-// Called for each frame, root first, before its location: where evaluations begin. 3.12 and later say it by
-// the entry frame, which is the anchor; 3.11 by the first Python frame of an evaluation; before, every frame
-// is an evaluation of its own.
+// Called for each frame, root first, before its location: notes where evaluations begin. In 3.12 and later
+// the entry frame marks it and is the anchor; in 3.11 the first Python frame of an evaluation does; before,
+// every frame is an evaluation of its own.
 void StackReader::note_start(const python::RawFrame& frame, size_t raw) {
   const auto position = static_cast<uint32_t>(locations_.size());
   if (python::has_entry_frames(layout_)) {
@@ -225,10 +225,10 @@ void StackReader::note_start(const python::RawFrame& frame, size_t raw) {
   }
 }
 
-// 3.10 and 3.11: the anchors are the CFrames, one an evaluation, chained from the innermost to the one in the
-// thread state. 3.11's say which frame they are at: those of no evaluation, as greenlet puts one at the root
-// of each of its stacks, are at none of this chain. 3.10's do not; the innermost may be there before its
-// frame is, so they are counted from the root.
+// 3.10 and 3.11: the anchors are the CFrames, one per evaluation, chained from the innermost to the one in
+// the thread state. 3.11's name their frame: CFrames without an evaluation, such as greenlet's at the root of
+// each of its stacks, name no frame of this chain. 3.10's do not; the innermost may be there before its frame
+// is, so they are counted from the root.
 void StackReader::find_anchors(RemoteAddress state, const std::byte* thread, size_t frames) {
   if (python::has_entry_frames(layout_) || !layout_.thread.cframe.present() ||
       !layout_.cframe.previous.present()) {
@@ -239,7 +239,7 @@ void StackReader::find_anchors(RemoteAddress state, const std::byte* thread, siz
   chain.clear();
   RemoteAddress at;
   std::memcpy(&at.value, thread + *layout_.thread.cframe, sizeof at.value);
-  // root_cframe, the last one, lies in the thread state; its `previous` is what lay there before (3.10,
+  // root_cframe, the last one, lies in the thread state; its `previous` is uninitialised (3.10,
   // Python/pystate.c: new_threadstate() leaves it as malloc gave it).
   while (at - state >= *layout_.thread.size) {
     RemoteAddress previous;
@@ -274,7 +274,7 @@ void StackReader::find_anchors(RemoteAddress state, const std::byte* thread, siz
       if (chain.size() > before) chain.back() = link;
     }
   }
-  // Frames root first, beside the starts, which may leave out the middle of a very deep stack.
+  // Pairs the frames, root first, with the starts, which may leave out the middle of a very deep stack.
   auto& starts = native_->starts();
   size_t evaluation = 0, next = 0;
   for (size_t i = frames; i-- > 0 && next < starts.size();) {

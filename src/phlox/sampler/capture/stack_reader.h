@@ -61,9 +61,9 @@ class StackReader {
   Reading read(Snapshot::Reader reader, ThreadState& state);
   // The last stack that was read, root first.
   const std::vector<CodeLocation>& locations() const { return locations_; }
-  // What reading a stack may take; a deeper one is cut at the root. Not called: as long as it takes.
+  // The time that reading a stack may take; a deeper one is cut at the root. Not called: no limit.
   void limit(Nanoseconds longest);
-  // The thread ran while its stack was read: of a deep one less is read from now on.
+  // The thread ran while its stack was read: from now on, less of a deep one is read.
   void was_moved();
   CodeCache& codes() { return codes_; }
   const CodeCache& codes() const { return codes_; }
@@ -90,7 +90,7 @@ class StackReader {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<python::RawFrame[], Free> frames_;
-  // How many of them a walk may fill. Found out, where there is a limit of time.
+  // How many of them a walk may fill; learnt if the time is limited.
   size_t most_frames_;
   std::optional<Nanoseconds> longest_;
   bool may_grow_ = true;

@@ -9,7 +9,7 @@
 namespace phlox::sampler {
 namespace {
 
-// A state that was freed may lie in memory that is gone, which ends a read of many.
+// A freed state may be in unmapped memory, which ends a read of many states.
 constexpr size_t kFailedReadsAhead = 16;
 // PyThreadState._status.active, "currently in use" (3.12 and later: Include/cpython/pystate.h).
 constexpr uint32_t kActive = 1U << 4;

@@ -1,6 +1,6 @@
-// The words of a thread state that tell whose it is and which one is next, read together. Lists of thousands
-// are read with few calls: the states of the last walk first, and then only those that are new one by one.
-// Called by PythonThreads; decides nothing.
+// The words of a thread state that name its thread and the next state, read together. Lists of thousands are
+// read with few calls: the states of the last walk first, and then only the new ones one by one. Called by
+// PythonThreads; decides nothing.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class StateReader {
  public:
   StateReader(const python::Layout& layout, memory::RemoteMemory& memory, Snapshot& snapshot);
 
-  // Of the target, for the reads that follow.
+  // Reads these states of the target, for the calls of read() that follow.
   void read_ahead(std::span<const RemoteAddress> states);
   void forget() { ahead_.clear(); }
   // False: it cannot be read.
@@ -39,7 +39,7 @@ class StateReader {
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
   Snapshot& snapshot_;
-  uint32_t from_ = 0, to_ = 0;  // where the words lie in a state
+  uint32_t from_ = 0, to_ = 0;  // the place of the words in a state
   std::unordered_map<uint64_t, StateWords> ahead_;
   std::vector<std::byte> bytes_;
 };

@@ -13,10 +13,10 @@
 namespace phlox::sampler {
 namespace {
 
-// The part of struct pthread in which the id lies: glibc 2.17 to 2.42 have it at 0x2d0, musl at 0x30.
+// The part of struct pthread that contains the id: glibc 2.17 to 2.42 have it at 0x2d0, musl at 0x30.
 constexpr size_t kLook = 0x800;
 
-// The last number of a status file's NSpid line; nothing when it has only one.
+// The last number of a status file's NSpid line; nothing if it has only one.
 std::optional<pid_t> innermost_pid(const char* status) {
   FILE* f = std::fopen(status, "re");
   if (f == nullptr) return {};
@@ -49,8 +49,8 @@ TaskIds::TaskIds(pid_t pid, memory::RemoteMemory& memory) : pid_(pid), memory_(m
   pid_namespace_ = innermost_pid(status).has_value();
 }
 
-// In a PID namespace a thread's own id is not ours: the last number of NSpid is its own. Threads known before
-// keep their ids.
+// In a PID namespace, a thread's own id is not ours: the last number of NSpid is its own. Threads that are
+// already known keep their ids.
 void TaskIds::list() {
   listed_ = true;
   std::unordered_map<pid_t, pid_t> ids;
@@ -88,15 +88,15 @@ pid_t TaskIds::outer(uint64_t own) {
   return found == outer_.end() ? 0 : found->second;
 }
 
-// The id in the struct pthread at `python_id`, which is not (yet) known to be one: of a thread of this
-// process that looks like one. Learns where it lies.
+// The id in the struct pthread at `python_id`, whose offset is not known yet: a value that is the id of a
+// thread of this process. Learns the offset.
 std::optional<pid_t> TaskIds::search(uint64_t python_id, uint64_t native_id) {
   std::array<std::byte, kLook> area;
   if (!memory_.read(RemoteAddress(python_id), std::span(area))) return {};
-  // Small ids, of a container's first processes, equal flags and counts that lie before it; ids around 32,600
-  // the upper half of a pointer, so those are passed over: it follows pointers in both libraries. In glibc
-  // the list of robust mutexes follows at 16 bytes, and one that is empty points to itself; musl has pointers
-  // only before it.
+  // Small ids, of a container's first processes, equal flags and counts that lie before the id. Ids around
+  // 32,600 equal the upper half of a pointer, so those halves are skipped: the id follows pointers in both
+  // libraries. In glibc, the list of robust mutexes follows at 16 bytes, and an empty one points to itself;
+  // musl has pointers only before it.
   auto has_robust_list = [&](size_t offset) {
     return offset + 24 <= kLook && load<uint64_t>(area.data() + offset + 16) == python_id + offset + 16;
   };
@@ -114,7 +114,7 @@ std::optional<pid_t> TaskIds::search(uint64_t python_id, uint64_t native_id) {
 }
 
 TaskIds::Task TaskIds::find(uint64_t python_id, uint64_t native_id) {
-  std::optional<pid_t> own;  // as struct pthread has it
+  std::optional<pid_t> own;  // as in struct pthread
   if (is_plausible(RemoteAddress(python_id))) {
     int32_t word = 0;
     if (!tid_offset_) {
@@ -122,18 +122,18 @@ TaskIds::Task TaskIds::find(uint64_t python_id, uint64_t native_id) {
     } else if (memory_.read_value(RemoteAddress(python_id + *tid_offset_), word)) {
       own = word;
     } else {
-      return {0, Why::no_thread};  // its stack is gone, and it with it
+      return {0, Why::no_thread};  // its stack is gone, so the thread is too
     }
   }
   if (own && static_cast<uint64_t>(*own) == native_id) return found(outer_quickly(native_id));
   if (native_id == 0) return found(own && *own > 0 ? outer(static_cast<uint64_t>(*own)) : 0);
   if (!own) {
-    // Another C library, or what it says is of no thread: the state's own word, where there is such a thread.
+    // Another C library, or the id belongs to no thread: use the state's own word if there is such a thread.
     const pid_t tid = outer(native_id);
     return tid != 0 ? Task{tid, Why::found} : Task{0, tid_offset_ ? Why::no_thread : Why::unknown};
   }
-  // They differ: a fork made one of them stale. Only the thread that forked lives on, and it is the first of
-  // its process; any other was made since, by another state of which this struct pthread is by now.
+  // They differ: a fork made one of them stale. Only the thread that forked lives on, as the first of its
+  // process. Any other was created since, by another state, which owns this struct pthread by now.
   const pid_t tid = *own > 0 ? outer(static_cast<uint64_t>(*own)) : 0;
   return found(tid == pid_ ? tid : 0);
 }

@@ -26,7 +26,7 @@ class TaskIds {
     unknown,    // it may have one, but it is not known which
   };
   struct Task {
-    pid_t tid = 0;  // as we count, not as its PID namespace does; 0: none
+    pid_t tid = 0;  // in our PID namespace, not its own; 0: none
     Why why = Why::found;
   };
   // `python_id`: thread_id of the state, `native_id`: its native_thread_id; 0: there is none (before 3.11).

@@ -17,15 +17,16 @@
 namespace phlox::sampler {
 namespace {
 
-// Looks on one CPU before an event is opened there: a sampler that follows threads from CPU to CPU would open
-// and close for nothing.
+// Samples on one CPU before an event is opened there: a sampler that follows threads from CPU to CPU would
+// open and close events in vain.
 constexpr unsigned kStays = 32;
-// Below this the re-arming saves nothing worth a second mechanism, and a stop would have to wait for the
-// event.
+// For longer periods the re-arming saves nothing worth a second mechanism, and a stop would have to wait for
+// the event.
 constexpr Nanoseconds kLongestPeriod = 50'000'000;
-// perf_swevent_hrtimer() takes no shorter one (kernel/events/core.c).
+// The minimum of perf_swevent_hrtimer() (kernel/events/core.c).
 constexpr Nanoseconds kShortestPeriod = 10'000;
-// Faster looks overrun the event, whose interrupts go on during a sample: at 20 kHz they took the machine.
+// More frequent samples overrun the event, whose interrupts continue during a sample: at 20 kHz they took the
+// whole machine.
 constexpr Nanoseconds kShortestInterval = 200'000;
 constexpr unsigned kSilences = 3;
 
@@ -49,8 +50,8 @@ bool Waker::open(int cpu, Nanoseconds period) {
   event_ =
       Descriptor(static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!event_) return false;
-  // Without a ring a poll says POLLHUP at once (kernel/events/core.c: perf_poll). Records have a head and
-  // nothing else.
+  // Without a ring, poll returns POLLHUP at once (kernel/events/core.c: perf_poll). Records consist of a head
+  // only.
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   page_ = ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, event_.get(), 0);
   if (page_ == MAP_FAILED) {
@@ -67,10 +68,10 @@ void Waker::close() {
   event_ = Descriptor();
 }
 
-// False: it did not come.
+// False: no event came.
 bool Waker::wait_for_event(Schedule& schedule) {
   if (left_ == 0) {
-    // A new period starts now and not at the last event: what that loses is made up for in this one.
+    // A new period starts now, not at the last event; the lost time is made up for in this one.
     const Nanoseconds now = clock_now();
     const Nanoseconds drawn = schedule.draw();
     Nanoseconds late = now - due_;
@@ -118,8 +119,8 @@ Nanoseconds Waker::wait(Schedule& schedule, Nanoseconds now, int cpu) {
       schedule.start(now);
       return now;
     }
-    // The kernel throttles events that come too often for it (kernel.perf_event_max_sample_rate), and a CPU
-    // may be taken away.
+    // The kernel throttles events that come too often (kernel.perf_event_max_sample_rate), and a CPU may be
+    // taken away.
     close();
     stays_ = 0;
     if (++silences_ == kSilences) perf_allowed_ = false;

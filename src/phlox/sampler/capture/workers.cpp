@@ -29,7 +29,7 @@ void Worker::wake() const {
 }
 
 bool TurnLock::try_lock() {
-  // Looks at the clock now and then only.
+  // Reads the clock only once per this many spins.
   constexpr int kSpins = 64;
   for (Nanoseconds until = 0;;) {
     for (int i = 0; i < kSpins; ++i) {

@@ -1,6 +1,6 @@
-// The sampling threads of ours, and their CPUs. There is one if samples move from CPU to CPU with the target;
-// with perf events there is one on each CPU where an event may catch a thread, because moving there costs
-// more than a sample (25 us: a stop of both of them). One at a time holds the turn lock and takes a turn, and
+// Our sampling threads, and their CPUs. There is one if samples move from CPU to CPU with the target; with
+// perf events there is one on each CPU where an event may catch a thread, because moving there costs more
+// than a sample (25 us: a stop of both of them). One at a time holds the turn lock and takes a turn, and
 // alone uses the turn's data. They belong to the recorder, however many processes it records.
 //
 // Called by the holder of the turn lock, except pin() and the lock itself, which any of them may call.
@@ -21,7 +21,8 @@ namespace phlox::sampler {
 
 class TurnLock {
  public:
-  // A waiting worker keeps a thread that it has caught from running, so not for long: false after that.
+  // Waits only briefly, because a waiting worker keeps the thread that it has caught from running. False: not
+  // taken.
   bool try_lock();
   // Waits however long it takes, and sleeps in between, so that it keeps no thread from its CPU. True: it
   // slept, and the thread that it had caught has run.

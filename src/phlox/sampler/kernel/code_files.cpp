@@ -10,15 +10,15 @@
 namespace phlox::sampler {
 namespace {
 
-// A library loaded meanwhile: the maps are read again where nothing is known of an address, less and less
-// often where that does not help.
+// A library may have been loaded meanwhile: the maps are read again if an address is unknown, less and less
+// often if that does not help.
 constexpr Nanoseconds kShortestFilesPause = kSecond / 20, kLongestFilesPause = 10 * kSecond;
-// Code is seldom unmapped, and another mapped at its address.
+// Code is seldom unmapped and replaced by other code at its address.
 constexpr Nanoseconds kRefreshFilesEvery = 5 * kSecond;
-// Files, and mappings, of which note is taken.
+// The maximum numbers of files and of mappings.
 constexpr size_t kMostFiles = 10'000, kMostRanges = 100'000;
 
-// "[vdso]", "/memfd:…": no file that anybody could look into.
+// "[vdso]" and "/memfd:…" are no files that a user could inspect.
 bool is_file(const target::Module& module) {
   return module.inode != 0 && module.path.starts_with('/') && !module.path.starts_with("/memfd:") &&
          !module.path.starts_with("/dev/");
@@ -41,7 +41,7 @@ uint32_t CodeFiles::number_of(const std::string& path) {
   return static_cast<uint32_t>(paths_.size());
 }
 
-// What cannot be read any more stays as it was.
+// If the maps cannot be read any more, everything stays as it was.
 void CodeFiles::refresh(Nanoseconds now) {
   refreshed_at_ = now;
   const auto maps = read_maps_();
@@ -51,7 +51,7 @@ void CodeFiles::refresh(Nanoseconds now) {
     const bool is_interpreter =
         std::any_of(module.mappings.begin(), module.mappings.end(),
                     [this](const target::Mapping& mapping) { return mapping.holds(interpreter_); });
-    // The program itself may have its Python linked in.
+    // Python may be linked into the program itself.
     const auto rank = python::rank_of(module, executable_);
     const bool is_other =
         !is_interpreter && rank != python::Rank::libpython && rank != python::Rank::executable;

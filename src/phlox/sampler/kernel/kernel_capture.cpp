@@ -34,7 +34,7 @@
 namespace phlox::sampler {
 namespace {
 
-// What a user does who cannot have this way.
+// The hint for a user who cannot have this mode.
 constexpr const char* kOtherwise = "without --way kernel phlox takes the best of the other ways";
 
 tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::string hint = kOtherwise) {
@@ -43,9 +43,11 @@ tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::strin
 
 #ifndef PHLOX_KERNEL_CAPTURE_MISSING
 
-// With the fourth argument of sched_switch, the state that a thread leaves its CPU in; bpf_loop is older.
+// The oldest kernel whose sched_switch has a fourth argument, the state in which a thread leaves its CPU;
+// bpf_loop is older.
 constexpr int kOldestMajor = 5, kOldestMinor = 18;
-// Inode of the initial PID namespace (include/linux/proc_ns.h): the kernel's ids are those that we see.
+// Inode of the initial PID namespace (include/linux/proc_ns.h): there, the kernel's ids are those that we
+// see.
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
 
 struct Release {
@@ -130,7 +132,7 @@ struct Unmap {
 };
 using BpfLink = std::unique_ptr<bpf_link, DestroyLink>;
 
-// libbpf prints its warnings; the last one says best what was refused.
+// libbpf prints its warnings; the last one describes best what was refused.
 thread_local std::string last_warning;
 int keep_warning(libbpf_print_level level, const char* format, va_list arguments) {
   if (level != LIBBPF_WARN) return 0;
@@ -141,7 +143,7 @@ int keep_warning(libbpf_print_level level, const char* format, va_list arguments
   return 0;
 }
 
-// Of stacks of some 10 KB a sample: a fortieth of a second of 100 busy CPUs at 1 kHz.
+// For stacks of some 10 KB per sample: a fortieth of a second of 100 busy CPUs at 1 kHz.
 constexpr uint32_t kNativeRing = 32 << 20;
 
 uint64_t period_of(double rate_hz) {
@@ -152,7 +154,7 @@ class LibbpfCapture : public KernelCapture {
  public:
   explicit LibbpfCapture(bpf_object* object) : object_(object) {}
 
-  // Before the program is loaded.
+  // Call it before the program is loaded.
   bool ask_for_native(uint32_t each_cpu);
   Result<void> attach(double rate_hz, const std::string& retry);
 
@@ -183,7 +185,7 @@ class LibbpfCapture : public KernelCapture {
   uint64_t count(kernel_count what) override;
 
  private:
-  // How many are recorded of those that share its place.
+  // The number of recorded processes that share its slot.
   std::atomic_ref<uint32_t> count_of(pid_t process) {
     return std::atomic_ref(known_->processes[static_cast<uint32_t>(process) % KERNEL_KNOWN]);
   }
@@ -197,7 +199,7 @@ class LibbpfCapture : public KernelCapture {
   };
 
   std::unique_ptr<bpf_object, CloseObject> object_;
-  // Descriptors first: a link that goes away detaches its program from one of them.
+  // Descriptors first: destroying a link detaches its program from one of them.
   std::vector<Descriptor> events_;
   std::vector<BpfLink> links_;
   std::unique_ptr<ring_buffer, FreeRing> ring_;
@@ -231,7 +233,7 @@ int LibbpfCapture::one(void* context, void* data, size_t size) {
   Drain& drain = *static_cast<Drain*>(context);
   (*drain.take)({static_cast<const std::byte*>(data), size});
   drain.bytes += size;
-  // Ends the round; this record was taken.
+  // Ends the pass; this record was taken.
   return drain.bytes >= kAtOnce || clock_now() >= drain.deadline ? -ECANCELED : 0;
 }
 
@@ -253,7 +255,7 @@ tl::unexpected<Error> refusal(const char* what, int error, const std::string& re
   std::string why = fmt::format("{} ({})", what, std::strerror(error));
   if (!last_warning.empty()) why += ": " + last_warning;
   const bool denied = error == EPERM || error == EACCES;
-  // No permission: that is said of a process whose memory may not be read.
+  // Not ErrorKind::permission, which means that a process's memory may not be read.
   return refused(ErrorKind::system, why,
                  denied ? "a locked-down kernel or a filter of system calls may refuse it: phlox doctor; " +
                               std::string(kOtherwise)
@@ -288,7 +290,7 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
     if (!event) return refusal("no event of a CPU's clock (perf_event_open)", errno, retry);
     BpfLink link(bpf_program__attach_perf_event(clock, event.get()));
     if (!link) return refusal("the program was not attached to a CPU's clock", errno, retry);
-    // The link owns the descriptor from here on; ours is for its period.
+    // The link owns the descriptor from here on; ours is for setting the period.
     Descriptor own(::dup(event.release()));
     if (own) events_.push_back(std::move(own));
     links_.push_back(std::move(link));

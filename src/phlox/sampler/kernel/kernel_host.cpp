@@ -46,7 +46,7 @@ kernel_host read_kernel_host() {
   const CpuVariables variables(types.get());
   const auto queue = variables.offset("runqueues");
   if (!queue) return host;
-  // Linux 6.2 to 6.14 have the count in a struct, where the program knows its place.
+  // In Linux 6.2 to 6.14 the count is in a struct, and the program knows its place there.
   auto count = variables.offset("__preempt_count");
   if (!count) count = variables.offset("pcpu_hot");
   if (count) host.preempt_count = *count - *queue;

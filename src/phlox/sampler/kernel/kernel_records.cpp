@@ -14,7 +14,7 @@
 namespace phlox::sampler {
 namespace {
 
-// Later than this, or longer, is no time: 73 years of nanoseconds. Sums of some of them do not overflow.
+// No time is later or longer than this: 73 years of nanoseconds. Sums of several do not overflow.
 constexpr uint64_t kMostTime = uint64_t{1} << 61;
 
 bool are_times(const auto& record) {
@@ -30,8 +30,8 @@ bool take(std::span<const std::byte>& bytes, T& value) {
   return true;
 }
 
-// The struct and its parts, each followed by zeros: whoever reads asks for more than there is, and content
-// that is not there is cut off afterwards.
+// The struct and its parts, each followed by zeros: readers ask for more than there is, and missing content
+// is cut off afterwards.
 class RecordMemory : public memory::RemoteMemory {
  public:
   RecordMemory(const KernelCode& record, uint32_t struct_bytes) {
@@ -55,7 +55,7 @@ class RecordMemory : public memory::RemoteMemory {
     }
     return done;
   }
-  // Bytes that lie at this address.
+  // The number of bytes from this address on.
   uint64_t left(uint64_t address) const {
     const Block* block = find(address);
     return block != nullptr
@@ -69,7 +69,7 @@ class RecordMemory : public memory::RemoteMemory {
     std::span<const std::byte> bytes;
   };
   void add(uint64_t at, std::span<const std::byte> bytes) { blocks_[count_++] = {at, bytes}; }
-  // The nearest one before: content may begin where a block ends.
+  // The nearest block that starts before: content may begin where a block ends.
   const Block* find(uint64_t address) const {
     const Block* best = nullptr;
     for (const Block& block : std::span(blocks_).first(count_)) {
@@ -91,13 +91,13 @@ std::string first_part(std::string_view parts) {
   return std::string(parts.substr(0, std::min(parts.find('\0'), parts.size())));
 }
 
-// Of an address that nobody sees in the file system the first byte is zero, as /proc shows it "@".
+// An abstract address, which is not in the file system, starts with a zero byte; /proc shows that as "@".
 std::string socket_name(std::string_view path) {
   if (path.starts_with('\0')) return "@" + first_part(path.substr(1));
   return first_part(path);
 }
 
-// Parts, innermost first, each with a zero behind it.
+// Parts, innermost first, each with a zero after it.
 std::string path_of(std::string_view parts) {
   std::string path;
   while (!parts.empty()) {
@@ -105,7 +105,7 @@ std::string path_of(std::string_view parts) {
     path.insert(0, "/" + part);
     parts.remove_prefix(std::min(part.size() + 1, parts.size()));
   }
-  // Of no folder that anybody sees.
+  // A memfd is in no visible folder.
   return path.starts_with("/memfd:") ? path.substr(1) : path;
 }
 

@@ -13,16 +13,17 @@ using profile::CpuState;
 using profile::GilState;
 using profile::Quality;
 
-// Code objects that were read from outside are numbered from here on; the kernel's serials stay below.
+// Code objects that were read from outside are numbered from here on; the kernel's serials are smaller.
 constexpr uint32_t kFirstParkedCode = 0x80000000;
-// The stack that a thread was last found running with says nothing of a run this much later.
+// The stack of the last running sample says nothing about a run this much later.
 constexpr Nanoseconds kStale = kSecond;
-// No crumbs: a piece of time below this and an eighth of what it is cut from goes with the next of its kind.
+// Minimum slice: a piece of time shorter than this, and than an eighth of its window, is added to the next of
+// its kind.
 constexpr Nanoseconds kCrumb = kSecond / 4000;
-// Before a wait that is told by itself: it is to have its length.
+// The same before a wait that is reported by itself, which must keep its length.
 constexpr Nanoseconds kCrumbBeforeWait = kSecond / 50'000;
 
-// What is to be put by now of so much more.
+// The part of the owed time to emit now, after adding `more`.
 Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window, Nanoseconds crumb = kCrumb) {
   owed += more;
   if (owed < std::min(crumb, window / 8)) return 0;
@@ -31,7 +32,7 @@ Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window, Nanosec
   return put;
 }
 
-// A code object is where it is, and what it says but for what counts in it.
+// Identifies a code object by its address and its contents, without its counters.
 uint64_t identity_of(const python::CodeCapture& code) {
   const auto said = std::span(code.bytes).subspan(std::min<size_t>(code.struct_size, code.bytes.size()));
   const std::string_view words(reinterpret_cast<const char*>(said.data()), said.size());
@@ -94,7 +95,7 @@ int64_t KernelSource::interpreter_id(uint64_t address) {
   return known->second;
 }
 
-// Known until now as one that runs none: its row goes on (Consumer::take_over).
+// The thread had run no Python until now; its row continues (Consumer::take_over).
 KernelSource::Thread& KernelSource::meets_python(pid_t tid, const KernelSample& record) {
   const std::unique_ptr<Thread> before = std::move(threads_[tid]);
   log_.flush(*before);
@@ -109,7 +110,7 @@ KernelSource::Thread& KernelSource::meets_python(pid_t tid, const KernelSample& 
   return thread;
 }
 
-// nullptr: it has never run Python, and is none of ours.
+// nullptr: it has never run Python, and is not recorded.
 KernelSource::Thread* KernelSource::thread_of(const KernelSample& record) {
   const kernel_sample& sample = record.sample;
   const auto tid = static_cast<pid_t>(sample.thread);
@@ -126,7 +127,7 @@ KernelSource::Thread* KernelSource::thread_of(const KernelSample& record) {
   return &begin_thread(tid, sample.stack.python_id, interpreter_id(sample.stack.interpreter), begin);
 }
 
-// Gives their numbers. One that was told before and is the same keeps its number.
+// Returns their numbers. One that was sent before and is the same keeps its number.
 std::vector<uint32_t> KernelSource::tell_codes(const ParkedThreads& parked) {
   std::vector<uint32_t> numbers;
   for (const auto& code : parked.codes) {
@@ -141,7 +142,7 @@ std::vector<uint32_t> KernelSource::tell_codes(const ParkedThreads& parked) {
     if (!ring_.aside().take(aside)) continue;
     record.capture = capture.get();
     if (ring_.push(std::as_bytes(std::span(&record, 1)))) {
-      (void)capture.release();  // the consumer's
+      (void)capture.release();  // the consumer owns it
     } else {
       ring_.aside().give_back(aside);
     }
@@ -198,7 +199,7 @@ void KernelSource::flush() {
 
 // ---- which code ran
 
-// Found by the clock, in its own code. Files are told in the order of their numbers.
+// For a thread that the clock found in its own code. Files are sent in the order of their numbers.
 uint32_t KernelSource::code_file_of(const kernel_sample& sample) {
   if (native_ || code_files_ == nullptr) return 0;
   const uint32_t file = code_files_->of(sample.native, static_cast<Nanoseconds>(sample.time));
@@ -221,7 +222,7 @@ KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_sample& sam
   spent.blocked = grown(sample.blocked, thread.blocked);
   spent.queued = grown(sample.queued, thread.queued);
   spent.window = std::max<Nanoseconds>(static_cast<Nanoseconds>(sample.time) - thread.last_time, 0);
-  // Who was parked before the kernel was asked has been blocked since it was read.
+  // A thread that was parked before the kernel was asked has been blocked since it was read.
   const Nanoseconds rest = spent.window - spent.ran - spent.blocked - spent.queued;
   if (!std::exchange(thread.counted, true) && thread.asleep && rest > 0) spent.blocked += rest;
   return spent;
@@ -258,7 +259,7 @@ void KernelSource::put(Thread& thread, Piece piece, ThreadSample& sample, Nanose
   if (fresh) sample.native = NativePart::kept;
 }
 
-// The native half that the kernel's look names, as the consumer is to hear of it.
+// The native half that the kernel's sample names, in the form for the consumer.
 NativeCopy::Parts KernelSource::native_of(Thread& thread, const kernel_sample& from, NativePlace place,
                                           const std::vector<CodeLocation>& stack, ThreadSample& sample) {
   if (!native_ || from.native == 0 || (from.stack.flags & KERNEL_NOT_WALKED) != 0) return {};
@@ -304,9 +305,9 @@ void KernelSource::found_running(Thread& thread, const kernel_sample& sample, co
 void KernelSource::came_back(Thread& thread, const KernelSample& record, const Spent& spent, Quality quality,
                              const std::vector<CodeLocation>& stack) {
   const kernel_sample& sample = record.sample;
-  // CPU time waits for a sample of the clock.
+  // CPU time is carried to a sample of the clock.
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
-  // Of several short waits all is this stack's, of a long one what it took itself.
+  // The time of several short waits belongs to this stack; a long wait gets only its own.
   const Nanoseconds all = spent.blocked + spent.queued;
   const Nanoseconds away = (sample.stack.flags & KERNEL_TOGETHER) != 0
                                ? all
@@ -326,14 +327,14 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
     const auto& run = ran_before ? *thread.awake : now;
     if (earlier > 0) put_short_waits(thread, earlier, run, ran_before ? thread.awake_stack : stack, native);
   }
-  // Nothing blocked who was only preempted, however short it ran before.
+  // A thread that was only pre-empted has not blocked, however briefly it ran before.
   const Nanoseconds queued = spent.blocked > 0 ? std::min(std::min(spent.queued, away), own) : own;
   now.cpu_state = CpuState::blocked;
   now.system_call = sample.system_call;
   if (own > queued) {
-    // Who ended the last of them, and what that was for, says nothing of the stack that stands for it.
+    // The waker and the target of the last wait do not belong to the stack that stands in for it.
     if ((sample.stack.flags & KERNEL_STANDS_IN) == 0) {
-      // A wait for the GIL has one each few milliseconds, to ask for it again.
+      // A wait for the GIL times out every few milliseconds, to ask for it again.
       const bool may_want_gil = now.gil_state == GilState::waits || now.gil_state == GilState::unknown;
       if (!may_want_gil || sample.wake.ended != KERNEL_ENDED_BY_TIMEOUT) now.wake = wake_of(sample);
       now.awaited = awaited_of(thread, sample);
@@ -355,9 +356,9 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
   thread.handed_gil = thread.wanted_gil && sample.wake.thread != 0;
 }
 
-// What it ran before it left its CPU as `left` says: as the clock last found it. Where the clock did not
-// since it came back, it had the GIL if nobody had taken it after it, or if it had waited for that and was
-// handed it: take_gil() wakes every few milliseconds to ask for it, and then waits on.
+// Reports the run before the thread left its CPU as in `left`: as the clock last found it. If the clock has
+// not found it since it came back, it held the GIL if no other thread took that after it, or if it had waited
+// for the GIL and was handed it: take_gil() wakes every few milliseconds to ask for it, and then waits on.
 void KernelSource::put_run(Thread& thread, const ThreadSample& left, bool held, Nanoseconds ran,
                            const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
   const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
@@ -371,7 +372,7 @@ void KernelSource::put_run(Thread& thread, const ThreadSample& left, bool held, 
       run.gil_state = GilState::none;
     }
   }
-  // The wait before this one may still be given time, so its native frames stay where they are kept.
+  // The wait before this one may still get more time, so its native frames stay where they are kept.
   if (run.native == NativePart::fresh) run.native_place = NativePlace::queued;
   put(thread, Piece::part, run, ran, fresh ? thread.awake_stack : stack, native);
 }
@@ -390,7 +391,7 @@ void KernelSource::take(const KernelSample& record) {
   if (thread == nullptr) return;
   const Spent spent = this->spent(*thread, sample);
   if (sample.stack.end == KERNEL_END_NO_STATE && !native_) {
-    // Its time is no Python's, until it comes back with a thread state.
+    // Its time belongs to no Python until it comes back with a thread state.
     log_.flush(*thread);
     thread->has_stack = false;
     thread->last_time = static_cast<Nanoseconds>(sample.time);

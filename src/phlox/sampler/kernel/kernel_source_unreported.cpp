@@ -1,5 +1,5 @@
-// Time that no record tells of: a wait as it grows, and what a thread did between its last record and its end
-// or that of the recording. The kernel's map has it.
+// Time that no record reports: a wait that still grows, and what a thread did between its last record and its
+// end or that of the recording. The kernel's map has it.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ using profile::CpuState;
 using profile::GilState;
 
 const std::vector<CodeLocation> kNotSeenRunning = {{kNotSeen, 0}};
-// A thread that waits often is told of this often, even where only long waits are told.
+// A thread that waits often is reported this often, even if only long waits are reported.
 constexpr Nanoseconds kRecent = kSecond / 10;
 
 bool is_away(const kernel_thread& known) {
@@ -33,7 +33,7 @@ target::Awaits awaits_of(const kernel_thread& known) {
   }
 }
 
-// As if it had been looked at now.
+// As if it had been sampled now.
 KernelSample sample_now(pid_t tid, Nanoseconds now, const kernel_thread& known) {
   KernelSample record;
   kernel_sample& sample = record.sample;
@@ -78,8 +78,8 @@ void KernelSource::still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds
   if (is_away(*known) && since < heard_until && now >= since) take(sample_now(tid, now, *known));
 }
 
-// A wait for which the kernel had no time when it began. A blocked thread can be read from outside, and that
-// costs it nothing.
+// A wait for which the kernel had no time when it began. A blocked thread can be read from outside, at no
+// cost to it.
 bool KernelSource::is_unread(Thread& thread, Nanoseconds now,
                              const std::optional<kernel_thread>& known) const {
   constexpr int kMostTries = 3;
@@ -106,9 +106,9 @@ void KernelSource::close(pid_t tid, Thread& thread, Nanoseconds now,
   }
 }
 
-// Waits that no record told. They go to the wait of the last record. Where that is long ago, and the clock
-// has found the thread running since, they are part of that run, in a call that is not known. Of a thread
-// that was not met before they may be long, and anywhere. What they were for is not known.
+// Waits without a record go to the wait of the last record. If that is long ago, and the clock has found the
+// thread running since, they are part of that run, in an unknown call. For a thread that was not met before,
+// they may be long, and anywhere. Their targets are not known.
 void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
                                    const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
   const bool is_recent = thread.asleep && thread.last_time + time - thread.slept_until < kRecent;
@@ -134,8 +134,8 @@ void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSampl
   }
 }
 
-// It was on its CPU, and nobody looked: what it ran goes to the stack that it was last seen running with. Of
-// one that was only ever seen in waits, nobody knows where it ran.
+// It was on its CPU without a sample: the time goes to the stack with which it was last seen running. If it
+// was only ever seen in waits, the place of its run is not known.
 void KernelSource::put_last(Thread& thread, const kernel_sample& sample) {
   const Spent spent = this->spent(thread, sample);
   const auto& last = thread.awake ? thread.awake : thread.asleep;
@@ -169,7 +169,7 @@ void KernelSource::end(Thread& thread, Nanoseconds now) {
   log_.end(thread, std::max(now, thread.last_time));
 }
 
-// After execve all of them are gone; what that one thread ran until then is told.
+// After execve all threads are gone; the run of this one until then is reported.
 void KernelSource::take(const kernel_exit& record) {
   const auto now = static_cast<Nanoseconds>(record.time);
   const bool execs = record.head.type == KERNEL_EXEC;

@@ -1,5 +1,4 @@
-// What ended a wait, and what it was for: each is sent to the consumer once, and later records give its
-// number.
+// Wakers and wait targets: each is sent to the consumer once, and later records give its number.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -10,7 +9,7 @@
 namespace phlox::sampler {
 namespace {
 
-// Then they are numbered anew.
+// After this many, numbering restarts.
 constexpr size_t kMostWakes = 100'000, kMostAwaited = 100'000;
 // arch/x86/entry/syscalls/syscall_64.tbl
 constexpr int16_t kWait4 = 61, kWaitid = 247;
@@ -19,10 +18,10 @@ const std::vector<CodeLocation> kNoFrames;
 
 }  // namespace
 
-// ---- who ended a wait
+// ---- wakers
 
-// 0: none of this process, or one that runs no Python. A thread that has ended counts if it was there in that
-// wait.
+// 0: not a thread of this process, or one that runs no Python. An ended thread counts if it existed during
+// that wait.
 uint32_t KernelSource::index_of_waker(const kernel_sample& sample) const {
   const auto tid = static_cast<pid_t>(sample.wake.thread);
   if (const auto found = threads_.find(tid); found != threads_.end()) return found->second->index;
@@ -63,7 +62,7 @@ uint32_t KernelSource::wake_of(const kernel_sample& sample) {
   return 0;
 }
 
-// ---- what a wait was for
+// ---- wait targets
 
 uint32_t KernelSource::number_of(AwaitedRecord record, const std::string& name) {
   if (awaited_.size() >= kMostAwaited) awaited_.clear();
@@ -93,7 +92,7 @@ void KernelSource::take(const KernelAwaited& record) {
   found->second->awaited_since = record.awaited.since;
 }
 
-// A child that ends wakes who waits for it.
+// A child that ends wakes the thread that waits for it.
 uint32_t KernelSource::awaited_of(const Thread& thread, const kernel_sample& sample) {
   if (thread.awaited_since == sample.off_since) return thread.awaited;
   if ((sample.system_call != kWait4 && sample.system_call != kWaitid) || sample.wake.process == 0) return 0;

@@ -9,11 +9,11 @@
 namespace phlox::sampler {
 namespace {
 
-// Stacks that are kept, and their frames: then all are sent anew.
+// The maximum numbers of stacks and of their frames that are kept; after that, all are sent again.
 constexpr size_t kMostStacks = 200'000, kMostKept = size_t{4} << 20;
-// A code object is forgotten so long after another was met at its address: a record that was on its way.
+// A code object is forgotten this long after another was met at its address: a record may still be underway.
 constexpr Nanoseconds kForgetAfter = 2 * kSecond;
-// In a second.
+// Per second.
 constexpr int kMostBrought = 200;
 
 const std::vector<CodeLocation> kEmptyFrames;
@@ -53,7 +53,7 @@ void KernelStacks::take(const KernelCode& record) {
     ring_.aside().give_back(aside);
     return;
   }
-  (void)capture.release();  // the consumer's
+  (void)capture.release();  // the consumer owns it
   known.sent = true;
 }
 
@@ -99,7 +99,7 @@ const std::vector<CodeLocation>& KernelStacks::of(const KernelSample& record) {
   if ((record.sample.stack.flags & KERNEL_NOT_WALKED) != 0) return kWaitNotWalked;
   if (record.sample.stack.count == 0) return kEmptyFrames;
   if (const auto* found = find(record.sample.stack.hash)) return *found;
-  // The record that had its frames found no room.
+  // There was no room for the record with its frames.
   not_read_ += record.sample.stack.count;
   return kFramesNotRead;
 }

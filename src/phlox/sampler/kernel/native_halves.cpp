@@ -8,16 +8,16 @@
 namespace phlox::sampler {
 namespace {
 
-// Of some thousand threads that are blocked deep in their stacks.
+// For some thousand threads that are blocked deep in their stacks.
 constexpr size_t kMostHalvesKept = size_t{64} << 20;
-// More evaluations inside each other than a copied stack holds.
+// More nested evaluations than a copied stack holds.
 constexpr size_t kMostHalfEvaluations = 4096;
 
 struct Link {
   uint64_t cframe = 0, current = 0;
 };
 
-// The words of the copied stack, by their address in the target.
+// Reads a word of the copied stack, by its address in the target.
 bool word_at(const KernelNative& native, uint64_t address, uint64_t& word) {
   const auto stack = native.stack();
   const uint64_t at = address - native.half.stack_start;
@@ -26,11 +26,11 @@ bool word_at(const KernelNative& native, uint64_t address, uint64_t& word) {
   return true;
 }
 
-// The chain of CFrames, innermost first. False: the rest of it is not there.
+// The chain of CFrames, innermost first. False: the rest of it was not copied.
 bool follow_cframes(const python::Layout& layout, const KernelNative& native, uint64_t state,
                     std::vector<Link>& chain) {
   const bool has_current = layout.cframe.current_frame.present();
-  // The last one lies in the thread state itself (capture/stack_reader.cpp: find_anchors).
+  // The last one is in the thread state itself (capture/stack_reader.cpp: find_anchors).
   for (uint64_t at = native.half.cframe; at - state >= *layout.thread.size;) {
     Link link{at, 0};
     uint64_t previous = 0;
@@ -46,7 +46,7 @@ bool follow_cframes(const python::Layout& layout, const KernelNative& native, ui
 
 constexpr size_t kLeafEnd = KERNEL_MAX_FRAMES / 2;
 
-// Where the outermost of the `inside` innermost frames stands; none: it is left out.
+// The position of the outermost of the `inside` innermost frames; none: it is left out.
 std::optional<size_t> position_of(const StackShape& shape, size_t inside) {
   if (shape.left_out > 0 && inside > kLeafEnd) {
     if (inside <= kLeafEnd + shape.left_out) return {};
@@ -56,7 +56,7 @@ std::optional<size_t> position_of(const StackShape& shape, size_t inside) {
   return shape.locations - inside;
 }
 
-// Every frame is an evaluation of its own; CFrames do not say whose they are, and are counted from the root.
+// Every frame is an evaluation of its own; CFrames do not name their frames, and are counted from the root.
 void find_object_starts(const std::vector<Link>& chain, const StackShape& shape,
                         std::vector<EvaluationStart>& starts) {
   size_t from_root = 0;

@@ -19,16 +19,16 @@
 namespace phlox::sampler {
 namespace {
 
-// Caps on what another process's lists may claim.
+// Caps on the length of lists in the target's memory.
 constexpr size_t kMostInterpreters = 64;
 constexpr size_t kMostParked = 4096;
-// Of all threads: their times begin when it is over.
+// For all threads: their times begin when the search is over.
 constexpr Nanoseconds kLongestSearch = kSecond;
 constexpr size_t kMostCounted = 65536;
-// Of C stacks: all of them go into a ring of twice that at once.
+// For C stacks: all of them go into a ring of twice that size at once.
 constexpr size_t kMostNative = size_t{8} << 20;
 
-// As the walk asks for bytes: each range by itself, kept until the stack is read.
+// Serves the walk's reads: each range separately, kept until the stack is read.
 class Pieces {
  public:
   explicit Pieces(memory::RemoteMemory& memory) : memory_(memory) {}
@@ -83,7 +83,7 @@ class Search {
     for (size_t i = 0; is_plausible(state) && i < kMostCounted; ++i) {
       if (i < kMostParked && (!until_ || clock_now() < *until_)) {
         look_at(state, id, lock);
-        // The first has the ids of all threads listed.
+        // Starts after the first one, which lists the ids of all threads.
         if (!until_) until_ = clock_now() + kLongestSearch;
       } else {
         ++found_.not_read;
@@ -102,7 +102,7 @@ class Search {
     if (!only_.empty() && std::find(only_.begin(), only_.end(), thread.tid) == only_.end()) return;
     thread.interpreter = interpreter;
     seen_.insert(thread.tid);
-    // One thread state a thread: the newest interpreter's comes first, and is the one that it is in.
+    // One thread state per thread: the newest interpreter's comes first, and is the current one.
     if (thread.tid == 0 || parked_.contains(thread.tid)) return;
     target::ThreadProbe probe(pid_, thread.tid);
     const auto before = probe.schedstat();
@@ -184,7 +184,7 @@ class Search {
     return true;
   }
 
-  // Those that run no Python.
+  // Threads that run no Python.
   void read_others() {
     for (const target::ThreadName& one : target::read_threads(pid_)) {
       if (found_.threads.size() >= kMostParked) return;
@@ -207,7 +207,7 @@ class Search {
     }
   }
 
-  // As note_start() in native.bpf.h has it.
+  // Like note_start() in native.bpf.h.
   void note_starts(std::span<const python::RawFrame> frames) {
     starts_.clear();
     uint64_t inner = 0, inside = 0;
@@ -253,7 +253,7 @@ class Search {
   std::span<const pid_t> only_;
   std::unique_ptr<NativeCopy> copy_;
   size_t native_bytes_ = 0;
-  std::unordered_set<pid_t> seen_;  // that run Python, parked or not
+  std::unordered_set<pid_t> seen_;  // threads that run Python, parked or not
   std::unordered_set<pid_t> parked_;
   std::optional<Nanoseconds> until_;
   const python::Interpreter& interpreter_;

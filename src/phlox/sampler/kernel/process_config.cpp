@@ -22,7 +22,7 @@ uint32_t word_of(Offset offset) {
   return offset.present() ? *offset : KERNEL_ABSENT;
 }
 
-// The range of a code object that proves it: that of python::CodeIdentity.
+// The range of a code object that proves it, as in python::CodeIdentity.
 void set_proof(const Layout& layout, kernel_process& where) {
   uint32_t from = *layout.code.firstlineno, to = from + 4;
   const auto cover = [&](Offset offset, uint32_t size) {
@@ -35,7 +35,7 @@ void set_proof(const Layout& layout, kernel_process& where) {
     cover(part, 8);
   where.proof_contents = layout.traits.code_proof == python::CodeProof::contents;
   if (!where.proof_contents) cover(layout.code.version, 4);
-  // Pointers lie at multiples of 8 of what is copied.
+  // In the copied bytes, pointers are at multiples of 8.
   where.proof_from = from & ~uint32_t{7};
   where.proof_bytes = to - where.proof_from;
 }
@@ -97,7 +97,7 @@ bool fits(const Layout& layout, const kernel_process& where) {
          (tlbc || !layout.traits.free_threaded || !layout.frame.tlbc_index.present());
 }
 
-// Thread states, and the threads that they say they are of.
+// Thread states, and the threads that they name.
 struct State {
   RemoteAddress address, thread;
 };
@@ -243,7 +243,7 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
 bool find_thread_state_word(const python::Interpreter& interpreter, memory::RemoteMemory& memory,
                             kernel_process& where) {
   if (!interpreter.runtime || !interpreter.layout.runtime.autoTSSkey.present()) return false;
-  // Py_tss_t: is it initialised, and the key.
+  // Py_tss_t: whether it is initialised, and the key.
   std::array<int32_t, 2> key{};
   if (!memory.read_value(interpreter.runtime + *interpreter.layout.runtime.autoTSSkey, key)) return false;
   if (key[0] == 0 || key[1] < 0) return false;

@@ -44,13 +44,13 @@ Beat::Place& Beat::join(int cpu) {
 void Beat::Seat::leave() {
   if (place_ == nullptr) return;
   const std::lock_guard lock(place_->mutex);
-  // A timer that repeats itself goes on with nobody there.
+  // The timer re-arms itself, so it would go on without any thread.
   if (--place_->seats == 0) place_->waker.reset();
   place_ = nullptr;
 }
 
-// Holding the lock, which is released and taken again. Whoever is looked at wakes nobody: those who wait for
-// this are woken before it looks itself, and run on this CPU when it sleeps.
+// Holding the lock, which is released and taken again. No thread is woken during a sample: the waiting
+// threads are woken before the leader samples, and run on this CPU when it sleeps.
 Nanoseconds Beat::lead(Place& place, std::unique_lock<std::mutex>& lock) {
   place.is_led = true;
   if (!place.waker) {
@@ -92,7 +92,7 @@ Beat::Woken Beat::Seat::wait(int cpu) {
     lock.lock();
     --place.waiting;
   }
-  // Those that went by while it looked, and those that nobody was woken for.
+  // Moments that passed while it sampled, and those at which no thread was woken.
   const uint32_t beats = place.beats - std::exchange(beats_, place.beats.load());
   woken.missed = (beats > 0 ? beats - 1 : 0) + (place.missed - std::exchange(missed_, place.missed));
   woken.by_perf = place.by_perf;

@@ -50,7 +50,7 @@ class Beat {
 
     // Sleeps until the next moment of the threads on this CPU, where the calling thread is pinned.
     Woken wait(int cpu);
-    // The thread moves to another CPU, or rests: nobody wakes it up.
+    // The thread moves to another CPU, or rests: it is not woken up.
     void leave();
 
    private:
@@ -68,7 +68,7 @@ class Beat {
     std::mutex mutex;  // protects everything but `beats`
     const int cpu;
     size_t seats = 0;
-    size_t waiting = 0;  // threads that wait for the leader, who waits for the timer
+    size_t waiting = 0;  // threads that wait for the leader, which waits for the timer
     bool is_led = false;
     bool by_perf = false;
     std::atomic<uint32_t> beats{0};

@@ -11,13 +11,13 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
   const Nanoseconds window = now - start_;
   const Nanoseconds in_window = taken - taken_;
   const double allowed = max_percent_.value_or(100) / 100;
-  // In a shorter window one turn is not told from the rate.
+  // In a shorter window, one turn cannot be told from the rate.
   constexpr Nanoseconds kShortest = kWindow / 50;
   const bool is_dear = window >= kShortest &&
                        static_cast<double>(in_window) > allowed * static_cast<double>(kWindow) / 2 &&
                        static_cast<double>(in_window) > allowed * static_cast<double>(window);
   if (window < kWindow && !is_dear) return {};
-  // So few samples say that the rate is too high, and never that it is too low.
+  // So few samples can show that the rate is too high, but never that it is too low.
   constexpr double kFewSamples = 4;
   const bool is_few = static_cast<double>(window) * rate_hz < kFewSamples * static_cast<double>(kSecond);
   if (max_percent_ && is_few && static_cast<double>(in_window) <= allowed * static_cast<double>(window))
@@ -30,7 +30,7 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
   if (percent > *max_percent_) {
     rate = std::max(kLowestRate, rate * *max_percent_ / percent * 0.95);
   } else if (asked_hz_ > 0 && rate < asked_hz_ && percent < 0.7 * *max_percent_) {
-    // Where there is much room it comes back in few steps: what was dear was the beginning.
+    // With much room, the rate rises again in a few steps: only the beginning was expensive.
     const double step = std::clamp(0.9 * *max_percent_ / std::max(percent, 1e-6), 1.25, 4.0);
     rate = std::min(asked_hz_, rate * step);
   }
@@ -50,7 +50,7 @@ Nanoseconds Budget::rest(Nanoseconds now, Nanoseconds taken) {
   rest_asked_ = now;
   constexpr auto kLongest = static_cast<Nanoseconds>(kSecond / kLowestRate);
   if (room_ >= 0) return 0;
-  // What is slower than the lowest rate is not waited for, and not owed.
+  // A rest longer than an interval at the lowest rate is cut short, and the remainder is not owed.
   room_ = std::max(room_, -allowed * static_cast<double>(kLongest));
   return static_cast<Nanoseconds>(-room_ / allowed);
 }
@@ -60,7 +60,7 @@ Nanoseconds ShortestWait::judge(Nanoseconds now, Nanoseconds taken) {
   const Nanoseconds in_window = taken - std::exchange(taken_, taken);
   if (!max_percent_ || window <= 0 || window == now) return shortest_;
   const double share = 100.0 * static_cast<double>(in_window) / static_cast<double>(window) / *max_percent_;
-  // Told half as often they take half as much at best: a quarter is room for them.
+  // Reporting half as often costs half as much at best; at a quarter there is room for more reports.
   if (share > 0.5) shortest_ = std::min(2 * shortest_, kMost);
   if (share < 0.2) shortest_ = std::max(shortest_ / 2, kLeast);
   return shortest_;

@@ -17,7 +17,7 @@ class Budget {
   static constexpr Nanoseconds kWindow = kSecond;
   // Never slower than this: a slower recording would show nothing.
   static constexpr double kLowestRate = 1;
-  // A sample may be as dear as the budget allows at this rate. What is dearer is cut.
+  // A sample may cost what the budget allows at this rate; a longer one is cut.
   static constexpr double kRateOfDearest = 5;
 
   // `max_percent`: of one CPU; none: no budget. `asked_hz`: 0: as often as the budget allows.

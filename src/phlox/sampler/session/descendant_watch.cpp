@@ -15,7 +15,7 @@ namespace phlox::sampler {
 namespace {
 
 constexpr Nanoseconds kEvery = kSecond / 2;
-// Of one CPU, at the most: where there are many processes, looks are rarer.
+// Checks take at most one part in this many of a CPU; with many processes they are rarer.
 constexpr int64_t kRest = 200;
 constexpr size_t kMostProcesses = 1000, kLongestCommand = 400;
 
@@ -33,13 +33,13 @@ std::optional<ProcessTicks> parse_process_ticks(std::string_view text) {
   const size_t name = text.rfind(')');
   if (name == std::string_view::npos) return {};
   text.remove_prefix(name + 1);
-  // Field 3, the state, comes next; the last that is wanted is 22.
+  // Field 3, the state, comes next; the last one needed is 22.
   std::array<uint64_t, 23> fields{};
   for (size_t i = 3; i < fields.size(); ++i) {
     while (text.starts_with(' ')) text.remove_prefix(1);
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(word.size());
-    // Some are negative (tty_nr), and none of these is wanted.
+    // Some are negative (tty_nr), but none of these is needed.
     if (i > 3) fields[i] = parse_number<uint64_t>(word).value_or(0);
   }
   if (fields[22] == 0) return {};
@@ -56,7 +56,7 @@ void DescendantAccount::check(Nanoseconds now, const std::vector<Seen>& all) {
       note_other(now, seen);
       continue;
     }
-    others_.erase(id);  // its Python has come up
+    others_.erase(id);  // its Python is up by now
     const auto [at, fresh] = recorded_.try_emplace(id);
     if (fresh) {
       at->second.first = now;
@@ -88,18 +88,18 @@ void DescendantAccount::note_other(Nanoseconds now, const Seen& seen) {
   if (!seen.command_line.empty()) other.row.command_line = seen.command_line;
 }
 
-// As it was seen last; none: that is none of these.
+// As last seen; none: the parent is not in others_.
 DescendantAccount::Rows::const_iterator DescendantAccount::parent_of(Identity id) const {
   const pid_t parent = others_.at(id).row.parent;
-  // Of those that had this number the youngest that is no younger than its child.
+  // Among the processes that had this id, the youngest that is no younger than its child.
   auto at = others_.upper_bound({parent, id.second});
   if (at == others_.begin()) return others_.end();
   --at;
   return at->first.first == parent && at->first != id ? at : others_.end();
 }
 
-// The closest above it that has not ended: a shell hands on what it has waited for. None: that is none of
-// these.
+// The closest ancestor that has not ended: a shell passes on the time of what it has waited for. None: it is
+// not in others_.
 DescendantAccount::Rows::const_iterator DescendantAccount::living_above(Identity id) const {
   auto at = parent_of(id);
   for (size_t i = 0; i < kMostProcesses && at != others_.end() && at->second.row.ended; ++i)
@@ -107,7 +107,7 @@ DescendantAccount::Rows::const_iterator DescendantAccount::living_above(Identity
   return at;
 }
 
-// The process to which those above it that have ended hand its time on, where that is none of these.
+// The process, not in others_, to which its ended ancestors pass on its time.
 pid_t DescendantAccount::waits_for(Identity id) const {
   for (size_t i = 0; i < kMostProcesses; ++i) {
     const auto above = parent_of(id);
@@ -117,8 +117,7 @@ pid_t DescendantAccount::waits_for(Identity id) const {
   return others_.at(id).row.parent;
 }
 
-// What they wait for may be a Python that is recorded, whose time is counted already; it comes to all above
-// it.
+// An ancestor may wait for a recorded Python, whose time is counted already; that time reaches all ancestors.
 void DescendantAccount::note_parents(const std::vector<Seen>& all) {
   for (const Seen& seen : all) {
     if (!seen.recorded) continue;
@@ -152,7 +151,7 @@ void DescendantAccount::note_ended(Nanoseconds now, const std::set<Identity>& th
 std::vector<profile::Descendant> DescendantAccount::rows() const {
   std::vector<profile::Descendant> rows;
   std::map<pid_t, Nanoseconds>
-      known;  // by who has waited: of those that have ended, when they were last seen
+      known;  // the time of ended children, as last seen, by the process that waited for them
   for (const auto& [id, other] : others_) {
     if (other.is_merged) continue;
     uint64_t used = ticks_since(other.used_before, other.last.used);
@@ -167,7 +166,7 @@ std::vector<profile::Descendant> DescendantAccount::rows() const {
     const Nanoseconds rest =
         time_of(ticks_since(one.waited_before, one.waited)) - (seen == known.end() ? 0 : seen->second);
     if (rest <= 0) continue;
-    // A child that was seen may have used some of it between that and its end.
+    // A child that was seen may have used some of it between its last check and its end.
     std::string whose =
         seen != known.end()
             ? fmt::format("(children of process {}, after the last reading of their CPU time)", id.first)
@@ -191,7 +190,7 @@ void DescendantWatch::check(Nanoseconds now, const std::vector<pid_t>& of,
   const pid_t ourselves = ::getpid();
   for (size_t i = 0; i < order.size() && i < kMostProcesses; ++i) {
     const pid_t pid = order[i];
-    if (pid == ourselves) continue;  // whoever is recorded may have started us
+    if (pid == ourselves) continue;  // a recorded process may have started us
     for (const pid_t child : target::read_children(pid)) {
       if (met.insert(child).second) order.push_back(child);
     }
@@ -199,7 +198,7 @@ void DescendantWatch::check(Nanoseconds now, const std::vector<pid_t>& of,
     const auto ticks = text ? parse_process_ticks(*text) : std::nullopt;
     if (!ticks) continue;
     DescendantAccount::Seen seen{pid, *ticks, recorded(pid), {}};
-    // Between fork() and execve() it is called as its parent.
+    // Between fork() and execve() it has its parent's command line.
     if (!seen.recorded) {
       const auto facts = target::read_process(pid);
       seen.command_line = facts.command_line.empty() ? facts.executable : facts.command_line;

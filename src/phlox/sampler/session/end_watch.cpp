@@ -19,12 +19,12 @@
 namespace phlox::sampler {
 namespace {
 
-// The kernel tells of an end a little before the thread leaves its CPU for good, and until then counts up to
-// its last tick.
+// The kernel reports an end shortly before the thread leaves its CPU for good, and until then counts only up
+// to its last tick.
 constexpr std::array<Nanoseconds, 4> kAskedAgainAfter = {0, 30'000, 100'000, 300'000};
 constexpr Nanoseconds kEndPatience = 1'000'000;
 constexpr int kAtOnce = 16;
-// The thread ends that soon where the kernel refuses what wakes it up.
+// The thread ends within this time if the kernel refuses what wakes it up.
 constexpr int kLongestWaitMs = 1000;
 constexpr Nanoseconds kPauseAfterRefusal = 50'000'000;
 
@@ -47,7 +47,7 @@ std::optional<Nanoseconds> EndWatch::End::used() {
 
 EndWatch::EndWatch()
     : events_(::epoll_create1(EPOLL_CLOEXEC)), stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  // Then used() asks by itself, and no thread is needed.
+  // Then used() reads the time itself, and no thread is needed.
   if (!events_) {
     note_refused("epoll_create1", errno);
     return;
@@ -55,7 +55,7 @@ EndWatch::EndWatch()
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = stop_.get();
-  // Without it the thread ends a little later.
+  // Without it the thread just ends a little later.
   if (stop_) ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, stop_.get(), &event);
   thread_ = std::thread([this] { run(); });
 }

@@ -13,8 +13,8 @@
 namespace phlox::sampler {
 namespace {
 
-// Those that began to rest together do not say together that they still do: so many at one moment, one of a
-// few of all.
+// Threads that began to rest together must not all report at once that they still rest: at one moment only
+// one in this many does.
 constexpr size_t kShareAtOnce = 16;
 
 }  // namespace
@@ -41,7 +41,7 @@ IdleWatch::Rest IdleWatch::rest(const target::ProcessClock& clock, Nanoseconds u
   std::unique_lock lock(mutex_);
   resting_.push_back({clock, used, std::max(interval, interval_), now + longest_rest(resting_.size() + 1),
                       now, now, 0, &sleeper});
-  // Who helped may be the one that rests.
+  // The helper may be the thread that rests.
   if (resting_.size() == 1 || std::exchange(is_helped_, false)) changed_.notify_one();
   sleeper.woken.wait(lock, [&] { return sleeper.over || stop.load(); });
   if (!sleeper.over) {
@@ -59,7 +59,7 @@ void IdleWatch::wake() {
   }
 }
 
-// Holding the lock. The last one takes its place.
+// Holding the lock. The last entry takes its place.
 void IdleWatch::end(size_t index, bool ran) {
   const Entry& one = resting_[index];
   Sleeper& sleeper = *one.sleeper;
@@ -76,7 +76,7 @@ void IdleWatch::check(Nanoseconds now) {
   size_t may_end = 1 + resting_.size() / kShareAtOnce;
   for (size_t i = resting_.size(); i-- > 0;) {
     Entry& one = resting_[i];
-    // Half of the time between two moments that lie as close as they can.
+    // Half of the shortest time between two moments.
     if (now - one.asked < one.interval / 4) continue;
     one.asked = now;
     if (one.clock.used() != one.used) {

@@ -36,8 +36,8 @@ class IdleWatch {
             const std::atomic<bool>& stop);
   // Wakes the threads whose `stop` is set.
   void wake();
-  // Checks, if it is time, in place of its own thread, which does so only if nobody has helped it lately.
-  // Called by any thread that is awake, of the real-time class like that one.
+  // Checks, if it is time, in place of its own thread, which does so only if no other thread has helped
+  // lately. Called by any thread that is awake, of the real-time class like that one.
   void help(Nanoseconds now);
 
   // How long a report that a process slept may be delayed, and lost if the recorder is killed. A report takes

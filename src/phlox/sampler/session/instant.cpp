@@ -25,7 +25,7 @@ std::string link_of(pid_t pid, int32_t descriptor) {
   return size > 0 ? std::string(text, static_cast<size_t>(size)) : std::string();
 }
 
-// Searched for greenlets: half a second's work.
+// Searching this much for greenlets takes half a second.
 constexpr uint64_t kMostHeap = uint64_t{2} << 30;
 
 python::Heap heap_of(pid_t pid) {
@@ -41,19 +41,19 @@ python::Heap heap_of(pid_t pid) {
   return heap;
 }
 
-// The native stacks of 500 threads and more; of memory that is not written to nothing is taken.
+// Enough for the native stacks of 500 threads and more; unwritten pages take no memory.
 constexpr size_t kInstantRingBytes = size_t{64} << 20;
-// Between two turns the ring is emptied. Most dumps need one turn, in which everybody is looked at.
+// The ring is emptied between two turns. Most dumps need one turn, which samples every thread.
 constexpr Nanoseconds kLongestInstant = kSecond / 20;
-// A list of threads that was not read in one piece within this time is not going to be.
+// If a list of threads was not read in one piece within this time, it will not be.
 constexpr Nanoseconds kLongestListing = kSecond;
-// Frames whose variables are read: beyond, a dump is no longer read by anybody.
+// The number of frames whose variables are read: nobody reads a longer dump.
 constexpr size_t kFramesWithLocals = 200;
-// Of all frames; a target decides how many there are, and what they hold.
+// For all frames together; a target decides how many there are, and what they contain.
 constexpr size_t kBytesOfLocals = size_t{64} << 20;
 
-// Turns until everybody was looked at, one more than that takes: the list of threads may have changed while
-// it was read, and be longer than it seemed.
+// Takes turns until every thread is sampled, and then one more: the list of threads may have changed while it
+// was read, and be longer than it seemed.
 void read_everybody(ProcessSampler& sampler, Workers& workers, Consumer& consumer, Ring& ring,
                     Nanoseconds limit) {
   const Nanoseconds start = clock_now();

@@ -33,7 +33,7 @@ class KernelBirths {
 
   // `place`, `program`: of the parent.
   void add(const kernel_birth& birth, const kernel_process& place, const Program& program);
-  // A program that ended before the recorder heard of it, with all known facts: `program` has its start,
+  // A program that ended before the recorder knew of it, with all known facts: `program` has its start,
   // `said` its end.
   void add_ended(std::unique_ptr<Program> program, pid_t parent, const kernel_exit& said);
   // nullptr: it is none of these.

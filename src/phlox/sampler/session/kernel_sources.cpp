@@ -21,40 +21,40 @@
 namespace phlox::sampler {
 namespace {
 
-// For a recording as fast as it goes: beyond that the interrupt is all there is (period_of).
+// For a recording as fast as possible: at a higher rate there would be nothing but interrupts (period_of).
 constexpr double kFastest = 10'000;
-// A program that is coming up sets its thread state within microseconds of making it.
+// A starting program sets its thread state within microseconds of creating it.
 constexpr Nanoseconds kPatience = kSecond / 5, kPause = kSecond / 1000;
 constexpr Nanoseconds kCheckEvery = kSecond / 4;
-// Of programs that have waits which the kernel did not read.
+// For programs with waits that the kernel did not read.
 constexpr Nanoseconds kReadWaitsEvery = kSecond / 20;
-// At the beginning, when nobody knows what a walk of these stacks takes.
+// At the beginning, when the cost of walking these stacks is not known.
 constexpr Nanoseconds kSoonerEvery = kSecond / 40;
 constexpr int kTimesSooner = 40;
-// A thread that was switched this long ago has been heard of.
+// The record of a switch arrives within this time.
 constexpr Nanoseconds kOnItsWay = kSecond / 1000;
-// Within which a thread that has ended leaves its CPU; some microseconds, unless others have it.
+// An ended thread leaves its CPU within this time: some microseconds, unless others occupy it.
 constexpr Nanoseconds kLastWord = kSecond / 200;
-// What an interrupt costs beyond the program in it: sampler_thread.cpp, kWakeUp.
+// What an interrupt costs besides the program in it (sampler_thread.cpp, kWakeUp).
 constexpr Nanoseconds kInterrupt = 2'500;
-// Half of the budget is for walks at switches. Without a budget every switch is walked.
+// Half of the budget is for walks at switches. Without a budget, every switch is walked.
 constexpr double kShareOfSwitches = 0.5;
 constexpr uint32_t kAllSwitches = 1'000'000;
-// Of one walk, ns, without a budget; and at least.
+// The limit of one walk in ns, without a budget; and the lowest limit.
 constexpr uint32_t kLongestWalk = 1'000'000'000, kShortestWalk = 100'000;
 
-// kernel_process.walk_share and clock_share: thousandths.
+// kernel_process.walk_share and clock_share, in thousandths.
 uint32_t share_of(std::optional<double> max_percent, double part) {
   if (!max_percent) return kAllSwitches;
   return static_cast<uint32_t>(std::clamp(*max_percent * 10 * part, 1.0, 1e6));
 }
 // Pythons that are known by their executables.
 constexpr size_t kMostKnown = 64;
-// Ids that are kept.
+// The maximum number of ids that are kept.
 constexpr size_t kMostTold = 100'000;
 // include/linux/kdev_t.h
 constexpr int kMinorBits = 20;
-// Round about the interval, so that no program keeps step with us.
+// Varies the interval, so that no program runs in step with us.
 constexpr double kJitter = 0.1;
 
 }  // namespace
@@ -130,7 +130,7 @@ KernelSources::Member::Member(KernelSources& sources, Program& program, const ke
   if (sources.native_) numbers_.native = NativeSource::kernel;
 }
 
-// All that the kernel said of it until now is in its ring then.
+// Then all of the kernel's records about it are in its ring.
 void KernelSources::Member::stop() {
   KernelSources* sources = std::exchange(sources_, nullptr);
   if (sources == nullptr) return;
@@ -146,7 +146,7 @@ void KernelSources::Member::stop() {
   std::erase_if(sources->were_plain_, [this](const auto& row) { return row.second == this; });
 }
 
-// The kernel lets go of a process's descriptor before its last thread has left its CPU.
+// The kernel reports a process's end on its descriptor before its last thread has left its CPU.
 void KernelSources::Member::await_end() {
   for (const Nanoseconds until = clock_now() + kLastWord; sources_ != nullptr && !source_.end();) {
     sources_->drain(clock_now() + kSecond / 10);
@@ -177,7 +177,7 @@ std::unique_ptr<Source> KernelSources::begin(Program& program, const kernel_proc
   return member;
 }
 
-// What was on its way when a Python was found has the id of before.
+// Records that were underway when a Python was found have the earlier id.
 KernelSources::Member* KernelSources::member(uint32_t id) const {
   for (const auto* members : {&members_, &were_plain_}) {
     if (const auto found = members->find(id); found != members->end()) return found->second;
@@ -205,12 +205,12 @@ void KernelSources::take(std::span<const std::byte> bytes) {
   } else if (exit != nullptr && starts_.take(*exit)) {
     if (exit->first != 0) capture_->remove(static_cast<pid_t>(exit->thread), head.id);
   } else {
-    // If not kept: it was on its way when that program was left, or when all was asked for anew.
+    // If not kept: it was underway when that program was left, or when everything was requested again.
     births_.keep(head.id, bytes);
   }
 }
 
-// The search finds what it became, unless it has ended by then.
+// The search finds the new program, unless that has ended by then.
 void KernelSources::take_exec(const kernel_exec& exec, Member* member) {
   const auto pid = static_cast<pid_t>(exec.ended.thread);
   const uint32_t before = exec.ended.head.id;
@@ -283,7 +283,7 @@ void KernelSources::forget_start(const Program& program) {
   capture_->remove(program.pid, *program.kept_as);
 }
 
-// Read before the kernel is told of the Python in it: what is added until then is the first sample's.
+// Read before the kernel knows about the Python in it: time added until then belongs to the first sample.
 void KernelSources::keep_sums(const Program& program, Member& member) {
   member.place_.continues = *program.kept_as;
   const KernelStart* start = starts_.find(program.pid);
@@ -356,8 +356,8 @@ bool KernelSources::drain(Nanoseconds deadline) {
   return false;
 }
 
-// --max-overhead holds for each process: of what was taken since the last time, the share of the one that was
-// looked at most.
+// --max-overhead applies to each process: the share that the most sampled one has in what was taken since the
+// last time.
 double KernelSources::share_of_most() {
   uint64_t all = 0, most = 0;
   for (auto& [id, member] : members_) {
@@ -369,8 +369,8 @@ double KernelSources::share_of_most() {
   return all > 0 ? static_cast<double>(most) / static_cast<double>(all) : 0;
 }
 
-// What is the capture's as a whole goes to each by its share of the samples since the last time: who ended
-// has had its part.
+// Divides the cost of the capture as a whole among the programs, by their samples since the last time. A
+// program that has ended got its part before.
 void KernelSources::share_out(Nanoseconds taken, uint64_t lost) {
   to_share_taken_ += static_cast<double>(taken);
   to_share_lost_ += static_cast<double>(lost);
@@ -385,7 +385,7 @@ void KernelSources::share_out(Nanoseconds taken, uint64_t lost) {
   to_share_taken_ = to_share_lost_ = 0;
 }
 
-// What is skipped is judged with the next sample that is taken.
+// Skipped samples are judged with the next one that is taken.
 Nanoseconds KernelSources::as_if_none_skipped(Nanoseconds fresh_clock) {
   const uint64_t walks = capture_->count(KERNEL_COUNT_WALKS) - walks_;
   if (walks == 0) return fresh_clock;
@@ -444,7 +444,7 @@ void KernelSources::publish(Member& member, Nanoseconds now) {
   numbers.counts.lost += static_cast<uint64_t>(std::llround(member.lost_));
   numbers.rate_hz = rate_hz_;
   numbers.target_time = std::llround(member.taken_);
-  // Moments at which each CPU's clock asked whether one of its threads runs.
+  // Moments at which each CPU's clock checked whether one of its threads runs.
   numbers.counts.ticks =
       static_cast<uint64_t>(static_cast<double>(now - member.source_.began()) * 1e-9 * rate_hz_);
   ++member.published_;

@@ -22,34 +22,33 @@
 namespace phlox::sampler {
 namespace {
 
-// A wake-up takes 0.1 ms of a CPU, whatever there is: where little comes, which is less than a thirtieth of
-// what the smallest ring holds, the rings are looked after at leisure.
+// A wake-up takes 0.1 ms of a CPU, whatever it finds. If little arrives, less than a thirtieth of the
+// smallest ring, the rings are drained less often.
 constexpr Nanoseconds kDrainEvery = kSecond / 40, kDrainAtLeisure = kSecond / 10;
 constexpr size_t kLittle = size_t{16} << 10, kLittleOfKernel = size_t{512} << 10;
-// However much comes, the end of the recording is seen this soon.
+// However much arrives, the end of the recording is noticed within this time.
 constexpr Nanoseconds kLongestDrain = kSecond / 10;
-// Where everything is late, as on a machine with far too much to do, a recording waits so long for its first
-// look.
+// On an overloaded machine, where everything is late, a recording waits this long for its first sample.
 constexpr Nanoseconds kFirstSample = 5 * kSecond;
 // Censuses of many programs share their wake-ups.
 constexpr Nanoseconds kCensusApart = kSecond / 100;
-// So often the rings are drained meanwhile.
+// The rings are drained this often during a census.
 constexpr Nanoseconds kCensusSlice = kSecond / 200;
-// Then everything else is looked after first. The end of the recording waits for the last ones.
+// After this time everything else is done first. The end of the recording waits for the last ones.
 constexpr Nanoseconds kCensusesAtOnce = kSecond / 20, kLastCensuses = kSecond / 5;
 constexpr Nanoseconds kProgressEvery = kSecond / 10;
 constexpr Nanoseconds kCommitEvery = kSecond / 4;
 constexpr Nanoseconds kNamesEvery = kSecond / 2;
-// On a host of hundreds of CPUs the kernel takes milliseconds to say who uses them.
+// On a host with hundreds of CPUs, the kernel takes milliseconds to report their use.
 constexpr Nanoseconds kCpusEvery = 5 * kSecond;
 
-// Who forks to start another program does that soon.
+// A process that forks to start another program does so within this time.
 constexpr Nanoseconds kTreeSettled = kSecond / 100;
-// So long after its end a process may still be found. Then another may have its id.
+// An ended process may still be found for this long. After that, another may have its id.
 constexpr Nanoseconds kFoundLate = kSecond;
-// More at once are not recorded; each has a thread of ours and some memory.
+// The maximum number of processes recorded at once; each has a thread of ours and some memory.
 constexpr size_t kMostProcessesAtOnce = 1000;
-// From so many on each has a smaller ring.
+// From this many on, each has a smaller ring.
 constexpr size_t kManyProcesses = 4, kRingShareOfMany = 4;
 
 }  // namespace
@@ -61,7 +60,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (kernel_ && !found.program->kernel_id) {
     kernel_->note_start(*found.program);
     place = kernel_->place(*found.program, found.pidfd);
-    // The kernel has its times, and tells of its end.
+    // The kernel has its times, and reports its end.
     if (!*place && has_ended(found.pidfd)) return;
   }
   const profile::ProcessId id(next_process_++);
@@ -85,7 +84,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
     auto& lines = options_.way == Way::kernel ? warnings : outcome_.details;
     lines.push_back(fmt::format("process {} is sampled in another way: {}", pid, why));
-    finder_->is_told(false);  // of what this one starts
+    finder_->is_told(false);  // about the processes that this one starts
   }
   const bool again = !rows_.insert_or_assign(pid, id).second;
   if (became_another_ == pid) became_another_ = 0;
@@ -97,7 +96,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
     options_.on_descendant(pid);
 }
 
-// A fork has the start of its stack, which is random, from its parent; an execve gives it another.
+// A fork inherits the start of its stack, which is random, from its parent; an execve gives it another.
 void LiveRecorder::note_fork(profile::ProcessId id, pid_t pid, pid_t parent, const Image& image) {
   const auto known = images_.find(parent);
   if (known != images_.end() && known->second == image && image.start_stack != 0) {
@@ -118,7 +117,7 @@ bool LiveRecorder::is_recorded(pid_t pid) const {
                      [pid](const auto& one) { return one->pid() == pid && !has_ended(one->pidfd()); });
 }
 
-// Of what was forked the kernel tells before the search finds it, and though it has ended.
+// The kernel reports forks before the search finds them, even if they have ended.
 void LiveRecorder::begin_births(Nanoseconds until) {
   if (!kernel_) return;
   for (KernelBirth& one : kernel_->births(until)) {
@@ -157,7 +156,7 @@ void LiveRecorder::begin_found() {
 void LiveRecorder::end_execs() {
   if (!kernel_) return;
   for (const KernelSources::Exec& exec : kernel_->execs()) {
-    // What it became may be among them already, behind it.
+    // The next program of the process may be in active_ already, behind it.
     const auto one = std::find_if(active_.begin(), active_.end(),
                                   [&](const auto& active) { return active->pid() == exec.pid; });
     if (exec.was_begun_with && one != active_.end()) {
@@ -187,13 +186,13 @@ void LiveRecorder::end_program(size_t index, End end) {
   active_.erase(active_.begin() + static_cast<ptrdiff_t>(index));
 }
 
-// By whoever is up for a sample.
+// Called by a thread that is awake for a sample.
 void LiveRecorder::help(Nanoseconds now) {
   if (watch_) watch_->help(now);
   finder_->help(now);
 }
 
-// Until somebody ended, or was found, or the rings are to be looked after. Which of `active_` ended.
+// Waits until a process ends or is found, or the rings are due. Returns which of `active_` ended.
 std::vector<size_t> LiveRecorder::wait_for_news() {
   std::vector<pollfd> all;
   bool none_to_wait_for = false;
@@ -216,7 +215,7 @@ std::vector<size_t> LiveRecorder::wait_for_news() {
   return ended;
 }
 
-// Once may be a lack of memory that passes. If it lasts, no end of a process would be seen any more.
+// A single failure may be a passing lack of memory. If it lasts, no process would be seen to end any more.
 void LiveRecorder::note_refused_wait(int error) {
   constexpr Nanoseconds kPatience = kSecond;
   const Nanoseconds now = clock_now();
@@ -262,7 +261,7 @@ void LiveRecorder::drain() {
   drained_ = clock_now();
 }
 
-// In the midst of a long piece of work. Who began and who ended waits for its end.
+// Called during long work. Processes that began or ended are handled after it.
 void LiveRecorder::drain_between() {
   const Nanoseconds now = clock_now();
   if (now - drained_ < kCensusSlice) return;
@@ -274,12 +273,12 @@ void LiveRecorder::drain_between() {
 
 void LiveRecorder::count_tasks(Nanoseconds now) {
   for (const auto& one : active_) {
-    if (clock_now() - now > kCensusesAtOnce) return;  // the others a little later
+    if (clock_now() - now > kCensusesAtOnce) return;  // the others follow a little later
     one->count_tasks(clock_now(), [this] { drain_between(); });
   }
 }
 
-// So that they count up to now.
+// So that the last censuses cover the time until now.
 void LiveRecorder::count_tasks_at_end() {
   const Nanoseconds until = clock_now() + kLastCensuses;
   for (const auto& one : active_) {
@@ -304,12 +303,13 @@ bool LiveRecorder::all_ended(Nanoseconds now) {
   const bool waited = now - *nobody_since_ > kLongWait;
   if (waited && !std::exchange(said_waiting_, true) && options_.on_waiting) options_.on_waiting();
   const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(), has_ended);
-  // What ended last may have left something behind: a whole sample that began after its end knows.
+  // The process that ended last may have left others behind: a whole check that began after its end shows
+  // that.
   if (!roots_gone || state.checks < checks_then_ + 2) return false;
   return !state.any_left || now - *nobody_since_ > kOrphansPatience;
 }
 
-// One alone: the next only when it has ended.
+// If only one is recorded at a time, the next one begins when it has ended.
 void LiveRecorder::want_more() {
   const bool one = !options_.follow && !options_.chosen;
   finder_->want(one ? (active_.empty() ? 1 : 0)
@@ -360,7 +360,7 @@ void LiveRecorder::warn() {
 void LiveRecorder::begin(profile::Sink& sink) {
   sink_ = &sink;
   start_ = clock_now();
-  // What we started had begun before its Python was up.
+  // A program that we started had begun before its Python was up.
   if (kernel_) kernel_->drain(start_ + kLongestDrain);
   for (const auto& one : first_) {
     if (kernel_) kernel_->note_start(*one.program);
@@ -376,7 +376,7 @@ void LiveRecorder::begin(profile::Sink& sink) {
   sink.emit(event);
 
   identities_.emplace(sink);
-  // On CPUs without a tick (nohz_full) the kernel counts the time of what runs there too late.
+  // On CPUs without a tick (nohz_full), the kernel counts the time of running threads too late.
   if (options_.rate_hz > 0 && !options_.native && target::read_kept_free_cpus().empty())
     watch_.emplace(options_.rate_hz);
   if (options_.rate_hz > 0 && !options_.native)
@@ -391,11 +391,11 @@ void LiveRecorder::begin(profile::Sink& sink) {
   check_descendants(start_);
   want_more();
   next_.commit = clock_now() + kCommitEvery;
-  // Names soon, for those who look at a short recording, and then at leisure.
+  // Names come soon, for the readers of a short recording, and then less often.
   next_.names = clock_now() + kDrainEvery;
 }
 
-// Those that ended, and those that began.
+// Handles the processes that ended, and those that began.
 void LiveRecorder::meet_news() {
   const std::vector<size_t> ended = wait_for_news();
   drain();

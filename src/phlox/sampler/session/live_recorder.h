@@ -1,6 +1,6 @@
 // Programs of processes, from the moment that each is found until none is left or the recording ends: their
-// beginnings and ends, their rings, and when rows are put. Called by the recorder's thread; the sampling has
-// threads of its own, or is in the kernel.
+// beginnings and ends, their rings, and when rows are emitted. Called by the recorder's thread; the sampling
+// has threads of its own, or is in the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -84,7 +84,7 @@ class LiveRecorder : public Recorder {
   // Whether nothing is left to record or to wait for.
   bool all_ended(Nanoseconds now);
   void want_more();
-  // The time of a first sample that is still to come.
+  // Whether no first sample is awaited.
   bool waits_for_nobody() const { return done_.ticks > 0 || (options_.chosen && active_.empty()); }
   Progress total();
   void warn();

@@ -26,12 +26,12 @@
 namespace phlox::sampler {
 namespace {
 
-// While the interpreter of a launched program comes up.
+// Pauses while the interpreter of a launched program comes up.
 constexpr Nanoseconds kFirstPause = 200'000;
 constexpr Nanoseconds kBrieflyPatient = 300'000'000;
 constexpr Nanoseconds kLongestPause = 20'000'000;
 constexpr int kMostInterpretersNamed = 1024;
-// Up to here all names are read each time: a thread may be given another.
+// With up to this many threads, all names are read each time: a thread may be renamed.
 constexpr size_t kFewNamed = 1000;
 
 void pause_for(Nanoseconds time) {
@@ -76,7 +76,7 @@ profile::Process Program::process_row() const {
   row.namespace_pid = facts.namespace_pid != 0 ? facts.namespace_pid : pid;
   row.executable = facts.executable;
   row.command_line = facts.command_line;
-  // It has ended already.
+  // The process has ended already.
   if (row.executable.empty() && known_as) {
     row.executable = known_as->executable;
     row.command_line = known_as->command_line;
@@ -90,14 +90,14 @@ profile::Process Program::process_row() const {
 
 void Program::name_threads(Consumer& consumer, Nanoseconds longest) {
   auto& live = consumer.live_threads();
-  // By Python id, newest interpreter first: a thread that runs code of several is called as the oldest of
-  // them calls it, the one that started it; a subinterpreter takes it for its MainThread.
+  // By Python id, newest interpreter first: a thread that runs code of several gets its name from the oldest
+  // of them, which started it; for a subinterpreter it is the MainThread.
   std::map<uint64_t, std::string> called;
-  // `memory` is read by the sampler's thread meanwhile.
+  // The sampler's thread reads through `memory` meanwhile.
   memory::ProcessMemory apart(pid);
   RemoteAddress at;
   apart.read_value(interpreter.interpreters_head, at.value);
-  // Of thousands of threads: those in the recording that have no name yet.
+  // With thousands of threads: only those in the recording that have no name yet.
   std::unordered_set<uint64_t> nameless;
   for (const auto& thread : live) {
     if (thread.row.name.empty()) nameless.insert(thread.row.python_id);
@@ -180,7 +180,7 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
   std::optional<TreeSearch> descendants;
   if (patience.descendants) descendants.emplace(std::vector{pid}, false, true);
   if (descendants && patience.launched) descendants->is_launched();
-  std::optional<Nanoseconds> orphaned;  // since when its descendants are alone
+  std::optional<Nanoseconds> orphaned;  // since when only its descendants are left
   for (;;) {
     const Image image = image_of(pid);
     auto found = python::locate(pid, attempts);
@@ -199,7 +199,7 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
     }
     const bool may_come = orphaned || found.error().kind == ErrorKind::not_python ||
                           found.error().kind == ErrorKind::target_state;
-    // Somebody else's program may just be starting, or caught between two states.
+    // A program that we did not start may just be starting, or caught between two states.
     const bool briefly =
         found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
     const bool over = patience.until && clock_now() >= *patience.until;

@@ -38,7 +38,7 @@ struct Program {
 
   std::string description() const;
   profile::Process process_row() const;
-  // Threads that have no name yet; some stay so while the program is changing them: ask again.
+  // Threads that have no name yet; some stay so while the program is changing them: call it again.
   // With thousands of threads, it names as many as it can in `longest`.
   void name_threads(Consumer& consumer, Nanoseconds longest = kSecond / 5);
 
@@ -47,7 +47,7 @@ struct Program {
   python::Interpreter interpreter;
   Image image;
   std::optional<int64_t> rseq_cpu_offset;
-  // Its name at its birth; empty: ask the process.
+  // Its name at its birth; empty: read it from the process.
   std::optional<profile::Process> known_as;
   // Born while its parent was recorded in the kernel: kernel_process.id.
   std::optional<uint32_t> kernel_id;
@@ -74,7 +74,7 @@ std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Imag
 Result<Descriptor> watch(pid_t pid);
 bool has_ended(const Descriptor& pidfd);
 
-// The user is not told before this that the search for a Python continues.
+// The user is notified only after this time that the search for a Python continues.
 inline constexpr Nanoseconds kLongWait = 3 * kSecond;
 // A process that a script left in the background may be on its way to a Python.
 inline constexpr Nanoseconds kOrphansPatience = 2 * kSecond;

@@ -14,17 +14,18 @@
 namespace phlox::sampler {
 namespace {
 
-// Where nobody is born, looks take a hundredth of a CPU, and three of it only as far as there would be fewer
-// than a hundred a second; where children come and go, a third: one that lives 20 ms is to be met twice.
+// Without births, searches take a hundredth of a CPU, and up to three hundredths only if there would be fewer
+// than a hundred a second. While children come and go, they take a third: one that lives 20 ms must be found
+// twice.
 constexpr Nanoseconds kShortestFinderPause = 4'000'000, kEnough = kSecond / 100,
                       kLongestFinderPause = kSecond / 2;
 constexpr Nanoseconds kPauseForCost = 100, kShortestPauseForCost = 30;
 constexpr Nanoseconds kShortestPauseForBirths = 2'000'000, kPauseForCostOfBirths = 2;
 constexpr Nanoseconds kLately = kSecond;
-// Whoever is up for a check asks for 3 us what costs 25 with a wake-up.
+// A thread that is already awake checks in 3 us what costs 25 us with a wake-up.
 constexpr Nanoseconds kAskedEvery = kSecond / 125, kPauseWhileHelped = kSecond / 20;
 constexpr Nanoseconds kPauseWhileTold = kSecond / 10;
-constexpr int kNice = -10;  // where we may
+constexpr int kNice = -10;  // if allowed
 
 Nanoseconds quiet_pause(Nanoseconds cost) {
   const Nanoseconds shortest = std::max(cost * kShortestPauseForCost, kEnough);
@@ -68,7 +69,7 @@ void ProgramFinder::help(Nanoseconds now) {
   changed_.notify_one();
 }
 
-// While others help, they say when it is over.
+// Other threads that help report when the quiet is over.
 void ProgramFinder::sleep(std::unique_lock<std::mutex>& lock, Nanoseconds pause) {
   if (quiet_until_after_ && is_told_) {
     pause = std::max(pause, kPauseWhileTold);
@@ -97,7 +98,7 @@ ProgramFinder::State ProgramFinder::state() {
 }
 
 void ProgramFinder::run() {
-  // Whoever is to be found may have little time; a search for an interpreter is too long for the real-time
+  // A process to be found may not live long, but a search for an interpreter takes too long for the real-time
   // class.
   take_best_class(false);
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);

@@ -29,18 +29,18 @@ namespace tally = profile::tally;
 
 // What a busy sampler writes in a tenth of a second: 100,000 samples a second with a few new frames each.
 constexpr size_t kRingBytes = size_t{4} << 20;
-// With stacks of some 10 KB a sample; longer ones at 1 kHz fill it in a quarter of a second.
+// For stacks of about 10 KB per sample; longer ones at 1 kHz fill it in a quarter of a second.
 constexpr size_t kNativeRingBytes = size_t{16} << 20;
-// A title that changes more often says what the process does ("[pytest-xdist running] test_a"), not which it
-// is.
+// A title that changes more often says what the process does ("[pytest-xdist running] test_a"), not which
+// process it is.
 constexpr int kMostTitles = 2;
-// In half a minute a worker has its name.
+// A worker has its name within half a minute.
 constexpr int kMostNameTries = 60;
 constexpr Nanoseconds kTasksEvery = kSecond, kRestPerPut = 100;
-// For what is on its way still as it ends.
+// For records that are still underway at the end.
 constexpr Nanoseconds kLastDrain = kSecond;
 
-// Every count, once: what the sampler thread calls it, what it is called in a recording.
+// Every count, once: its members, and its name in a recording.
 struct Counted {
   uint64_t Progress::*total;
   uint64_t Counts::*count;
@@ -77,8 +77,7 @@ std::string why_no_python(const SourceNumbers& numbers, bool ended) {
 
 std::string how_process_ended(const Descriptor& pidfd) {
   siginfo_t info{};
-  // Only a child tells; it stays to be reaped by whoever started it. glibc has no name for P_PIDFD
-  // before 2.36.
+  // Only a child has a status; its parent still has to reap it. glibc has no name for P_PIDFD before 2.36.
   constexpr auto kPidfd = static_cast<idtype_t>(3);
   if (::waitid(kPidfd, static_cast<id_t>(pidfd.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid != 0) {
@@ -96,7 +95,7 @@ ProcessSampler::Config ProgramRecording::config_of(const Program& program, const
   config.rseq_cpu_offset = program.rseq_cpu_offset;
   config.birth = program.birth;
   config.way = options.way == Way::kernel ? Way::automatic : options.way;
-  // Who asked for a way without stops gets none for the native half either, but where he asked for those.
+  // A non-stopping mode also rules out stops for the native half, unless they were requested.
   if (config.native == NativeSource::automatic &&
       (options.way == Way::same_cpu || options.way == Way::hands_off))
     config.native = NativeSource::perf;
@@ -121,7 +120,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       consumer_(program_->interpreter.layout, id, sink_, identities_,
                 [pid = program_->pid, born_as = program_->kernel_name](profile::Thread& thread) {
                   thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
-                  // It has ended already.
+                  // The process has ended already.
                   if (thread.kernel_name.empty() && thread.tid == pid) thread.kernel_name = born_as;
                 }),
       clock_(program_->pid),
@@ -129,7 +128,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       sampled_from_(program_->started ? clock_now() : begin_) {
   row_.parent = parent;
   program_->known_as = row_;
-  // Before its row, so that the sink knows which process that is.
+  // Before its row, so that the sink knows which process it is.
   if (const auto stat = target::read_stat(pid()))
     sink_.emit_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(stat->start_ticks));
   if (const auto status = target::read_status(pid()))
@@ -150,7 +149,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   consumer_.with_awaited(files_);
   consumer_.with_end(program_->pid, [this] { return used_at_end(); });
   if (program_->started) consumer_.with_start(*program_->started);
-  // A fork has none of its parent's.
+  // A fork has none of its parent's kernel threads.
   if (!program_->birth) kernel_threads_ = target::count_kernel_workers(pid());
   source_ = make_source(shared);
   if (shared.tasks != nullptr)
@@ -158,7 +157,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
                     shared.task_ids, options_.max_overhead_percent);
 }
 
-// None: it goes on, or is gone already.
+// None: it is still running, or was reaped before.
 std::optional<Nanoseconds> ProgramRecording::used_at_end() const {
   if (const auto end = source_ ? source_->end() : std::nullopt) return end->used;
   return has_ended(pidfd_) ? its_end_->used() : std::nullopt;
@@ -213,8 +212,8 @@ const SourceNumbers& ProgramRecording::latest() {
   return *latest_;
 }
 
-// What tells it from others of the same command line. Which of them are known may come late: a worker's name
-// is set after the fork, and so is a title.
+// What distinguishes it from others with the same command line. That may be known late: a worker's name is
+// set after the fork, and so is a title.
 void ProgramRecording::name_process() {
   if (titles_ <= kMostTitles) {
     const std::string title = target::read_process(pid()).command_line;
@@ -290,7 +289,7 @@ bool ProgramRecording::check_around() {
   const bool has_run = !used || std::exchange(used_, used) != used;
   uint32_t newest = 0;
   for (const auto& thread : consumer_.live_threads()) newest = std::max(newest, thread.id.value);
-  // What has not run has become no other program and has given no thread a name.
+  // A process that has not run has not become another program, and has named no thread.
   if (!has_run && newest <= std::exchange(named_, std::max(named_, newest))) return false;
   named_ = std::max(named_, newest);
   name_threads();

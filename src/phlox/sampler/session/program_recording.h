@@ -1,5 +1,5 @@
 // One program of one process, from its first sample to its end or its execve: the sampling thread, the ring,
-// and the consumer that empties it. Several processes have one each, at the same time; they share the sink
+// and the consumer that empties it. Several processes have one each at the same time; they share the sink
 // and its ids. Used only by the recorder's thread.
 #pragma once
 
@@ -107,7 +107,7 @@ class ProgramRecording {
   memory::ProcessMemory memory_;  // its own: the sampler's belongs to another thread
   python::PoolQueues queues_;
   std::optional<TaskCensus> census_;
-  Nanoseconds next_tasks_ = 0;                                      // when their rows are put
+  Nanoseconds next_tasks_ = 0;                                      // when their rows are emitted
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
   EndWatch& ends_;
   std::shared_ptr<EndWatch::End> its_end_;
@@ -125,7 +125,7 @@ class ProgramRecording {
   int name_tries_ = 0;               // name_process()
   int titles_ = 0;                   // that it has set
   std::string started_as_;           // its command line before the first of them
-  std::optional<Progress> told_;     // the last tallies that were put
+  std::optional<Progress> told_;     // the last tallies that were emitted
   std::string way_, why_no_python_;
   double rate_ = -1;
   uint64_t left_out_ = 0;      // of the interner, for this program

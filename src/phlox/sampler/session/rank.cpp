@@ -6,7 +6,7 @@
 namespace phlox::sampler {
 namespace {
 
-// Of those for the whole job the first that is there says it.
+// The rank in the whole job: the first one that is set.
 constexpr std::array<std::string_view, 5> kWhole = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                                     "SLURM_PROCID"};
 constexpr std::string_view kLocal = "LOCAL_RANK";

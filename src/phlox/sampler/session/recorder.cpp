@@ -18,7 +18,7 @@ namespace {
 
 namespace tally = profile::tally;
 
-// A recording ends in time even when no Python ever comes.
+// A recording ends in time even if no Python ever comes up.
 Patience patience_of(const Options& options, Nanoseconds start) {
   Patience p;
   p.launched = options.launched;
@@ -44,7 +44,7 @@ void put_recorder_tallies(profile::Sink& sink, const Progress& now) {
 Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roots, const Options& options,
                                                    const std::atomic<bool>& stop,
                                                    std::vector<python::Attempt>* attempts) {
-  // Descriptors are kept open for each thread: take what the hard limit grants.
+  // Descriptors are kept open for each thread, so take what the hard limit grants.
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
     files.rlim_cur = files.rlim_max;
@@ -79,7 +79,7 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
   }
   if (auto possible = check_kernel(*kernel, programs, options, why_not_kernel); !possible)
     return fail(possible);
-  // What looks is attached, and held by descriptors. Before there are threads of the recorder's.
+  // The capture is attached, and held by descriptors. Before the recorder has threads.
   if (*kernel) target::give_up_other_capabilities();
   auto recorder = std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs),
                                                  *std::move(kernel), options);

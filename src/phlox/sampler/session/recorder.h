@@ -89,7 +89,7 @@ struct Progress {
 };
 
 // The rows of a recording for these numbers, by process and of the recorder itself. `told`: the numbers that
-// were put before; equal ones are not put again. Null: none were.
+// were emitted before; equal ones are not emitted again. Null: none were.
 void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
                          const Progress* told = nullptr);
 void put_recorder_tallies(profile::Sink& sink, const Progress& now);

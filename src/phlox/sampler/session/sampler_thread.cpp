@@ -20,25 +20,25 @@
 namespace phlox::sampler {
 namespace {
 
-// With neither a rate nor a budget asked for there is no interval, and every turn is longer than this; what a
-// turn takes decides how many there are (leave_its_half). Native frames come by events, which have a rate.
+// Without a rate and a budget there is no interval, and every turn is longer than this; the time of a turn
+// decides how many there are (leave_its_half). Native frames come by events, which have a rate.
 constexpr Nanoseconds kNoInterval = 2'000;
 constexpr double kFastestNative = 5'000;
-// What a wake-up costs the target beyond our own CPU time: the timer interrupt and the way into our thread,
+// What a wake-up costs the target besides our own CPU time: the timer interrupt and the switch to our thread,
 // measured against the throughput of a target that never sleeps (docs/decisions/0001).
 constexpr Nanoseconds kWakeUp = 2'500;
-// No option goes below this: after a turn the program has its CPU for as long as the turn has taken, and for
-// what it costs it that its caches are cold and that a timer is armed in a virtual machine (waker.h).
+// No option overrides this: after a turn, the program has its CPU for as long as the turn took, plus what it
+// loses by cold caches and by arming a timer in a virtual machine (waker.h).
 constexpr Nanoseconds kColdStart = 15'000;
 constexpr Nanoseconds kPublishEvery = kSecond / 20;
-// A turn takes less by far.
+// A turn takes far less.
 constexpr Nanoseconds kStuck = kSecond / 10;
 // Linux: sched(7).
 constexpr int kHighestPriority = 99;
-// Turns between two looks at our own CPU clock, which costs 0.5 us.
+// Turns between two readings of our own CPU clock, which take 0.5 us each.
 constexpr Nanoseconds kMeasureEvery = 8;
 
-// Of the first worker: with those of other processes on its CPU, or by a timer of its own.
+// Wakes the first worker: together with those of other processes on its CPU, or by a timer of its own.
 class Wakings {
  public:
   explicit Wakings(Beat* beat) {
@@ -58,7 +58,7 @@ class Wakings {
     schedule.missed_more(woken.missed);
     ++(woken.by_perf ? by_perf_ : by_clock_);
   }
-  // Is looked for elsewhere, or rests.
+  // The worker moves to another CPU, or rests.
   void leave_others() {
     if (seat_) seat_->leave();
   }
@@ -102,7 +102,7 @@ std::string describe_same_cpu(const SamplerThread::Numbers& numbers) {
 
 std::string describe_python_way(const SamplerThread::Numbers& numbers) {
   const Counts& counts = numbers.counts;
-  // Nobody stopped though that was wanted: nothing of it is to be said.
+  // If all stops were refused, they are not mentioned.
   const bool stops = counts.stopped_alone > 0 || counts.stop_refused == 0;
   switch (numbers.way) {
     case Way::ptrace:
@@ -118,7 +118,7 @@ std::string describe_python_way(const SamplerThread::Numbers& numbers) {
       if (counts.cpu_refused == 0) return describe_same_cpu(numbers);
       const std::string otherwise =
           numbers.way != Way::same_cpu && stops ? "ptrace stop" : "hands off (unproved)";
-      // It has been on none of the program's CPUs.
+      // It has run on none of the program's CPUs.
       if (counts.migrations == 0) return otherwise + " (the program's CPUs are refused)";
       return describe_same_cpu(numbers) + ", " + otherwise + " where that CPU is refused";
     }
@@ -149,8 +149,8 @@ void SamplerThread::stop() {
   stop_.store(true);
   if (!thread_.joinable()) return;
   if (together_.watch != nullptr) together_.watch->wake();
-  // It may stand on a CPU that a thread of a higher priority does not leave: from there it never comes back
-  // by itself, and may go there once more before it sees that it has to stop.
+  // It may be on a CPU that a thread of a higher priority does not leave: it never comes back from there by
+  // itself, and may go there again before it sees that it has to stop.
   const auto anywhere = target::CpuSet::read(0);
   for (Nanoseconds wait = 0; !over_.load(); wait = kStuck) {
     for (const auto& worker : tids_) {
@@ -190,14 +190,14 @@ SamplerThread::Numbers SamplerThread::numbers() {
 void SamplerThread::publish_now_and_then(Shared& shared, Nanoseconds now) {
   if (now - shared.published <= kPublishEvery) return;
   shared.published = now;
-  // Never waits for a reader: what is not published now is published the next time.
+  // Never waits for a reader: what is not published now is published next time.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   copy_numbers(shared.sampler, shared.numbers, published_);
   version_.fetch_add(1, std::memory_order_release);
 }
 
-// Since it was measured last.
+// Since the last measurement.
 Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
   const Nanoseconds cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
   const Nanoseconds stood = shared.sampler.counts().stood;
@@ -219,7 +219,7 @@ void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
   shared.turn_lock.unlock();
   sleep_until(until);
   shared.turn_lock.lock();
-  // What the budget has no room for is not missed.
+  // Samples for which the budget has no room do not count as missed.
   if (is_long) shared.schedule.start(until);
 }
 
@@ -227,7 +227,7 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
   Numbers& numbers = shared.numbers;
   shared.sampler.turn(now, shared.workers.begin_turn());
   const Nanoseconds woken = std::exchange(now, clock_now());
-  // Of shorter turns the schedule leaves it more than that.
+  // After shorter turns, the schedule leaves the program more than that.
   const bool is_long = 2 * (now - woken + kColdStart) > shared.schedule.interval();
   if (++cost.turns == kMeasureEvery || is_long) {
     const Nanoseconds taken = measure(shared, cost);
@@ -248,7 +248,7 @@ void SamplerThread::Stillness::ask(Nanoseconds now) {
   if (!used || used != before) since = now;
 }
 
-// While nothing runs in the process. Holding the turn lock, which is released and taken again. Gives the
+// While nothing runs in the process. Holding the turn lock, which is released and taken again. Returns the
 // time.
 Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
   for (bool ran = false; !ran && !stop_.load();) {
@@ -265,7 +265,7 @@ Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
   return now;
 }
 
-// A worker on a CPU of its own: looks when an event has caught a thread there, and at nothing else.
+// A worker on a CPU of its own samples only when an event has caught a thread there.
 void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
   prepare_thread(tids_[index]);
   if (take_best_class() == SchedulingClass::real_time && shared.workers.pin(0, cpu)) {
@@ -292,8 +292,8 @@ void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
   tids_[index] = 0;
 }
 
-// One for each further CPU, once there are events. Fewer where no more threads are granted: the others go
-// from CPU to CPU.
+// Starts one for each further CPU, once there are events. Fewer if no more threads are granted: the others
+// move from CPU to CPU.
 void SamplerThread::start_others(Shared& shared, const std::vector<int>& cpus,
                                  std::vector<std::thread>& others) {
   if (cpus.size() < 2) return;
@@ -318,8 +318,8 @@ void SamplerThread::run() {
   prepare_thread(tids_.front());
   Numbers numbers;
   numbers.scheduling = take_best_class();
-  // Without a budget and a rate: as fast as it goes. With a budget the fastest start is a guess that the
-  // first window corrects.
+  // Without a budget and a rate: as fast as possible. With a budget, the first rate is a guess that the first
+  // window corrects.
   const bool unlimited = options_.rate_hz <= 0;
   numbers.rate_hz = !unlimited                      ? options_.rate_hz
                     : options_.max_overhead_percent ? 1000.0
@@ -369,7 +369,7 @@ void SamplerThread::run() {
     now = clock_now();
     due = true;
     if (woken != Woken::nothing_to_wait_for) {
-      // With nobody caught, once an interval, whosever turn it was.
+      // If no thread is caught: once an interval, whichever worker's turn it was.
       due = woken == Woken::by_event || sampler.rested(now) > schedule.interval() / 2;
       if (woken == Woken::by_time) workers.end_round(worker);
       schedule.start(now);
@@ -378,7 +378,7 @@ void SamplerThread::run() {
     }
     if (!others.empty() && sampler.native_source() != NativeSource::perf) end_others(shared, others);
     shared.turn_lock.unlock();
-    // At no rate the rest after each turn is all there is.
+    // Without a rate, the rest after each turn is the only pause.
     if (rate > 0) wakings.wait(schedule, now, worker.cpu);
     shared.turn_lock.lock();
     now = clock_now();

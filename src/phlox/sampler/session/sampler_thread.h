@@ -57,7 +57,7 @@ class SamplerThread : public Source {
     TurnLock turn_lock;
     Nanoseconds published = 0;
     Nanoseconds stood = 0;  // of the stops, as measured
-    // The shortest distance: an event while the program has its time is useless.
+    // The shortest time between events: one that comes while the program has its time is useless.
     Nanoseconds events_apart = 0;
     bool over = false;
   };

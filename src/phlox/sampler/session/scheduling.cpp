@@ -25,11 +25,12 @@ struct SchedAttr {
   uint32_t util_max = 0;
 };
 
-// The smallest slice that the fair class takes as a request (kernel/sched/syscalls.c since 6.12: 0.1 ms to
+// The smallest slice that can be requested in the fair class (kernel/sched/syscalls.c since 6.12: 0.1 ms to
 // 100 ms).
 constexpr uint64_t kShortestSlice = 100'000;
-// CPU a real-time thread of ours may use without sleeping before the kernel sends SIGXCPU, then SIGKILL: a
-// turn takes microseconds, so this is a bug of ours, and better our end than a frozen machine.
+// CPU time that a real-time thread of ours may use without sleeping before the kernel sends SIGXCPU, then
+// SIGKILL. A turn takes microseconds, so this would be a bug, and it is better that we end than that the
+// machine freezes.
 constexpr rlim_t kRealTimeLimitUs = 500'000;
 
 }  // namespace
@@ -53,7 +54,7 @@ SchedulingClass take_best_class(bool allow_real_time) {
   attr.flags = 1;  // SCHED_FLAG_RESET_ON_FORK
   attr.runtime = kShortestSlice;
   if (::syscall(SYS_sched_setattr, 0, &attr, 0) == 0) {
-    // Kernels before 6.12 take the call and ignore the slice: what is granted is what reads back.
+    // Kernels before 6.12 accept the call and ignore the slice: reading it back shows what was granted.
     SchedAttr granted;
     if (::syscall(SYS_sched_getattr, 0, &granted, sizeof granted, 0) == 0 &&
         granted.runtime == kShortestSlice) {

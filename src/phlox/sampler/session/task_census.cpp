@@ -27,12 +27,12 @@ TaskCensus::TaskCensus(profile::ProcessId process, Nanoseconds begin, const pyth
   counts_.process = process;
 }
 
-// Whether there can be no other tasks than at the last census.
+// Whether the tasks must be the same as at the last census.
 bool TaskCensus::is_as_it_was(std::optional<Nanoseconds> used) {
-  // Modules are counted, not compared: what is wrong about them is so for this many times at most.
+  // Modules are counted, not compared: an error in that lasts for at most this many censuses.
   constexpr int kMostNotRead = 20;
-  // Of a running thread the kernel knows up to its last tick only: what it did in these milliseconds is then
-  // in the next census.
+  // The kernel counts a running thread's time only up to its last tick: the next census shows what the thread
+  // did in these milliseconds.
   if (used && used == used_ && last_counts_.unproved + last_counts_.ended == 0) return true;
   used_ = used;
   if (imported_ || not_read_ >= kMostNotRead) return false;
@@ -54,7 +54,7 @@ void TaskCensus::read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of,
   last_counts_.unproved = found.unproved;
   last_counts_.ended = found.ended;
   last_counts_.beyond = found.beyond;
-  counts_.problem = found.problem;  // a moment ago asyncio may still have been being imported
+  counts_.problem = found.problem;  // asyncio may have been half imported before
   sums_.add(found, weight, thread_of);
 }
 
@@ -80,7 +80,7 @@ void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,
   counts_.ended += last_counts_.ended;
   counts_.beyond += last_counts_.beyond;
   const bool found = last_counts_.tasks + last_counts_.unproved + last_counts_.ended > 0;
-  // From the middle between the last census that found nothing and the first that found tasks.
+  // Counts from the middle between the last census that found nothing and the first that found tasks.
   const bool first = std::exchange(any_, any_ || found) != any_;
   if (any_ || !counts_.problem.empty()) {
     counts_.times += 1;

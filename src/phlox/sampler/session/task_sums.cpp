@@ -15,7 +15,7 @@ profile::TaskState state_of(python::TaskState state) {
 profile::EventLoopId TaskSums::loop_of(const python::AsyncLoop& loop, const ThreadOf& thread_of) {
   auto found = loops_.find({loop.python_id, loop.type});
   if (found == loops_.end()) {
-    // The last one stands for all that are too many.
+    // All loops beyond the limit share the last row.
     if (loops_.size() >= kMostLoops) return profile::EventLoopId(ids_.loops);
     found = loops_.emplace(std::pair(loop.python_id, loop.type), Loop{}).first;
     found->second.id = profile::EventLoopId(++ids_.loops);
@@ -66,7 +66,7 @@ profile::TaskStackId TaskSums::stack_of(const python::AsyncTasks& tasks, const p
 uint32_t TaskSums::row_of(profile::EventLoopId loop, profile::TaskStackId stack,
                           const python::AsyncTask& task) {
   const profile::TaskState state = state_of(task.state);
-  // How long a sleep is would make a row of each.
+  // By its length, each sleep would be a row of its own.
   const bool has_class = task.kind != python::AwaitedKind::sleep;
   Key key{loop.value, stack.value, state, task.kind, has_class ? task.awaited : std::string()};
   auto found = row_at_.find(key);
@@ -95,7 +95,7 @@ void TaskSums::add_time(uint32_t row, Nanoseconds time) {
 }
 
 void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of) {
-  frames_.clear();  // a function's number is valid in its census only
+  frames_.clear();  // a function's number is valid in one census only
   std::vector<profile::EventLoopId> loops;
   for (const python::AsyncLoop& loop : tasks.loops) loops.push_back(loop_of(loop, thread_of));
   std::unordered_map<uint64_t, Seen> now;

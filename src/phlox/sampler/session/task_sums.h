@@ -52,7 +52,7 @@ class TaskSums {
     profile::TaskTime time;
     bool has_grown = false;
   };
-  // Of a task in the last census.
+  // A task in the last census.
   struct Seen {
     uint32_t row = 0;
     Nanoseconds since = 0;  // seen there, census after census

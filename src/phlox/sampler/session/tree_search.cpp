@@ -19,26 +19,27 @@
 namespace phlox::sampler {
 namespace {
 
-// Programs whose forks need no search; of a service there is one or a few.
+// Programs whose forks need no search; a service has one or a few.
 constexpr size_t kMostProgramsKnown = 64;
-// A child is started by who runs; but one whose parent has ended may be given to somebody who sleeps: those
-// are asked, too, once in so many checks, or, of many, so many at a check.
+// Only a running process starts a child, but a child whose parent has ended may be given to a sleeping one.
+// So sleeping processes are checked too, once in this many checks; if there are many, this fraction of them
+// per check.
 constexpr size_t kMostSpared = 16, kAskedAtOnce = 3;
-// Where it is known who was born on this host, everybody is asked all the same, once in so many checks.
+// Even if all births on this host are known, all processes are checked once in this many checks.
 constexpr size_t kMostQuiet = 128;
-// So many are asked one by one whose they are, some 5 us each: less than asking everybody for his children,
-// which is a file a thread. Of a host where more come within a check it is not known.
+// For up to this many new ids, each parent is read, at some 5 us each: cheaper than reading every process's
+// children, which takes a file per thread. If more appear between two checks, births are not known.
 constexpr size_t kMostNewborn = 64;
-// One that used more before it was found did more than its first sample tells of.
+// A process that used more than this before it was found did more than its first sample shows.
 constexpr Nanoseconds kLongestUnseen = kSecond / 10;
-// Of a thread that runs, the kernel counts up to its last tick, of which there are 250 a second and more.
+// The kernel counts a running thread's time up to its last tick, of which there are 250 a second or more.
 constexpr Nanoseconds kNotCountedYet = kSecond / 250;
-// Whose ids are kept.
+// The maximum number of ids that are kept.
 constexpr size_t kMostBrief = 100'000;
-// An id is given out before its process can be seen.
+// An id is assigned before its process can be seen.
 constexpr int kMostTries = 3;
 
-// Of a process that has not ended.
+// Empty if the process has ended.
 std::optional<target::Stat> stat_of(pid_t pid) {
   auto stat = target::read_stat(pid);
   if (!stat) return {};
@@ -47,15 +48,15 @@ std::optional<target::Stat> stat_of(pid_t pid) {
   return stat;
 }
 
-// Whether all that it has used was used by the program that runs in it (PF_FORKNOEXEC of
-// include/linux/sched.h).
+// Whether the program that runs in it used all of its CPU time (PF_FORKNOEXEC of include/linux/sched.h).
 bool has_not_called_exec(pid_t pid) {
   constexpr uint64_t kForkNoExec = 0x40;
   const auto stat = target::read_stat(pid);
   return stat && (stat->flags & kForkNoExec) != 0;
 }
 
-// Whether it still runs in its parent's memory: between vfork() and execve(), as subprocess starts programs.
+// Whether it still runs in its parent's memory: between vfork() and execve(), as when subprocess starts
+// programs.
 bool shares_memory(pid_t pid, pid_t parent) {
   return parent > 0 && ::syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
 }
@@ -65,7 +66,7 @@ std::string command_line_of(pid_t pid) {
   return text ? target::parse_command_line(*text) : std::string();
 }
 
-// Field 22 of /proc/PID/stat counts these since boot.
+// The unit of field 22 of /proc/PID/stat, which counts since boot.
 Nanoseconds tick() {
   return kSecond / ::sysconf(_SC_CLK_TCK);
 }
@@ -73,8 +74,8 @@ uint64_t ticks_now() {
   return static_cast<uint64_t>(clock_now(CLOCK_BOOTTIME) / tick());
 }
 
-// When it was born, by what it has used and waited for a CPU since; not before the tick that the kernel
-// names.
+// The time of its birth, by the CPU time that it has used and waited for since; not before the start tick
+// that the kernel reports.
 std::optional<Nanoseconds> birth_of(pid_t pid, uint64_t start, const target::ProcessClock& clock,
                                     Nanoseconds most_used) {
   const auto used = clock.used();
@@ -115,7 +116,8 @@ void TreeSearch::is_known(const Program& program) {
 }
 
 const TreeSearch::Known* TreeSearch::known(const Image& image) const {
-  // Without the start of its stack, which only who may attach is shown, one is like any other.
+  // Without the start of its stack, which is visible only with the right to attach, an image cannot be told
+  // from others.
   if (image.executable.empty() || image.start_stack == 0) return nullptr;
   const auto found =
       std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return k.image == image; });
@@ -134,8 +136,7 @@ size_t TreeSearch::most_spared() const {
   return std::max(kMostSpared, entries_.size() / kAskedAtOnce);
 }
 
-// Ids are given out one after the other. None: a round of them began anew, it is not told, or they are too
-// many.
+// Ids are assigned in order. None: the ids have wrapped around, they are not known, or there are too many.
 std::optional<std::vector<pid_t>> TreeSearch::newborn() {
   const auto last = births_.last_id();
   const auto before = std::exchange(last_birth_, last);
@@ -145,8 +146,8 @@ std::optional<std::vector<pid_t>> TreeSearch::newborn() {
   return ids;
 }
 
-// A while after births that are not known still: whoever's one is may be said to have run only at the next
-// tick, and who sleeps has his turn.
+// All processes are checked for a while after births whose parents are not known: the kernel may show only at
+// the next tick that a process has run, and sleeping ones are checked in turn.
 bool TreeSearch::asks_everybody(bool newborn_known) {
   known_checks_ = newborn_known ? known_checks_ + 1 : 0;
   const bool everybody = known_checks_ <= most_spared() || known_checks_ % kMostQuiet == 0;
@@ -154,7 +155,7 @@ bool TreeSearch::asks_everybody(bool newborn_known) {
   return everybody;
 }
 
-// Those of whom somebody here is the parent. What a thread was given is no process.
+// Adds those whose parent is known here. The id of a thread is no process.
 void TreeSearch::meet_newborn(const std::vector<pid_t>& ids) {
   for (const pid_t id : ids) unseen_.push_back({id, 0});
   std::erase_if(unseen_, [this](Unseen& one) {
@@ -170,8 +171,8 @@ void TreeSearch::meet_newborn(const std::vector<pid_t>& ids) {
   });
 }
 
-// `of_all`: else of those that are still to become a Python. Of the others it is known soon enough when
-// somebody else may have their ids.
+// `of_all`: otherwise only those that may still become a Python. For the others it is enough to notice an end
+// before another process can have the id.
 void TreeSearch::forget_ended(bool of_all) {
   for (auto& [pid, entry] : entries_) {
     entry.has_run = false;
@@ -182,7 +183,7 @@ void TreeSearch::forget_ended(bool of_all) {
   }
   for (auto at = entries_.begin(); at != entries_.end();) {
     const auto one = at++;
-    // What has not run has not ended, and nobody else has its id.
+    // A process that has not run has not ended, and still has its id.
     if (!one->second.has_run) continue;
     const auto stat = stat_of(one->first);
     if (!stat || stat->start_ticks != one->second.start) forget(one);
@@ -199,8 +200,8 @@ void TreeSearch::forget(std::map<pid_t, Entry>::iterator at) {
   entries_.erase(at);
 }
 
-// Of the processes of this host, those that are asked for. What was not may become it, by execve or as its
-// interpreter comes up: who has run since is asked about again, the longer it is there the less often.
+// Adds the chosen processes of this host. Others may be chosen later, by execve or when their interpreter
+// comes up: one that has run since is checked again, less often the longer it exists.
 void TreeSearch::choose() {
   if (!chosen_) return;
   ++lists_;
@@ -260,7 +261,7 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   const bool as_before = image == entry.image;
   if (const Known* fork = known(image)) {
     if (shares_memory(pid, entry.parent)) return nullptr;
-    // Between fork() and execve() it looks like its parent: taken the second time that it does.
+    // Between fork() and execve() it looks like its parent, so it is taken the second time.
     if (!std::exchange(entry.forked, true) || !as_before) {
       entry.command_line = command_line_of(pid);
       entry.image = std::move(image);

@@ -55,7 +55,7 @@ class TreeSearch {
   const target::Births& births() const { return births_; }
   // How many processes were found.
   uint64_t born() const { return born_; }
-  // In how many searches all processes were asked for their children.
+  // How many searches read the children of all processes.
   uint64_t asked_everybody() const { return asked_everybody_; }
   // Why a Python could not be read; the last such.
   const std::string& refused() const { return refused_; }
