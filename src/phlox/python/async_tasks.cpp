@@ -13,13 +13,14 @@
 namespace phlox::python {
 namespace {
 
-// So many tasks are read, then read again as they are: few enough that little changes meanwhile.
+// Tasks per batch: all are read, then their evidence is read again. Few enough that little changes in
+// between.
 constexpr size_t kBatch = 512;
-// A task that changed is read again by itself.
+// Tries for a task that changed and is read again alone.
 constexpr size_t kTries = 5;
 constexpr size_t kMaxInterpreters = 256;
 constexpr size_t kMaxLoops = 1024;
-// Tasks that wait for a lock or hold one are read again at the end, by the bytes that prove it.
+// Tasks that wait for a lock or hold one are checked again at the end, by the bytes of their evidence.
 constexpr size_t kMaxLockFacts = 100'000;
 constexpr size_t kMaxLockBytes = size_t{64} << 20;
 
@@ -66,7 +67,7 @@ class Census {
   std::unordered_set<uint64_t> trio_runners_, eventlet_hubs_;
   std::vector<std::vector<RemoteAddress>> awaits_;  // of each task in out_
   size_t awaits_kept_ = 0;
-  // Of tasks that wait for a lock or are in its `async with`.
+  // A task that waits for a lock or is inside its `async with`.
   struct LockFact {
     RemoteAddress lock;
     uint32_t task = 0;
@@ -76,7 +77,7 @@ class Census {
   };
   std::vector<LockFact> lock_facts_;
   size_t lock_bytes_ = 0;
-  std::vector<std::pair<size_t, RemoteAddress>> jobs_;  // tasks that wait for one, with its future
+  std::vector<std::pair<size_t, RemoteAddress>> jobs_;  // tasks that wait for a job, with its future
 };
 
 void Census::read_all(TaskReader& reader, AsyncioModule& module,
@@ -92,7 +93,7 @@ void Census::read_interpreter(RemoteAddress state) {
   const bool opened = module.open(state);
   if (opened) {
     auto found = module.find_tasks(room(), out_.beyond);
-    // Tasks that lie side by side are read with the same pages, and so are their coroutines mostly.
+    // Neighbouring tasks share pages, and so do most of their coroutines.
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
     TaskReader reader(layout_, pages_, module, codes_, sources_.link);
     if (sources_.chains_only) reader.with_chains_only();
@@ -106,7 +107,7 @@ void Census::read_interpreter(RemoteAddress state) {
   read_greenlets(module, state);
 }
 
-// A thread runs one job, whatever number of tasks waits for it.
+// A thread runs one job, however many tasks wait for it.
 void Census::read_jobs(TaskReader& reader, AsyncioModule& module, size_t first) {
   pages_.forget();
   std::unordered_map<uint64_t, AsyncJob> running;
@@ -208,7 +209,7 @@ uint32_t Census::loop_of(AsyncioModule& module, const TaskReading& reading, uint
     index = static_cast<uint32_t>(out_.loops.size());
     loops_[reading.loop.value] = index;
     out_.loops.push_back(describe_loop(module, reading));
-    // Of asyncio's own loops; those of uvloop keep it where no Python sees it.
+    // Only asyncio's own loops have it; uvloop keeps it where Python cannot see it.
     if (!reading.greenlet) out_.loops.back().python_id = attribute(reading.loop, "_thread_id");
   }
   AsyncLoop& row = out_.loops[index];
@@ -252,7 +253,7 @@ void Census::resolve_awaits() {
   }
 }
 
-// Facts of tasks that were read one after the other: those that still hold held together.
+// The facts were read task by task: those whose evidence still holds were true at the same time.
 void Census::resolve_locks() {
   std::unordered_map<uint64_t, uint32_t> task_at, lock_at;
   for (size_t i = 0; i < out_.tasks.size(); ++i)
@@ -295,7 +296,7 @@ uint64_t modules_stamp(const Interpreter& interpreter, memory::RemoteMemory& mem
     const auto modules = objects.pointer(*state + *layout.interpreter.modules);
     const auto keys =
         modules && *modules ? objects.pointer(*modules + *layout.dict.ma_keys) : Read<RemoteAddress>();
-    uint64_t entries = 0;  // never fewer in the same table
+    uint64_t entries = 0;  // never decreases within one table
     if (!modules || !keys || (*keys && !memory.read_value(*keys + *layout.dictkeys.dk_nentries, entries)))
       return 0;
     for (const uint64_t value : {state->value, modules->value, keys->value, entries}) mix(value);

@@ -34,7 +34,7 @@ enum class TaskState : uint8_t {
   running,  // its coroutine executes
   ready,    // it could run, and waits for its turn
   waiting,  // for a future that is not done
-  // Of a greenlet:
+  // For greenlets:
   parked,     // switched away: it waits, or waits for its turn
   unstarted,  // nothing has switched to it yet
 };
@@ -64,7 +64,7 @@ enum class AwaitedKind : uint8_t {
   thread_job,  // a function that trio or anyio calls in a thread of its own
   object,      // another awaitable object; `awaited` is its class
 };
-// By the words of docs/json/dump.schema.json: "queue_item"; of none "".
+// As in docs/json/dump.schema.json: "queue_item"; "" for none.
 std::string_view awaited_key(AwaitedKind kind);
 
 // The function in a thread that a task waits for.
@@ -86,15 +86,15 @@ struct AsyncTask {
   std::vector<uint32_t> awaits;  // tasks, as indexes into AsyncTasks::tasks
   std::optional<double> until;   // for a sleep: its end on the loop's clock, time.monotonic(), in seconds
   std::string descriptor;        // for a socket or stream: the link of its descriptor
-  int32_t subprocess = 0;        // its number, as the program counts; 0: not known
+  int32_t subprocess = 0;        // its PID in the program's namespace; 0: not known
   std::optional<AsyncJob> job;
   uint32_t lock = 0;  // of AsyncTasks::locks, from 1; 0: it waits for none
 };
 
 // A lock, semaphore or limiter that tasks wait for.
 struct AsyncLock {
-  // Tasks, as indexes into AsyncTasks::tasks, that are inside its `async with` (or are its owner, with trio),
-  // and were when the tasks that wait for it did. Others may hold it too: acquire() leaves no trace.
+  // Tasks, as indexes into AsyncTasks::tasks, that are inside its `async with` (or own it, with trio) at the
+  // moment at which other tasks wait for it. More may hold it: acquire() leaves no trace.
   std::vector<uint32_t> holders;
 };
 
@@ -125,11 +125,11 @@ struct TaskSources {
   // jobs, no sockets. Half the work.
   bool chains_only = false;
   DescriptorLink link;
-  std::function<Heap()> heap;  // asked for if there are greenlets
-  // Called after each few hundred tasks, which takes milliseconds: for who has something else to do
+  std::function<Heap()> heap;  // called if there are greenlets
+  // Called after every few hundred tasks, which take milliseconds, so that the caller can do other work
   // meanwhile.
   std::function<void()> between;
-  // Of the same memory: its pages are allocated once for many samples.
+  // Reused for the same memory: its pages are allocated once for many samples.
   PageMemory* pages = nullptr;
 };
 

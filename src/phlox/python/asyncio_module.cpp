@@ -15,7 +15,7 @@ constexpr size_t kMaxBases = 32;
 constexpr size_t kMaxTypes = 20'000;
 constexpr size_t kMaxThreads = 4096;
 constexpr uint64_t kMaxSetSlots = uint64_t{1} << 20;
-// _PyThreadStateImpl goes on so far behind PyThreadState, at most, up to asyncio_tasks_head.
+// Largest distance from the end of PyThreadState to asyncio_tasks_head in _PyThreadStateImpl.
 constexpr uint64_t kThreadTail = 2048;
 constexpr size_t kTableTries = 3;
 
@@ -162,7 +162,7 @@ Read<std::vector<RemoteAddress>> AsyncioModule::set_members_once(RemoteAddress s
 }
 
 Read<std::vector<RemoteAddress>> AsyncioModule::set_members(RemoteAddress set, size_t most) {
-  // A table that grows meanwhile is another one: what was read of the old one may be anything.
+  // A set that grows in the meantime gets another table; data from the old one is then unreliable.
   auto members = Read<std::vector<RemoteAddress>>(fault(FaultKind::unreadable, set));
   for (size_t i = 0; i < kTableTries; ++i) {
     memory_.forget();
@@ -197,7 +197,7 @@ void AsyncioModule::add_weak_set(Search& search, const char* name) {
     problem_ = fmt::format("asyncio's set {} could not be read", name);
     return;
   }
-  // What a dead reference refers to is None, which is no task.
+  // A dead reference refers to None, which is no task.
   for (RemoteAddress reference : *members) add(search, word(reference + *layout_.weakref.wr_object), 0);
 }
 
@@ -212,8 +212,8 @@ void AsyncioModule::add_set(Search& search, const char* name) {
   for (RemoteAddress task : *members) add(search, task, 0);
 }
 
-// Whether a circular list of tasks begins at `at`: its first node is in a task and leads back. `empty`: it
-// leads to itself.
+// Whether `at` is the head of a circular list of tasks: its first node is in a task and points back. `empty`:
+// it points to itself.
 bool AsyncioModule::is_head(RemoteAddress at, bool& empty) {
   const RemoteAddress next = word(at), previous = word(at + 8);
   empty = next == at && previous == at;
@@ -221,11 +221,11 @@ bool AsyncioModule::is_head(RemoteAddress at, bool& empty) {
   if (!is_plausible(next) || !is_plausible(previous) || (next.value & 7) != 0 || (previous.value & 7) != 0)
     return false;
   const RemoteAddress task = next - *layout_.task.node;
-  if ((task.value & 15) != 0) return false;  // where an allocator puts an object
+  if ((task.value & 15) != 0) return false;  // alignment of allocated objects
   return word(next + 8) == at && type_of(task).kind == TypeKind::c_task;
 }
 
-// False: the list changed while it was read. What was met on the way is in `search` all the same.
+// False: the list changed during the walk. The tasks found until then are in `search` anyway.
 bool AsyncioModule::walk(Search& search, RemoteAddress head, uint64_t python_id) {
   std::unordered_set<uint64_t> met;
   RemoteAddress at = word(head);
@@ -247,8 +247,8 @@ std::vector<RemoteAddress> AsyncioModule::threads() {
   return threads;
 }
 
-// Where a thread state keeps its list: the same in every one, shown by one whose list has tasks in it. Not
-// present: no list has.
+// The offset of the task list in a thread state: the same in all of them, found in one whose list has tasks.
+// Not present: all lists are empty.
 Offset AsyncioModule::find_list(const std::vector<RemoteAddress>& threads) {
   for (size_t again = 0; again < kTableTries; ++again, memory_.forget()) {
     for (RemoteAddress thread : threads) {
@@ -277,7 +277,7 @@ void AsyncioModule::add_threads(Search& search) {
     add_list(search, thread + *list, word(thread + *layout_.thread.thread_id).value);
 }
 
-// The list lies somewhere in the interpreter's state, which is a quarter of a megabyte.
+// The list is somewhere in the interpreter's state, which takes a quarter of a megabyte.
 void AsyncioModule::add_ended_threads(Search& search) {
   std::vector<uint64_t> words(*layout_.interpreter.size / 8);
   if (!memory_.read(interpreter_, std::as_writable_bytes(std::span(words)))) return;
@@ -296,7 +296,7 @@ std::vector<AsyncioModule::Found> AsyncioModule::find_tasks(size_t most, size_t&
     add_threads(search);
     add_ended_threads(search);
   }
-  // Eager tasks first: one that is no longer eager is in the other set.
+  // Eager tasks first: one that stops being eager moves to the other set.
   add_set(search, "_eager_tasks");
   add_weak_set(search, "_scheduled_tasks");
   add_weak_set(search, "_all_tasks");

@@ -100,7 +100,7 @@ class AsyncioModule {
   RemoteAddress coroutine_, generator_, async_generator_, code_;
   RemoteAddress c_task_, python_task_, c_future_, python_future_, gathering_;
   std::unordered_map<uint64_t, TypeInfo> types_;
-  // Of types_, those that were asked for last: a task takes some fifty questions about a few types.
+  // The entries of types_ that were used last: a task needs some fifty lookups of a few types.
   struct Recent {
     RemoteAddress type;
     const TypeInfo* info = nullptr;

@@ -11,11 +11,12 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Read with the head of an object, so that most objects are whole at once: qualified names, paths and the
-// line table of a function of some 200 lines. Bytes are next to free; a further call is 1.5 us.
+// Bytes read beyond the head of an object, so that one read completes most objects: qualified names, paths
+// and the line table of a function of some 200 lines. Extra bytes are almost free; a further call costs 1.5
+// us.
 constexpr std::array<uint32_t, CodeCapture::kParts> kForesight = {128, 192, 256, 768};
 
-// Struct, heads and what is foreseen: one allocation for an ordinary code object.
+// Struct, heads and the bytes read ahead: one allocation for an ordinary code object.
 constexpr size_t kUsualSize = 2048;
 
 Offset field_of(const Layout& layout, size_t part) {
@@ -94,7 +95,7 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
   into.bytes.resize(into.struct_size);
   if (!memory.read(address, std::span(into.bytes))) return fault(FaultKind::unreadable, address);
 
-  // Second call: head and beginning of everything that the struct points to.
+  // Second call: head and beginning of every object that the struct points to.
   const bool code_apart = !layout.code.code_adaptive.present();
   const RemoteAddress code(code_apart ? load<uint64_t>(into.bytes, *layout.code.code) : 0);
   size_t size = into.struct_size;
@@ -106,7 +107,7 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
     if (!object.address) continue;
     if (!is_plausible(object.address)) return fault(FaultKind::implausible, address + *field);
     const uint64_t needed = head_size(layout, part);
-    // Beyond the head only up to the end of its page: the next page need not be there.
+    // Beyond the head, read only to the end of its page: the next page may not exist.
     const uint64_t page_end = (object.address.value + needed + kPage - 1) & ~(kPage - 1);
     const uint64_t foreseen = needed + kForesight[part];
     object.head = static_cast<uint32_t>(std::min(foreseen, page_end - object.address.value));
@@ -129,7 +130,7 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
   const size_t whole = memory.read(std::span(ranges).first(count));
   if (whole < count) return fault(FaultKind::unreadable, ranges[whole].address);
 
-  // Third call, seldom: contents that were longer or lie elsewhere.
+  // Third call, rarely: contents that were longer or are elsewhere.
   size_t missing = 0;
   for (size_t part = 0; part < CodeCapture::kParts; ++part) {
     CapturedObject& object = into.parts[part];
@@ -206,7 +207,7 @@ Read<Code> decode_code(const Layout& layout, const CodeCapture& capture) {
   code.line_table_kind = layout.traits.lines;
   code.first_instruction = capture.first_instruction;
   code.code_size = capture.code_size;
-  // _Py_InitCleanup (Python/specialize.c, 3.13+) is a static code object whose file is its name and that has
+  // _Py_InitCleanup (Python/specialize.c, 3.13+) is a static code object that has its name as its file, and
   // no line.
   code.shim = layout.code.qualname.present() && code.first_line <= 0 &&
               (!has_qualname ||
@@ -254,10 +255,10 @@ CodeIdentity::CodeIdentity(const Layout& layout, const CodeCapture& capture) {
     const CapturedObject& object = capture.parts[part];
     const auto same = [&](const CapturedObject& other) { return other.address == object.address; };
     const auto before = std::span(capture.parts).first(part);
-    // The qualified name of a function of a module is its name.
+    // The qualified name of a module-level function is its name.
     if (!object.address || std::any_of(before.begin(), before.end(), same)) continue;
-    // From the length on: the reference count before it is nobody's proof. Caches in the head (hash, UTF-8)
-    // may be filled in later, which looks like another object once.
+    // From the length on: the reference count before it proves nothing. Caches in the head (hash, UTF-8) may
+    // be filled in later, which looks like another object once.
     const uint32_t start =
         part == CodeCapture::linetable ? *layout.bytes.ob_size : string_length_offset(layout);
     const auto head_end = static_cast<uint32_t>(head_size(layout, part));

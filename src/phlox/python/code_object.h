@@ -23,9 +23,9 @@
 
 namespace phlox::python {
 
-// Longest string and line table that are copied, in bytes: the profiler must not have to hold whatever a
-// target puts into its names. No name that anybody reads is so long; a line of code takes 2 to 6 bytes of a
-// table, so 4 MiB are a million lines in one function.
+// Longest string and line table that are copied, in bytes: the profiler must not have to hold everything that
+// a target puts into its names. No readable name is that long; a line of code takes 2 to 6 bytes of a table,
+// so 4 MiB are a million lines in one function.
 inline constexpr size_t kMaxStringBytes = size_t{128} << 10;
 inline constexpr size_t kMaxLineTableBytes = size_t{4} << 20;
 
@@ -129,9 +129,9 @@ class CodeIdentity {
     uint32_t size = 0;
     uint32_t offset = 0;  // of the kept bytes
   };
-  // The compared part of a string's or table's content: all of nearly every one (a page costs 0.1 us to
-  // copy), of a longer one the first and the last half of this. Its length, and for names mostly its hash,
-  // are in the head.
+  // The compared part of a string's or table's content: usually all of it (a page costs 0.1 us to copy), of a
+  // longer one the first and the last half of this. Its length, and for names mostly its hash, are in the
+  // head.
   static constexpr uint32_t kContentBytes = 4096;
 
   CodeIdentity() = default;
@@ -160,8 +160,8 @@ class CodeIdentity {
 
 // The word of Traits::code_epoch for this interpreter state. None: there is no such word, its place is not
 // known, or it has run out (a version of 0); then each code object has to be proved by itself. Memory as in
-// walk_frames(). A frame holds its code object: as long as the word has its value of a sample that proved a
-// code object, a frame with its address has that code object.
+// walk_frames(). A frame keeps its code object alive: while the word has the value that it had when a sample
+// proved a code object, a frame with that address has that code object.
 template <class Memory>
 std::optional<uint64_t> code_epoch(const Interpreter& interpreter, RemoteAddress state, Memory& memory) {
   auto word = [&](RemoteAddress at, auto value) -> std::optional<uint64_t> {

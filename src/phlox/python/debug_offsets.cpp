@@ -23,7 +23,7 @@ struct Place {
 struct Table {
   uint8_t minor;
   uint32_t size;
-  uint32_t gc_collecting;  // where gc.collecting stands; interpreter_state.gc is added to it
+  uint32_t gc_collecting;  // place of gc.collecting; interpreter_state.gc is added to its value
   std::span<const Place> places;
 };
 
@@ -73,7 +73,7 @@ struct Reach {
   Offset size;
 };
 
-// The first field that lies beyond the struct it is said to be in.
+// The first field beyond the end of its struct.
 const char* beyond_its_struct(const Layout& l, const std::vector<std::pair<const char*, uint64_t>>& stated) {
   const Reach reaches[] = {{"runtime.", l.runtime.size}, {"interpreter.", l.interpreter.size},
                            {"thread.", l.thread.size},   {"frame.", l.frame.size},
@@ -85,7 +85,7 @@ const char* beyond_its_struct(const Layout& l, const std::vector<std::pair<const
       continue;
     }
     for (const Reach& reach : reaches) {
-      // <=: what follows a struct at once (co_code_adaptive, localsplus, the characters of a str) starts at
+      // <=: data directly after a struct (co_code_adaptive, localsplus, the characters of a str) starts at
       // its size.
       if (text.starts_with(reach.prefix) && reach.size.present() && value > *reach.size) return name;
     }
@@ -138,7 +138,7 @@ Result<void> apply_debug_offsets(std::span<const std::byte> bytes, Layout& layou
     uint64_t value = word(place.at);
     const std::string_view name(place.name);
     if (name == "interpreter.gil") gil = value;
-    // CPython counts these from the interpreter, or within the struct gc.
+    // CPython counts gil_state from the interpreter, and gc_collecting within the struct gc.
     if (name.starts_with("gil_state.")) value = value >= gil ? value - gil : kMaxOffset;
     if (name == "interpreter.gc_collecting" && value < kMaxOffset) value += word(table.gc_collecting);
     if (value >= kMaxOffset) return refuse(place.name, value);
@@ -150,7 +150,7 @@ Result<void> apply_debug_offsets(std::span<const std::byte> bytes, Layout& layou
       if (other == name) return refuse(name, value);
     }
   }
-  // Words that the walk loads as pointers.
+  // Fields that the walk loads as pointers.
   for (const Offset pointer :
        {result.runtime.interpreters_head, result.interpreter.next, result.interpreter.threads_head,
         result.thread.next, result.thread.interp, result.thread.current_frame, result.frame.previous,

@@ -9,10 +9,10 @@ namespace phlox::python {
 namespace {
 
 constexpr size_t kMaxGreenletTypes = 1000;
-constexpr size_t kMaxSubclasses = 10'000;  // of one type, dead ones too
+constexpr size_t kMaxSubclasses = 10'000;  // of one type, including dead ones
 constexpr size_t kChunkWords = (size_t{1} << 20) / 8;
 constexpr size_t kMaxCandidates = 1'000'000;
-// tp_subclasses lies so far behind tp_base (Include/cpython/object.h, 3.8 to 3.15).
+// Distance from tp_base to tp_subclasses (Include/cpython/object.h, 3.8 to 3.15).
 constexpr uint64_t kSubclassesAt = 104;
 
 }  // namespace
@@ -44,7 +44,7 @@ bool GreenletModule::open(RemoteAddress interpreter) {
   const auto found = names ? objects.find(*names, "greenlet") : Read<RemoteAddress>(RemoteAddress());
   const RemoteAddress type = found ? *found : RemoteAddress();
   if (!type) return false;
-  // Behind its head: weak references, a dict, the C++ object.
+  // After the object's head: weak references, a dict, the C++ object.
   const uint64_t size = memory_.word(type + *layout_.type.tp_basicsize).value;
   if (size != *layout_.object.size + uint64_t{24}) {
     problem_ = "greenlets have a form that Phlox does not know: it knows those of greenlet 2.0 and later";
@@ -68,10 +68,10 @@ RemoteAddress GreenletModule::state_of(RemoteAddress greenlet) {
   return is_plausible(state) && memory_.word(state + 8) == greenlet ? state : RemoteAddress();
 }
 
-// Words of the C++ object: vtable, greenlet, the exception that is handled (_PyErr_StackItem: 2 words since
-// 3.11, 4 before, and a pointer), arguments of a switch (2), the C stack (its start and stop, a copy, size
-// and owner), then fields that depend on the version of CPython, with the frame among them, and at last main
-// greenlet, function and parent. The main greenlet has itself as its main, and no parent.
+// Words of the C++ object: vtable, greenlet, the handled exception (_PyErr_StackItem: 2 words since 3.11, 4
+// before, and a pointer), arguments of a switch (2), the C stack (start, stop, a copy, size and owner),
+// fields that depend on the CPython version, the frame among them, and finally main greenlet, function and
+// parent. The main greenlet is its own main, and has no parent.
 std::optional<GreenletState> GreenletModule::read(RemoteAddress greenlet) {
   GreenletState out;
   out.address = state_of(greenlet);
@@ -90,7 +90,7 @@ std::optional<GreenletState> GreenletModule::read(RemoteAddress greenlet) {
       continue;
     }
     if (!is_greenlet(value)) continue;
-    // Of one that has not started, only the parent is set.
+    // If it has not started, only the parent is set.
     out.main = out.started ? value : RemoteAddress();
     out.parent = !out.started ? value : value == greenlet ? RemoteAddress() : RemoteAddress(words[i + 2]);
     if (out.started && !out.parent) out.thread = RemoteAddress(words[i + 1]);
@@ -101,14 +101,14 @@ std::optional<GreenletState> GreenletModule::read(RemoteAddress greenlet) {
   return out;
 }
 
-// ThreadState of src/greenlet/TThreadState.hpp begins with its main greenlet and the one that runs.
+// ThreadState of src/greenlet/TThreadState.hpp begins with its main greenlet and its running one.
 RemoteAddress GreenletModule::place_of_current(RemoteAddress main) {
   const auto state = read(main);
   if (!state || !is_plausible(state->thread) || memory_.word(state->thread) != main) return {};
   return is_greenlet(memory_.word(state->thread + 8)) ? state->thread + 8 : RemoteAddress();
 }
 
-// False: there are too many.
+// False: there are too many candidates.
 bool GreenletModule::search(memory::RemoteMemory& source, HeapRange range, std::vector<uint64_t>& chunk,
                             std::vector<RemoteAddress>& candidates) const {
   const uint32_t type_at = *layout_.object.ob_type;

@@ -1,6 +1,6 @@
-// One greenlet: its frames, as they are while it is switched away. From greenlet 3.0.2 on, the frames of
-// CPython 3.12 and later are linked past what lies on its C stack (Greenlet::expose_frames()); of older
-// versions only the frames up to there are shown, since another greenlet may be using that stack.
+// One greenlet: its frames while it is switched away. Since greenlet 3.0.2, the frames of CPython 3.12 and
+// later are linked past those on its C stack (Greenlet::expose_frames()); with older versions only the frames
+// up to there are shown, because another greenlet may be using that stack.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace phlox::python {
 
-// Innermost first. False: invalid contents, at this moment.
+// Innermost first. False: the contents are invalid at this moment.
 bool TaskReader::read_raw_frames(RemoteAddress top, std::span<RawFrame> frames, WalkResult& walk,
                                  Evidence& evidence) {
   struct Proved {
@@ -40,7 +40,7 @@ bool TaskReader::read_frames(RemoteAddress top, TaskReading& out) {
       break;
     }
     const RemoteAddress code = frames[i].code;
-    // By its name: a program without asyncio need not have imported `types`.
+    // Compared by name: a program without asyncio need not have imported `types`.
     if (!is_plausible(code) || module_.type_of(code).name != "code") return false;
     const TaskCodes::Known* known = codes_.find(code);
     if (known == nullptr) return false;
@@ -68,7 +68,7 @@ bool TaskReader::read_greenlet(RemoteAddress greenlet, TaskReading& out) {
   const auto state = greenlets_->read(greenlet);
   out.gone = !state;
   if (out.gone) return false;
-  // Type, pointer to the C++ object, and of that what is told here.
+  // Type, pointer to the C++ object, and the part of that object that is used here.
   if (peek(greenlet + *layout_.object.ob_type, 8, out.evidence) == nullptr ||
       peek(greenlet + *layout_.object.size + 16, 8, out.evidence) == nullptr ||
       peek(state->address, state->size, out.evidence) == nullptr)
@@ -96,7 +96,7 @@ bool TaskReader::read_greenlet(RemoteAddress greenlet, TaskReading& out) {
   const bool runs = current != nullptr && RemoteAddress(load<uint64_t>(current)) == greenlet;
   if (runs && state->frame) return false;
   out.task.state = runs ? TaskState::running : TaskState::parked;
-  if (!state->frame) return true;  // it runs, or it was switched away from by C without Python
+  if (!state->frame) return true;  // it runs, or C code without Python frames switched away from it
   RemoteAddress top = state->frame;
   if (layout_.traits.interpreter_frames) {
     // PyFrameObject: f_back, f_frame.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Offset none;
 
-// What differs in behaviour, version by version; a version's traits are those before it and what changed.
+// Differences in behaviour, by version: each version has the traits of the one before, with its changes.
 
 constexpr Traits kPython2_7 = [] {
   Traits t;
@@ -93,8 +93,8 @@ constexpr Traits kPython3_14 = [] {
 
 constexpr Traits kPython3_15 = [] {
   Traits t = kPython3_14;
-  // Include/internal/pycore_frame.h: FRAME_SUSPENDED_YIELD_FROM, its locked form, and
-  // FRAME_EXECUTING have numbers of their own.
+  // Include/internal/pycore_frame.h: FRAME_SUSPENDED_YIELD_FROM, its locked form and FRAME_EXECUTING are
+  // numbered separately.
   t.generator_delegates = 2;
   t.generator_delegates_locked = 3;
   t.generator_executing = 4;
@@ -104,7 +104,7 @@ constexpr Traits kPython3_15 = [] {
 
 constexpr Traits free_threaded(Traits t) {
   t.free_threaded = true;
-  // Include/cpython/unicodeobject.h of 3.14: `interned` is a byte of its own there, changed atomically.
+  // Include/cpython/unicodeobject.h of 3.14: `interned` is a separate byte there, changed atomically.
   if (t.tagged_executable) t.unicode_kind_shift = 8;
   return t;
 }
@@ -114,7 +114,7 @@ constexpr Traits debug(Traits t) {
   return t;
 }
 
-// As read off headers on x86-64.
+// Read from the headers on x86-64.
 // clang-format off
 constexpr Layout kRead[] = {
 {.name = "2.7", .major = 2, .minor = 7, .traits = kPython2_7,
@@ -195,8 +195,8 @@ constexpr Layout kRead[] = {
 };
 // clang-format on
 
-// A pthread_mutex_t takes 48 bytes on aarch64, and 40 on x86-64; the struct of the GIL holds two. What lies
-// behind it in another struct lies 16 bytes further out. That is all that differs from 3.8 to 3.13
+// A pthread_mutex_t takes 48 bytes on aarch64 and 40 on x86-64; the struct of the GIL holds two. Fields after
+// it in another struct are 16 bytes further on. Nothing else differs from 3.8 to 3.13
 // (CC=aarch64-linux-gnu-gcc tools/layouts row).
 constexpr Layout on_aarch64(Layout row) {
   constexpr uint32_t kMore = 16;
@@ -211,7 +211,7 @@ constexpr Layout on_aarch64(Layout row) {
   for (Offset* field : {&runtime.size, &runtime.interpreters_head, &runtime.interpreters_main,
                         &runtime.tstate_current, &runtime.finalizing, &runtime.autoTSSkey})
     move_behind(runtime.gil, *field);
-  // The first interpreter lies at the end of the runtime.
+  // The first interpreter is at the end of the runtime.
   if (interpreter.gil.present()) move(runtime.size);
   for (Offset* field : {&interpreter.size, &interpreter.next, &interpreter.id, &interpreter.threads_head,
                         &interpreter.ceval_gil, &interpreter.gc_collecting, &interpreter.modules,
@@ -228,7 +228,7 @@ constexpr auto kRows = [] {
   return rows;
 }();
 
-// What the headers of 3.8.18 to 3.13.0 say when they are compiled for aarch64.
+// From the headers of 3.8.18 to 3.13.0, compiled for aarch64.
 constexpr Layout of_aarch64(uint8_t minor) {
   for (const Layout& row : kRead) {
     if (row.major == 3 && row.minor == minor) return on_aarch64(row);

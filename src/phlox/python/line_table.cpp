@@ -5,7 +5,7 @@
 namespace phlox::python {
 namespace {
 
-// Lines of a broken table may add up to anything: wrap, do not overflow.
+// Lines of a broken table may add up to any value: wrap, do not overflow.
 class Line {
  public:
   explicit Line(int32_t first) : value_(static_cast<uint32_t>(first)) {}
@@ -53,8 +53,8 @@ int32_t pep626_line(std::span<const std::byte> table, int32_t first_line, uint64
   return 0;
 }
 
-// Entries that start with a byte whose top bit is set: 1, four bits of code, three bits of length in code
-// units minus one; what follows depends on the code, and only code 10 and above can change the line
+// Each entry starts with a byte whose top bit is set: 1, four bits of code, three bits of length in code
+// units minus one. The rest depends on the code; only code 10 and above can change the line
 // (InternalDocs/code_objects.md).
 int32_t pep657_line(std::span<const std::byte> table, int32_t first_line, uint64_t offset) {
   enum { kOneLine1 = 11, kOneLine2 = 12, kNoColumns = 13, kLong = 14, kNone = 15 };

@@ -19,10 +19,9 @@ constexpr const char* kUnreadable = "<unreadable>";
 
 // Include/internal/pycore_code.h, 3.11+.
 enum : uint8_t { kHidden = 0x10, kCell = 0x40, kFree = 0x80 };
-constexpr uint32_t kOptimized = 0x1;  // CO_OPTIMIZED: variables lie in the frame
+constexpr uint32_t kOptimized = 0x1;  // CO_OPTIMIZED: variables are in the frame
 
-// As repr(float) writes it: the shortest digits that give the number back, an exponent below 1e-4 and from
-// 1e16 on.
+// Like repr(float): the shortest digits that round-trip, an exponent below 1e-4 and from 1e16 on.
 std::string float_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -39,7 +38,7 @@ std::string float_text(double value) {
   return out;
 }
 
-// Control characters spelt out, so that a value stays on its line.
+// Escapes control characters, so that a value stays on one line.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   constexpr char kHex[] = "0123456789abcdef";
@@ -69,7 +68,7 @@ class Describer {
   Describer(const Layout& layout, memory::RemoteMemory& memory, const LocalsLimits& limits)
       : layout_(layout), memory_(memory), objects_(layout, memory), limits_(limits) {}
 
-  // What is in a container is shown, what is in a container of that one is counted.
+  // Shows the contents of a container, but only counts those of a container within it.
   std::string describe(RemoteAddress object) {
     contents_ = true;
     return describe_as_is(object);
@@ -108,8 +107,8 @@ class Describer {
                                       {TypeFlag::kDict, "dict", "dict", &Describer::dict},
                                       {TypeFlag::kType, "type", "type", &Describer::type}};
     for (const Kind& kind : kKinds) {
-      // The bit of 2.7's int means something else since (3.10: Py_TPFLAGS_DISALLOW_INSTANTIATION and
-      // neighbours).
+      // Later versions use the flag of 2.7's int for something else (3.10: Py_TPFLAGS_DISALLOW_INSTANTIATION
+      // and neighbours).
       if (kind.flag == TypeFlag::kInteger2 && !layout_.traits.python2) continue;
       if ((flags & kind.flag) != 0) return &kind;
     }
@@ -121,7 +120,7 @@ class Describer {
     return memory_.read_value(at, value);
   }
 
-  // 2.7's bool is an int by its type; so is it in 3, but its flag is the long's.
+  // A bool has the flag of int in 2.7, and that of long in 3.
   std::string truth(RemoteAddress object) {
     const auto value = objects_.integer(object);
     return !value ? kUnreadable : *value != 0 ? "True" : "False";
@@ -137,7 +136,7 @@ class Describer {
     return float_text(value);
   }
   std::string text(RemoteAddress object) {
-    // 2.7's unicode has two widths by build; a row does not say which.
+    // 2.7's unicode has one of two widths, by build; the layout row does not say which.
     if (layout_.traits.python2) return "<unicode object>";
     const auto value = objects_.string(object, limits_.characters);
     return value ? quoted(*value) : kUnreadable;
@@ -166,13 +165,13 @@ class Describer {
     return (layout_.traits.python2 ? "" : "b") + quoted(out);
   }
   static constexpr uint64_t kMostSize = uint64_t{1} << 48;
-  // A larger table is not read for its first items.
+  // The first items of a larger table are not read.
   static constexpr uint64_t kMostTable = 4096;
 
   static std::string counted(std::string_view open, uint64_t size, std::string_view close) {
     return fmt::format("{}{} item{}{}", open, size, size == 1 ? "" : "s", close);
   }
-  // `item(i)` is the text of the i-th of `count`; the container has `size`.
+  // `item(i)` is the text of the i-th of `count` items; `size` is that of the container.
   template <class Item>
   std::string listed(std::string_view open, uint64_t size, std::string_view close, size_t count,
                      Item&& item) {
@@ -215,8 +214,9 @@ class Describer {
       return describe_as_is((*table)[i].key) + ": " + describe_as_is((*table)[i].value);
     });
   }
-  // Include/cpython/setobject.h (2.7: Include/setobject.h): behind the head fill, used, mask and the table,
-  // of key and hash; in 2.7 of hash and key. What was taken out has a hash of -1, in 2.7 a key that says so.
+  // Include/cpython/setobject.h (2.7: Include/setobject.h): fill, used, mask and the table follow the head.
+  // Its entries are key and hash; in 2.7, hash and key. A removed entry has the hash -1, in 2.7 a special
+  // key.
   std::string set(RemoteAddress object, std::string_view empty, std::string_view open,
                   std::string_view close) {
     struct {
@@ -259,7 +259,7 @@ class Describer {
   bool contents_ = true;
 };
 
-// The variables of a code object, as they lie side by side in its frames.
+// The variables of a code object, in the order of its frames' slots.
 struct Variables {
   std::vector<RemoteAddress> names;
   std::vector<uint8_t> kinds;
@@ -271,7 +271,7 @@ Read<void> append_names(const Layout& layout, memory::RemoteMemory& memory, Remo
   uint64_t size = 0;
   if (!is_plausible(tuple)) return fault(FaultKind::implausible, tuple);
   if (!memory.read_value(tuple + *layout.tuple.ob_size, size)) return fault(FaultKind::unreadable, tuple);
-  // No code object has more variables than the compiler counts in an int; what is over the limit is not read.
+  // No code object has more variables than fit into the compiler's int; names beyond the limit are not read.
   if (size > uint64_t{1} << 31) return fault(FaultKind::implausible, tuple);
   std::vector<RemoteAddress> names(std::min<uint64_t>(size, most));
   if (!names.empty() &&
@@ -352,7 +352,7 @@ Read<std::vector<Local>> read_locals(const Layout& layout, memory::RemoteMemory&
     local.name = name ? *name : "?";
     uint64_t word = words[i];
     if (layout.traits.tagged_executable) {
-      // _PyStackRef (3.14+): two low bits are a tag; 3 is an integer in the word itself.
+      // _PyStackRef (3.14+): the two low bits are a tag; with 3, the word itself is an integer.
       if ((word & 3) == 3) {
         local.value = std::to_string(static_cast<int64_t>(word) >> 2);
         locals.push_back(std::move(local));
@@ -362,8 +362,8 @@ Read<std::vector<Local>> read_locals(const Layout& layout, memory::RemoteMemory&
     }
     if (word == 0) continue;
     if ((kind & (kCell | kFree)) != 0) {
-      // A variable shared with an inner function lies in a cell; an argument until the function made one of
-      // it.
+      // A variable shared with an inner function is in a cell; an argument only after the function has made
+      // that cell.
       const auto type = objects.type_of(RemoteAddress(word));
       if (type && type->name == "cell") {
         const auto content = objects.pointer(RemoteAddress(word) + *layout.object.size);

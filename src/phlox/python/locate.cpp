@@ -22,7 +22,7 @@ namespace {
 using target::Mapping;
 using target::Module;
 
-// What came of one module; the first that found wins, the rest make up the message.
+// The result for one module. The first one found wins; the others make up the error message.
 struct Outcome {
   std::optional<Interpreter> found;
   bool python = false;
@@ -69,8 +69,8 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
     }
     note(strategy.name, search.reason);
     if (search.not_up || !search.unsupported.empty()) break;
-    // The place is certain, so what lies there is an interpreter that is still being made. A scan would come
-    // across a half-made copy of its pointers and believe it.
+    // The address is certain, so the interpreter there is still being initialised. A scan would find a
+    // half-made copy of its pointers and accept it.
     if (search.place_known) {
       search.not_up = true;
       break;
@@ -91,8 +91,8 @@ Error not_python(const ProcessView& view, const std::string& executable, const O
   return error;
 }
 
-// Two libpythons may be up in one process: one is read, and the other is not passed over in silence. Only
-// files that are called so are looked at: any other would cost every attach what almost none needs.
+// A process may run two libpythons: one is read, and a warning names the other. Only files named libpython
+// are examined: others would cost time on every attach, and almost never matter.
 void warn_of_another(const ProcessView& view, const Module& chosen, const std::vector<const Module*>& all,
                      Interpreter& found) {
   for (const Module* module : all) {
@@ -120,8 +120,8 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
         fmt::format("process {} runs {}, which phlox does not read: it reads CPython", view.pid, other),
         "what is read: docs/pythons.md");
   }
-  // A copy of libpython that was only mapped (by ctypes, by a debugger's helper) has no interpreter up and is
-  // passed over.
+  // A copy of libpython that is only mapped (by ctypes, by a debugger's helper) has no running interpreter
+  // and is skipped.
   const auto rank = [&](const Module& m) { return rank_of(m, executable); };
   std::vector<const Module*> order;
   for (const Module& m : modules) order.push_back(&m);
@@ -132,7 +132,8 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
   Outcome executables;
   std::vector<std::string> failures;
   for (const Module* module : order) {
-    // Only what can hold an interpreter: something writable. A file that is mapped twice is looked at twice.
+    // Only a module with writable memory can hold an interpreter. A file that is mapped twice is examined
+    // twice.
     if (std::none_of(module->mappings.begin(), module->mappings.end(),
                      [](const Mapping& m) { return m.writable; }))
       continue;

@@ -6,8 +6,8 @@
 namespace phlox::python {
 namespace {
 
-// _PyEval_EvalFrameDefault is the loop from 3.6 on, PyEval_EvalFrameEx before; compilers split parts off
-// under names with a suffix (".cold", ".cold.0" of BOLT, ".localalias").
+// _PyEval_EvalFrameDefault is the loop since 3.6, PyEval_EvalFrameEx before. Compilers split off parts, whose
+// names have a suffix (".cold", ".cold.0" of BOLT, ".localalias").
 bool names_loop(std::string_view name) {
   for (const std::string_view loop : {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx"}) {
     if (name == loop || (name.starts_with(loop) && name[loop.size()] == '.')) return true;

@@ -63,7 +63,7 @@ Read<int64_t> ObjectReader::integer(RemoteAddress object) {
     negative = size < 0;
     digits = negative ? 0 - static_cast<uint64_t>(size) : static_cast<uint64_t>(size);
   }
-  // Digits have 30 bits; 64 bits take three of them, the third with four bits.
+  // Digits have 30 bits; 64 bits need three of them, with four bits in the third.
   std::array<uint32_t, 3> digit{};
   if (digits > digit.size()) return fault(FaultKind::too_large, object);
   if (!fields.ob_digit.present()) return fault(FaultKind::unsupported, object);
@@ -92,7 +92,7 @@ Read<TypeFacts> ObjectReader::type_of(RemoteAddress object) {
   if (memory_.read(ranges) != ranges.size()) return fault(FaultKind::unreadable, *type);
   if (!is_plausible(RemoteAddress(name))) return fault(FaultKind::implausible, *type);
   std::array<char, kMaxTypeName> text{};
-  // A name may end right before a page that is not there.
+  // A name may end just before an unmapped page.
   const uint64_t to_page_end = 4096 - name % 4096;
   const auto bytes = std::as_writable_bytes(std::span(text));
   if (!memory_.read(RemoteAddress(name), bytes) &&
@@ -121,7 +121,7 @@ Read<ObjectReader::Keys> ObjectReader::keys(RemoteAddress keys) {
     if (log2_size > 40 || log2_index > 44 || kind > 2) return fault(FaultKind::implausible, keys);
     slots = uint64_t{1} << log2_size;
     index_bytes = uint64_t{1} << log2_index;
-    // DICT_KEYS_GENERAL = 0 keeps hashes; the entries of the others are key and value only.
+    // DICT_KEYS_GENERAL = 0 stores hashes; entries of other kinds are only key and value.
     out.entry_size = kind == 0 ? 24 : 16;
     out.key_offset = kind == 0 ? 8 : 0;
   } else {
@@ -199,7 +199,7 @@ Read<std::vector<DictItem>> ObjectReader::dict(RemoteAddress object) {
 }
 
 Read<RemoteAddress> ObjectReader::find(const std::vector<DictItem>& items, std::string_view key) {
-  // A key that we look for is ASCII and lies in one piece: head and characters of many of them with one call.
+  // The keys searched for are ASCII and contiguous: one call reads head and characters of many.
   constexpr size_t kBatch = 256;
   const size_t head = layout_.traits.python2 ? *layout_.bytes.ob_sval : *layout_.unicode.asciiobject_size;
   const size_t size = head + key.size();
@@ -221,7 +221,7 @@ Read<RemoteAddress> ObjectReader::find(const std::vector<DictItem>& items, std::
       const auto exact = string(object, key.size());
       if (exact && *exact == key) return items[from + i].value;
     }
-    // A key that cannot be read (a short one at the end of its mapping) is not the one.
+    // A key that cannot be read (a short one at the end of its mapping) is no match.
     from += std::min(whole + 1, count);
   }
   return RemoteAddress();
@@ -285,7 +285,7 @@ Read<std::vector<DictItem>> ObjectReader::instance_items(RemoteAddress instance)
         const auto dict_object = pointer(dict_place);
         if (!dict_object) return tl::unexpected(dict_object.error());
         if (!*dict_object && (type->flags & TypeFlag::kInlineValues) != 0) {
-          // Behind the object's fixed part; up to 3.13 that was the head alone (_PyObject_InlineValues in
+          // After the object's fixed part; up to 3.13, that was only the head (_PyObject_InlineValues in
           // Include/internal/pycore_object.h).
           const auto size = pointer(type->address + *layout_.type.tp_basicsize);
           if (!size) return tl::unexpected(size.error());

@@ -10,7 +10,7 @@ namespace phlox::python {
 void PageMemory::forget() {
   used_ = places_ = 0;
   if (++generation_ != 0) return;
-  index_.clear();  // so old that numbers of generations come again
+  index_.clear();  // the generation numbers wrapped around
   generation_ = 1;
 }
 

@@ -8,14 +8,14 @@
 namespace phlox::python {
 namespace {
 
-constexpr uint32_t kCallsBetweenSearches = 16;  // calls between two searches
+constexpr uint32_t kCallsBetweenSearches = 16;
 constexpr uint64_t kLargestLimiter = 256;
-// A pool with more threads than these is counted all the same.
+// A pool is counted even if it has more threads than this.
 constexpr size_t kMostPoolThreads = 4096;
 
 }  // namespace
 
-// The dict of a WeakKeyDictionary (Lib/weakref.py: data) in a variable of a module.
+// The dict of a WeakKeyDictionary (Lib/weakref.py: data) in a module's variable.
 Read<RemoteAddress> PoolQueues::weak_table(const std::vector<DictItem>& modules, std::string_view module,
                                            std::string_view variable) {
   const auto names = objects_.names_of(modules, module);
@@ -45,13 +45,13 @@ std::optional<int64_t> PoolQueues::queue_length(RemoteAddress queue) {
     if (!capacity || !count || count->value > capacity->value) return {};
     return static_cast<int64_t>(count->value);
   }
-  // lock, locked, lst, lst_pos: the items before lst_pos are taken already.
+  // lock, locked, lst, lst_pos: items before lst_pos are already taken.
   const auto list = objects_.pointer(fields + 16), taken = objects_.pointer(fields + 24);
   if (!list || !taken) return {};
   const auto list_type = objects_.type_of(*list);
   if (!list_type || (list_type->flags & TypeFlag::kList) == 0) return {};
   const auto size = objects_.pointer(*list + *layout.list.ob_size);
-  // It is cut off at its front now and then: both numbers are of one moment.
+  // Taken items are sometimes removed from the list: both numbers must be from the same moment.
   const auto list_after = objects_.pointer(fields + 16), taken_after = objects_.pointer(fields + 24);
   if (!size || !list_after || !taken_after || *list_after != *list || *taken_after != *taken) return {};
   if (size->value < taken->value) return {};
@@ -61,7 +61,7 @@ std::optional<int64_t> PoolQueues::queue_length(RemoteAddress queue) {
 void PoolQueues::read_executors(std::vector<PoolQueue>& queues) {
   const auto items = objects_.dict(executors_);
   if (!items) return;
-  std::map<uint64_t, RemoteAddress> threads;  // by queue: one of those that fetch from it
+  std::map<uint64_t, RemoteAddress> threads;  // by queue: a thread that fetches from it
   const size_t most = std::min(items->size(), kMostPoolThreads);
   for (size_t i = 0; i < most && threads.size() < kMostPools; ++i)
     threads.try_emplace((*items)[i].value.value, (*items)[i].key);
@@ -76,7 +76,7 @@ void PoolQueues::read_executors(std::vector<PoolQueue>& queues) {
   }
 }
 
-// Its fields are slots, or in a dict in older versions; of all of them one is an OrderedDict, _wait_queue.
+// Its fields are slots, or in a dict in older versions; only one is an OrderedDict, _wait_queue.
 std::optional<int64_t> PoolQueues::waiting_for(RemoteAddress limiter) {
   const Layout& layout = objects_.layout();
   std::vector<RemoteAddress> fields;
@@ -113,7 +113,7 @@ void PoolQueues::read_limiters(std::vector<PoolQueue>& queues) {
       if (const auto calls = waiting_for(variable.value)) found.push_back(*calls);
     }
   }
-  // Whose threads are whose is not known where several loops have one.
+  // If several loops have a limiter, it is unknown which threads belong to which.
   if (found.size() == 1 && found[0] >= 0 && found[0] <= kMostCalls) queues.push_back({"AnyIO", 0, found[0]});
 }
 

@@ -7,7 +7,7 @@
 namespace phlox::python {
 namespace {
 
-// Lib/multiprocessing/process.py: _current_process._name; none: it is not imported.
+// Lib/multiprocessing/process.py: _current_process._name; none: the module is not imported.
 Read<std::string> name_in(ObjectReader& objects, const std::vector<DictItem>& modules, const char* module) {
   const auto names = objects.names_of(modules, module);
   if (!names) return tl::unexpected(names.error());

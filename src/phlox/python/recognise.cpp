@@ -21,7 +21,7 @@ Rank rank_of(const target::Module& module, const std::string& executable) {
 
 namespace {
 
-// The word is among the constants, which a loader maps. Copied piece by piece: the file may be large.
+// The word is a constant, in a loaded segment. Copied piece by piece: the file may be large.
 bool says_pythonhome(const elf::ElfFile& file) {
   constexpr std::string_view kWord = "PYTHONHOME";
   constexpr uint64_t kPiece = 1 << 20;
@@ -91,7 +91,7 @@ bool Recogniser::is_python(pid_t pid, const target::Module& module, const std::s
       files_.try_emplace({{module.device, module.inode}, rank == Rank::executable}, rank == Rank::libpython);
   if (!fresh || rank == Rank::libpython) return at->second;
   const auto loaded = target::load_module(pid, module, budget);
-  // A file that cannot be opened any more is judged by its name.
+  // A file that can no longer be opened is judged by its name.
   at->second = !loaded               ? base_name(module.path).starts_with("python")
                : rank == Rank::other ? exports_interpreter(*loaded)
                                      : looks_like_python(*loaded);
@@ -106,7 +106,7 @@ Recogniser::Verdict Recogniser::judge(pid_t pid) {
   if (!other_implementation(modules, executable).empty()) return Verdict::python;
   const auto budget = std::make_shared<elf::ReadBudget>();
   for (const target::Module& module : modules) {
-    // Only what can hold an interpreter: something writable.
+    // Only a module with writable memory can hold an interpreter.
     if (std::none_of(module.mappings.begin(), module.mappings.end(),
                      [](const target::Mapping& m) { return m.writable; }))
       continue;

@@ -13,8 +13,7 @@
 
 namespace phlox::python {
 
-// The order of the search for an interpreter: libpython before the executable before other files called
-// python before the rest.
+// The order of the search for an interpreter: libpython, the executable, other files named python, the rest.
 enum class Rank : uint8_t { libpython, executable, named, other };
 Rank rank_of(const target::Module& module, const std::string& executable);
 

@@ -1,5 +1,5 @@
-// What a waiting task awaits: by the future's own class, by the function of asyncio's whose `await` it is, or
-// by who is to be called when it is done. What none of these proves stays a future.
+// What a waiting task awaits: identified by the future's class, by the asyncio function whose `await` it is,
+// or by the callback to be called when it is done. If none of these proves more, it stays a future.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -171,8 +171,8 @@ void TaskReader::add_end_of_sleep(AsyncTask& task) {
   task.until = until;
 }
 
-// The link is read between two readings of the task: that it awaits the same future in both proves that the
-// descriptor is still that of the socket.
+// The link is read between two readings of the task: if it awaits the same future in both, the descriptor
+// still belongs to the socket.
 void TaskReader::add_descriptor(int64_t descriptor, AsyncTask& task) {
   if (link_ && descriptor >= 0 && descriptor <= std::numeric_limits<int32_t>::max())
     task.descriptor = link_(static_cast<int32_t>(descriptor));
@@ -188,7 +188,7 @@ void TaskReader::add_socket(RemoteAddress socket, AsyncTask& task) {
 }
 
 void TaskReader::add_socket_of(RemoteAddress transport, AsyncTask& task) {
-  // Of TLS: sslproto._SSLProtocolTransport, its protocol, the transport beneath.
+  // TLS: sslproto._SSLProtocolTransport leads to its protocol, which leads to the transport beneath.
   if (const RemoteAddress protocol = attribute(transport, "_ssl_protocol"))
     transport = attribute(protocol, "_transport");
   const RemoteAddress descriptor = attribute(transport, "_sock_fd");
@@ -217,7 +217,7 @@ void TaskReader::add_details(AsyncTask& task) {
   }
 }
 
-// futures._chain_future() has its own function called first.
+// The first callback that futures._chain_future() adds is a function of its own.
 bool TaskReader::is_concurrent(RemoteAddress future) {
   const RemoteAddress callback = memory_.word(future + *layout_.task.callback0);
   if (!callback || module_.type_of(callback).name != "function") return false;

@@ -1,6 +1,6 @@
 // The function in another thread that a task waits for: a job of a concurrent.futures.ThreadPoolExecutor
-// (run_in_executor(), asyncio.to_thread()), or of anyio's threads. The thread has the future among its
-// variables, which is the one that the task waits for.
+// (run_in_executor(), asyncio.to_thread()), or of anyio's threads. One of the thread's variables is the
+// future that the task waits for.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPoolFile = "/concurrent/futures/thread.py";
 constexpr std::string_view kAnyioFile = "/anyio/_backends/_asyncio.py";
-constexpr uint64_t kMaxVariables = 200;  // of variables of one function
+constexpr uint64_t kMaxVariables = 200;  // in one function
 constexpr size_t kJobTries = 5;
 
 }  // namespace
@@ -45,7 +45,7 @@ RemoteAddress TaskReader::future_of_job(const RawFrame& frame, const TaskFunctio
   return is_plausible(item) ? attribute(item, "future") : RemoteAddress();
 }
 
-// The innermost frame of a thread, and its thread id; none: it runs no Python, or it cannot be read.
+// The innermost frame of a thread, and its thread id; none: it runs no Python, or cannot be read.
 RemoteAddress TaskReader::top_of(RemoteAddress thread, uint64_t& python_id) {
   std::vector<std::byte> state(*layout_.thread.size);
   if (!memory_.read(thread, std::span(state))) return {};
@@ -71,7 +71,7 @@ bool TaskReader::read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddr
     if (known == nullptr) return false;
     out.future = future_of_job(frame, codes_.function(known->function));
     if (out.future) {
-      // 3.14+: the pool's own frame between it and the function.
+      // 3.14+: the pool has a frame of its own between the two.
       while (!inner.empty() && codes_.function(inner.back().function).file.ends_with(kPoolFile))
         inner.pop_back();
       out.job.python_id = python_id;
@@ -95,7 +95,7 @@ std::optional<RunningJob> TaskReader::read_job(RemoteAddress thread) {
     memory_.forget();
     uint64_t python_id = 0;
     if (top_of(thread, python_id) == top && evidence.holds(memory_)) return job;
-    // Its frames change, but it was this job twice.
+    // Its frames keep changing, but it was this job twice.
     job.job.frames.clear();
     if (i + 1 == kJobTries && job.future == before) return job;
     before = job.future;
@@ -103,9 +103,9 @@ std::optional<RunningJob> TaskReader::read_job(RemoteAddress thread) {
   return {};
 }
 
-// futures._chain_future() has it among the variables of the function that it calls back.
+// It is among the variables of the callback that futures._chain_future() adds.
 RemoteAddress TaskReader::concurrent_future(RemoteAddress callback) {
-  // func_closure: behind func_code (Include/cpython/funcobject.h).
+  // func_closure: after func_code (Include/cpython/funcobject.h).
   const uint64_t head = *layout_.object.size;
   const RemoteAddress code = code_of_function(callback);
   if (!code) return {};

@@ -1,6 +1,6 @@
-// Which of asyncio's locks a task holds. The lock does not say, but `async with` does: while its body runs,
-// the frame's stack has the `__aexit__` that is to be called at the end. Up to 3.13 that is a bound method,
-// since 3.14 a function with its object behind it (Python/bytecodes.c: BEFORE_ASYNC_WITH, LOAD_SPECIAL).
+// Which of asyncio's locks a task holds. The lock does not record its holder, but `async with` does: while
+// its body runs, the frame's stack holds the `__aexit__` to call at the end. Up to 3.13 that is a bound
+// method, since 3.14 a function followed by its object (Python/bytecodes.c: BEFORE_ASYNC_WITH, LOAD_SPECIAL).
 #include <algorithm>
 #include <string_view>
 
@@ -10,12 +10,12 @@
 namespace phlox::python {
 namespace {
 
-constexpr uint64_t kMaxEntries = 64;  // of a stack, from its top
-constexpr size_t kMaxExits = 64;      // of one task
+constexpr uint64_t kMaxEntries = 64;  // per stack, from its top
+constexpr size_t kMaxExits = 64;      // per task
 
 }  // namespace
 
-// Whether it is one of asyncio's, in that file.
+// Whether it is asyncio's function of this name, in that file.
 bool TaskReader::is_function(uint32_t function, std::string_view file, std::string_view name) const {
   const TaskFunction& known = codes_.function(function);
   return known.name == name && !module_.folder().empty() &&
@@ -34,7 +34,7 @@ RemoteAddress TaskReader::code_of_function(RemoteAddress function) {
   return {};
 }
 
-// None: it is no exit of a lock.
+// None: not the exit of a lock.
 RemoteAddress TaskReader::object_of_exit(RemoteAddress entry, RemoteAddress next) {
   if (!is_plausible(entry)) return {};
   const std::string& type = module_.type_of(entry).name;
@@ -55,7 +55,7 @@ RemoteAddress TaskReader::object_of_exit(RemoteAddress entry, RemoteAddress next
 void TaskReader::note_exits(const Generator& generator, TaskReading& out) {
   if (!generator.bottom || generator.top <= generator.bottom || generator.executing) return;
   const uint64_t entries = std::min((generator.top - generator.bottom) / 8, kMaxEntries);
-  // One that only awaits has nothing else on its stack.
+  // A frame that only awaits has nothing else on its stack.
   if (entries <= layout_.traits.delegate_depth) return;
   const RemoteAddress from = generator.top - 8 * entries;
   std::vector<RemoteAddress> stack;
@@ -73,7 +73,7 @@ void TaskReader::note_exits(const Generator& generator, TaskReading& out) {
   if (exits_.size() > first) exits_.back().innermost = true;
 }
 
-// The innermost exit of a frame that awaits `__aenter__` is of a lock that it does not have yet. A task in
+// If a frame awaits `__aenter__`, its innermost exit belongs to a lock that it does not hold yet. A task in
 // Condition.wait() has released the condition's lock, or waits for it.
 void TaskReader::find_held_locks(TaskReading& out) {
   const auto& frames = out.task.frames;

@@ -44,7 +44,7 @@ const std::byte* TaskReader::peek(RemoteAddress at, size_t size, Evidence& evide
   return bytes;
 }
 
-// A variable or an entry of the stack, without a _PyStackRef's tag.
+// A variable or stack entry, without the tag of a _PyStackRef.
 RemoteAddress TaskReader::variable(const std::byte* at) const {
   const auto value = load<uint64_t>(at);
   return RemoteAddress(layout_.traits.tagged_executable ? value & ~uint64_t{3} : value);
@@ -79,7 +79,7 @@ bool TaskReader::read_python_fields(RemoteAddress task, Fields& fields) {
   fields.loop = *loop;
   if (waiter && module_.type_of(*waiter).name != "NoneType") fields.waiter = *waiter;
   if (name) fields.name = *name;
-  // An instance has only what differs from its class: _PENDING is the class's.
+  // An instance stores only what differs from its class: _PENDING is in the class.
   const auto text = state && *state ? objects.string(*state, 32) : Read<std::string>(std::string());
   fields.pending = text && (text->empty() || *text == "PENDING");
   return true;
@@ -90,13 +90,12 @@ bool TaskReader::read_fields(RemoteAddress task, TypeKind kind, Fields& fields, 
   return kind == TypeKind::python_task && read_python_fields(task, fields);
 }
 
-// The name's bytes are evidence, too: a task that ended gives way to one with the same fields, and another
-// name.
+// The name's bytes are evidence, too: another task with the same fields may replace one that ended.
 bool TaskReader::read_name(RemoteAddress name, TaskReading& out) {
   if (!name) return true;
   auto& objects = module_.objects();
   const uint32_t from = *layout_.object.ob_type;
-  // 3.13+: a task that nobody named keeps its number only.
+  // 3.13+: an unnamed task stores only its number.
   if (const auto number = objects.integer(name)) {
     out.task.name = fmt::format("Task-{}", *number);
     return peek(name + from, *layout_.integer.ob_digit + 4 - from, out.evidence) != nullptr;
@@ -150,7 +149,7 @@ bool TaskReader::delegates(const Generator& generator, int8_t state) {
       return state == layout_.traits.generator_delegates ||
              state == layout_.traits.generator_delegates_locked;
     case Delegation::resume_oparg: {
-      // RESUME says what it resumes from: 0 a call, 1 yield, 2 yield from, 3 await.
+      // RESUME's argument says what it resumes from: 0 call, 1 yield, 2 yield from, 3 await.
       const RemoteAddress argument(generator.instruction + 3);
       const std::byte* byte = is_plausible(argument) ? memory_.find(argument, 1) : nullptr;
       return byte != nullptr && (*byte == std::byte{2} || *byte == std::byte{3});
@@ -214,7 +213,7 @@ bool TaskReader::read_generator(RemoteAddress object, Generator& out, Evidence& 
          (is_plausible(out.code) && memory_.word(out.code + *layout_.object.ob_type) == module_.code_type());
 }
 
-// 0: not known.
+// 0: unknown.
 int32_t TaskReader::line_at(const TaskCodes::Known& known, RemoteAddress frame, RemoteAddress code,
                             uint64_t instruction) {
   const RemoteAddress bytecode =
@@ -243,7 +242,7 @@ bool TaskReader::add_frame(const Generator& generator, TaskReading& out) {
   return true;
 }
 
-// From the coroutine down to what is no coroutine. False: it makes no sense.
+// From the coroutine down to the first object that is none. False: inconsistent.
 bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
   leaf_ = {};
   leaf_code_ = nullptr;
@@ -275,7 +274,7 @@ bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
       leaf_object_ = object;
       return true;
     }
-    // Both keep the object as their first field.
+    // Both have the object as their first field.
     const std::byte* field = peek(object + *layout_.object.size, 8, out.evidence);
     if (field == nullptr || ++forwarders > kMaxForwarders) return false;
     object = RemoteAddress(load<uint64_t>(field));
@@ -311,7 +310,7 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   if (out.gone || !read_fields(task, kind, fields, out.evidence)) return false;
   out.pending = fields.pending;
   if (!out.pending) return true;
-  out.gone = !fields.coroutine;  // the last that is cleared before the task is freed
+  out.gone = !fields.coroutine;  // the last field that is cleared before the task is freed
   if (out.gone) return false;
   out.loop = fields.loop;
   out.task.address = task;

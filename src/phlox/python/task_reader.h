@@ -29,7 +29,7 @@ class TaskCodes {
     Code code;
     uint32_t function = 0;
     uint32_t variables = 0;  // entries of a frame before its stack (3.11+)
-    // The line that was asked for last: tasks of a kind wait at the same place.
+    // The last line looked up: tasks of a kind wait at the same place.
     mutable int32_t last_offset = -1, last_line = 0;
   };
   // nullptr: cannot be read, or there are too many.
@@ -59,7 +59,7 @@ struct TaskReading {
   RemoteAddress lock;                 // that it waits for
   std::vector<RemoteAddress> holds;   // locks in whose `async with` it is
   std::vector<RemoteAddress> owners;  // tasks that have the lock it waits for, by the lock itself
-  // Of a greenlet. `loop` is then the greenlet in which its thread began.
+  // For a greenlet, `loop` is the greenlet in which its thread began.
   bool greenlet = false;
   bool hub = false;          // of gevent
   bool of_eventlet = false;  // its parent is the hub
@@ -172,7 +172,7 @@ class TaskReader {
   const TrioModule* trio_ = nullptr;
   GreenletModule* greenlets_ = nullptr;
   bool chains_only_ = false;
-  // Of the current chain.
+  // State of the current chain.
   std::vector<RemoteAddress> frames_;  // of each frame of the task
   std::vector<Exit> exits_;
   Generator leaf_;

@@ -31,7 +31,7 @@ inline constexpr size_t kMaxThreadNameBytes = 4096;
 inline constexpr size_t kMaxThreadNames = 32768;
 inline constexpr size_t kMaxThreadNamesBytes = size_t{16} << 20;
 
-// The names of one interpreter's threads; `interpreter` is its PyInterpreterState. `goes_on`: asked for each
+// The names of one interpreter's threads; `interpreter` is its PyInterpreterState. `goes_on`: called for each
 // thread with its Python id; skip: this one needs no name, stop: no further one. None: every thread.
 enum class Naming : uint8_t { read, skip, stop };
 Read<ThreadNames> read_thread_names(const Layout& layout, memory::RemoteMemory& memory,

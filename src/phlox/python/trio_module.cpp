@@ -16,8 +16,8 @@ bool TrioModule::is_dict(RemoteAddress object) {
   return is_plausible(object) && module_.type_of(object).name == "dict";
 }
 
-// By its member_descriptor (Include/descrobject.h): three pointers, then its PyMemberDef, which has the
-// offset behind name and type.
+// By its member_descriptor (Include/descrobject.h): three pointers, then its PyMemberDef, with the offset
+// after name and type.
 std::optional<uint32_t> TrioModule::slot(RemoteAddress type, std::string_view name) {
   const RemoteAddress names = memory_.word(type + *layout_.type.tp_base + 8);  // tp_dict
   if (!is_dict(names)) return {};
@@ -62,7 +62,7 @@ bool TrioModule::open(RemoteAddress interpreter) {
   return known;
 }
 
-// A threading.local has one dict with a dict for each thread as its values (Modules/_threadmodule.c).
+// A threading.local has one dict, whose values are one dict per thread (Modules/_threadmodule.c).
 std::vector<RemoteAddress> TrioModule::runners() {
   std::vector<RemoteAddress> found;
   const RemoteAddress type = memory_.word(context_ + *layout_.object.ob_type);

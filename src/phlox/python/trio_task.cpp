@@ -1,4 +1,4 @@
-// One task of trio. Its coroutine and what that awaits are read as asyncio's are.
+// One task of trio. Its coroutine, and what that awaits, are read like those of asyncio.
 #include <string_view>
 
 #include "phlox/base/load.h"
@@ -7,7 +7,7 @@
 
 namespace phlox::python {
 
-// Whether that frame, counted from the innermost one, is of this function of trio.
+// Whether that frame, counted from the innermost one, belongs to this function of trio.
 bool TaskReader::is_of_trio(const TaskReading& reading, size_t from_leaf, std::string_view file,
                             std::string_view name) const {
   const auto& frames = reading.task.frames;
@@ -18,8 +18,8 @@ bool TaskReader::is_of_trio(const TaskReading& reading, size_t from_leaf, std::s
 
 namespace {
 
-// By the function of trio's that waits, counted from the innermost frame: beneath it are
-// wait_task_rescheduled() and _async_yield(), and ParkingLot.park() beneath those of `parks`.
+// By the function of trio that waits. Beneath its frame are those of wait_task_rescheduled() and
+// _async_yield(); if `parks`, also ParkingLot.park().
 struct TrioWait {
   std::string_view file, name;
   AwaitedKind kind;
@@ -55,12 +55,12 @@ bool TaskReader::is_of_trio_task(RemoteAddress object) {
   return is_plausible(object) && memory_.word(object + *layout_.object.ob_type) == trio_->fields().type;
 }
 
-// `self` of a method in trio/_sync.py that parks. A lock has its owner, a limiter who borrowed.
+// `self` of a method in trio/_sync.py that parks. A lock has its owner, a limiter its borrowers.
 void TaskReader::explain_trio_lock(RemoteAddress task, TaskReading& out) {
   RemoteAddress lock = frame_variable(kBeneath + 1, 0);
   if (!is_plausible(lock)) return;
   if (out.task.kind == AwaitedKind::condition) {
-    // Once it is notified, it is in the parking lot of the condition's lock.
+    // After a notification it is in the parking lot of the condition's lock.
     const RemoteAddress lot = memory_.word(task + trio_->fields().sleep_data);
     const RemoteAddress of_condition = attribute(lock, "_lot");
     if (!lot || !of_condition || lot == of_condition) return;

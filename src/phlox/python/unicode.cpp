@@ -9,7 +9,7 @@
 namespace phlox::python {
 namespace {
 
-// Include/cpython/unicodeobject.h: in `state`, from kind on: kind (3 bits), compact, ascii.
+// Include/cpython/unicodeobject.h: bits of `state` from kind on: kind (3 bits), compact, ascii.
 struct State {
   unsigned kind;
   bool compact, ascii;
@@ -46,7 +46,7 @@ void append_character(std::string& text, uint32_t c) {
   }
 }
 
-// Bytes of the valid UTF-8 character (no NUL, no surrogate) at the start of `bytes`; 0: there is none.
+// Length of the valid UTF-8 character (no NUL, no surrogate) at the start of `bytes`; 0: none.
 size_t utf8_length(std::span<const std::byte> bytes) {
   auto at = [&](size_t i) { return std::to_integer<uint32_t>(bytes[i]); };
   const uint32_t first = at(0);

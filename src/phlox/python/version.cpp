@@ -65,7 +65,7 @@ std::optional<Version> version_of_file_name(std::string_view name) {
 }
 
 std::optional<Version> find_version_text(std::string_view memory) {
-  // The compiler's name is the rarest part; before it stand version and build within 250 bytes.
+  // The compiler's name is the rarest part; version and build are within 250 bytes before it.
   for (const std::string_view compiler : {"[GCC ", "[Clang "}) {
     for (size_t at = memory.find(compiler); at != std::string_view::npos;
          at = memory.find(compiler, at + 1)) {

@@ -17,7 +17,7 @@ bool is_among(const Calls& calls, int64_t number) {
   return is_call(calls, number, kOnAarch64);
 }
 
-// Whose first argument is what they wait for.
+// Their first argument is the descriptor that they wait for.
 constexpr SystemCall kOfDescriptor[] = {system_call("read"),
                                         system_call("write"),
                                         system_call("close"),
@@ -64,8 +64,8 @@ constexpr uint64_t kByNumber = 1, kByDescriptor = 3;
 
 constexpr size_t kMostSelected = 256, kMostPolled = 1'000'000;
 
-// The last before the number that comes first is in one of its sets, or the caller gives more than it has to;
-// that is not looked into.
+// Names the highest descriptor, which must be in one of the sets. If it is not, the caller passed a count
+// larger than needed; that case is not examined.
 Awaits of_select(const BlockedIn& call, memory::RemoteMemory& memory) {
   const uint64_t most = call.arguments[0];
   const auto sets = std::span(call.arguments).subspan(1, 3);
@@ -89,7 +89,7 @@ Awaits of_select(const BlockedIn& call, memory::RemoteMemory& memory) {
 
 Awaits of_poll(const BlockedIn& call, memory::RemoteMemory& memory) {
   const uint64_t count = call.arguments[1];
-  int32_t descriptor = -1;  // the first of struct pollfd
+  int32_t descriptor = -1;  // first field of struct pollfd
   if (count == 0) return {.kind = Awaits::Kind::time};
   if (count > kMostPolled || !memory.read_value(RemoteAddress(call.arguments[0]), descriptor) ||
       descriptor < 0)

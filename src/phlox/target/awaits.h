@@ -13,7 +13,7 @@ namespace phlox::target {
 struct Awaits {
   enum class Kind : uint8_t { unknown, descriptor, child, time };
   Kind kind = Kind::unknown;
-  // A descriptor; for a child its number, as the thread counts.
+  // A descriptor, or the child's PID in the thread's namespace.
   int32_t number = -1;
   int32_t others = 0;  // further descriptors that it waits for
 

@@ -10,7 +10,7 @@
 namespace phlox::target {
 namespace {
 
-// include/linux/proc_ns.h: PROC_TIME_INIT_INO, of the host's own.
+// The host's own: PROC_TIME_INIT_INO (include/linux/proc_ns.h).
 constexpr ino_t kInitialTimeNamespace = 0xEFFFFFFA;
 
 bool take_field(std::string_view& text, int64_t& number) {
@@ -21,7 +21,7 @@ bool take_field(std::string_view& text, int64_t& number) {
 }  // namespace
 
 std::optional<Nanoseconds> parse_monotonic_offset(std::string_view text) {
-  // Beyond what the kernel takes (KTIME_SEC_MAX / 2) it is none.
+  // The kernel accepts no larger offset (KTIME_SEC_MAX / 2).
   constexpr int64_t kMostSeconds = INT64_MAX / kSecond / 2;
   constexpr std::string_view kKey = "monotonic";
   while (!text.empty()) {
@@ -38,7 +38,7 @@ std::optional<Nanoseconds> parse_monotonic_offset(std::string_view text) {
 }
 
 Nanoseconds monotonic_offset() {
-  // The file is of the namespace that our children are in, which is ours: nothing here changes it.
+  // The file shows the namespace of our children, which is also ours: nothing here changes it.
   struct stat space {};
   if (::stat("/proc/self/ns/time", &space) != 0 || space.st_ino == kInitialTimeNamespace) return 0;
   const auto text = read_text("/proc/self/timens_offsets");

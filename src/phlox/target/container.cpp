@@ -18,7 +18,7 @@ namespace phlox::target {
 namespace {
 
 constexpr size_t kIdLength = 64;
-// What docker ps prints is 12; fewer than 4 are anybody's.
+// docker ps prints 12; fewer than 4 would match too many.
 constexpr size_t kShortestPrefix = 4;
 constexpr size_t kMostNamed = 8;
 
@@ -55,7 +55,7 @@ std::string_view between(std::string_view name, std::string_view before, std::st
   return name.substr(before.size(), name.size() - before.size() - after.size());
 }
 
-// systemd writes what may not stand in a unit's name as \x2d.
+// systemd escapes characters that a unit name may not contain as \x2d.
 std::string unescape_unit(std::string_view text) {
   std::string name;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -75,7 +75,7 @@ std::string unescape_unit(std::string_view text) {
 }
 
 std::string id_in(std::string_view name, std::string_view parent) {
-  // Podman's own watcher of a container, beside it.
+  // Podman's monitor of a container, in a group next to it.
   if (name.starts_with("libpod-conmon-") || name.starts_with("crio-conmon-")) return {};
   if (const auto id = long_id_in(name); !id.empty()) return std::string(id);
   if (is_task(name)) return std::string(name);
@@ -93,7 +93,7 @@ std::optional<std::string> pid_namespace_of(pid_t pid) {
   return std::string(text, static_cast<size_t>(size));
 }
 
-// As we count, down to the innermost namespace.
+// Our number first, the innermost namespace's last.
 std::vector<pid_t> numbers_of(pid_t pid) {
   const auto status = read_status(pid);
   return status ? status->namespace_pids : std::vector<pid_t>();
@@ -105,8 +105,8 @@ tl::unexpected<Error> hidden(const std::string& container) {
               "sudo phlox, or run phlox within the container");
 }
 
-// One of those whose container is called so, or has an id that begins so. The innermost: what started the
-// container may be in its control group too, in the host's namespace.
+// A process whose container has this name, or an id that begins with it. The innermost one: the process that
+// started the container may be in its control group too, but in the host's namespace.
 Result<pid_t> any_process_of(const std::string& container, const std::vector<pid_t>& all) {
   std::set<std::string> ids;
   pid_t found = 0;
@@ -156,7 +156,7 @@ std::string container_of_mounts(std::string_view mountinfo) {
     const std::string_view line = mountinfo.substr(0, end);
     mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
     if (line.find(" /etc/hostname ") == std::string_view::npos) continue;
-    // Podman's lie in /var/lib/containers/storage/overlay-containers/ID.
+    // Podman uses /var/lib/containers/storage/overlay-containers/ID.
     for (size_t at = line.find(kFolder); at != std::string_view::npos; at = line.find(kFolder, at + 1)) {
       const std::string_view rest = line.substr(at + kFolder.size());
       const std::string_view id = rest.substr(0, rest.find('/'));
@@ -175,7 +175,7 @@ Container parse_container(std::string_view memberships) {
       container.control_group = path;
       return container;
     }
-    // Version 2's, and where that says nothing, the one that says most.
+    // The path of version 2; if that is the root, the longest path.
     if (controller.empty() || container.control_group == "/" || container.control_group.empty()) {
       if (path.size() >= container.control_group.size()) container.control_group = path;
     }

@@ -32,10 +32,10 @@ Container read_container(pid_t pid);
 // The PID namespace of a container, given by its id, by the beginning of its id, or by any process in it.
 struct PidNamespace {
   std::string name;                                // "pid:[4026532281]"
-  std::vector<std::pair<pid_t, pid_t>> processes;  // as it counts, as we count; by the former
+  std::vector<std::pair<pid_t, pid_t>> processes;  // PID in the container, PID for us; sorted by the former
 };
 Result<PidNamespace> find_pid_namespace(const std::string& container);
-// The process that is `pid` there.
+// The process whose PID in the container is `pid`.
 Result<pid_t> find_within(const std::string& container, pid_t pid);
 
 }  // namespace phlox::target

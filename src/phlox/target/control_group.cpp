@@ -12,7 +12,7 @@
 namespace phlox::target {
 namespace {
 
-constexpr size_t kDeepest = 64;  // groups on the way up
+constexpr size_t kDeepest = 64;  // parent groups
 constexpr uint64_t kMostMicroseconds = uint64_t{1} << 53;
 
 template <class Visit>
@@ -54,8 +54,8 @@ std::optional<double> read_quota(const std::string& folder, bool unified) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-// The groups of a controller that a process is in: in which hierarchy that is, and where their files lie,
-// innermost first.
+// The groups of a controller that a process is in: the hierarchy, and the folders of their files, innermost
+// first.
 struct Place {
   bool unified = false;
   std::string path;
@@ -133,11 +133,11 @@ std::vector<GroupMount> parse_group_mounts(std::string_view mountinfo) {
 std::vector<std::string> folders_of(const GroupMount& mount, const std::string& path) {
   std::string below = path;
   if (mount.root != "/") {
-    // A container without a control group namespace has its own group mounted, under its path on the host.
+    // Without a control group namespace, a container has its own group mounted, under its path on the host.
     if (below != mount.root && !below.starts_with(mount.root + "/")) return {};
     below = below.substr(mount.root.size());
   }
-  // Outside of our control group namespace: "/../other".
+  // Outside our control group namespace: "/../other".
   if (below.starts_with("/..")) return {};
   std::vector<std::string> folders;
   while (!below.empty() && below != "/" && folders.size() < kDeepest) {

@@ -48,7 +48,7 @@ bool is_emulated(pid_t pid, const std::vector<Mapping>& maps, RemoteAddress addr
   bool is_loader_itself = false;
   for (const Module& module : modules_of(maps)) {
     if (module.inode != file.st_ino) continue;
-    // A static Python that has loaded a library.
+    // The variable is in the executable itself: a static Python that has loaded a library.
     if (std::any_of(module.mappings.begin(), module.mappings.end(),
                     [&](const Mapping& mapping) { return mapping.holds(address); }))
       return false;

@@ -15,8 +15,8 @@ namespace phlox::target {
 // How often a dynamic loader (ld.so of glibc or musl) is mapped.
 size_t loaders_in(const std::vector<Mapping>& maps);
 
-// The executable has no use for all of the dynamic loaders that are mapped, and `address`, of a variable
-// of the emulated program, is not in it. An emulator loads its program with that one's own loader.
+// More dynamic loaders are mapped than the executable needs, and `address`, of a variable of the emulated
+// program, is not in the executable. An emulator loads its program with that program's own loader.
 bool is_emulated(pid_t pid, const std::vector<Mapping>& maps, RemoteAddress address);
 
 }  // namespace phlox::target

@@ -18,7 +18,7 @@ namespace phlox::target {
 namespace {
 
 constexpr Nanoseconds kLeastHolderRest = kSecond / 2;
-// Asked at once: some 5 ms.
+// Per search; this many take about 5 ms.
 constexpr size_t kMostProcesses = 64, kMostFiles = 2000;
 constexpr size_t kMostFamilies = 1000;
 constexpr size_t kLongestCommand = 80;

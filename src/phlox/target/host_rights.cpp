@@ -45,13 +45,13 @@ std::string with_capability(const HostRights& host, std::string_view capability,
     return fmt::format("as root of the container (docker exec -u 0 CONTAINER phlox {}), which may need {}",
                        retry, grant);
   }
-  // Whoever is in a user namespace is mostly in a PID namespace too: the host counts otherwise.
+  // In a user namespace we are usually in a PID namespace too; the host's PIDs then differ.
   if (!host.initial_user_namespace)
     return fmt::format("as root of the host, which may count PIDs otherwise (phlox list): phlox {}", retry);
   return fmt::format("sudo phlox {}", retry);
 }
 
-// What remains where no capability and no setting says no.
+// If no capability or setting explains the refusal.
 Explanation filtered(const HostRights& host, std::string_view call, int error) {
   if (host.seccomp == 2) {
     return {fmt::format("a seccomp filter around phlox forbids it ({}, errno {})", call, error),
@@ -129,8 +129,8 @@ HostRights read_host_rights() {
   return host;
 }
 
-// kernel/sched/syscalls.c: user_check_sched_setscheduler asks RLIMIT_RTPRIO, then capable(CAP_SYS_NICE);
-// kernel/sched/core.c: sched_setscheduler refuses where the group has no budget (CONFIG_RT_GROUP_SCHED).
+// kernel/sched/syscalls.c: user_check_sched_setscheduler checks RLIMIT_RTPRIO, then capable(CAP_SYS_NICE);
+// kernel/sched/core.c: sched_setscheduler refuses if the group has no budget (CONFIG_RT_GROUP_SCHED).
 Explanation explain_no_real_time(const HostRights& host, int error, const std::string& retry) {
   const bool may = host.counts(Capability::sys_nice) || host.most_real_time > 0;
   if (error == EPERM && may && host.real_time_group == 0) {
@@ -149,8 +149,8 @@ Explanation explain_no_real_time(const HostRights& host, int error, const std::s
   return filtered(host, "sched_setscheduler", error);
 }
 
-// kernel/events/core.c: perf_event_open and perf_mmap. Of the user's own threads without the kernel the
-// mainline asks nothing; Debian and Ubuntu refuse that too from kernel.perf_event_paranoid of 3 on.
+// kernel/events/core.c: perf_event_open and perf_mmap. For the user's own threads, with the kernel excluded,
+// mainline requires no right; Debian and Ubuntu refuse even that if kernel.perf_event_paranoid is 3 or more.
 Explanation explain_no_event(const HostRights& host, const EventRefusal& refusal, const std::string& retry) {
   const bool capable = host.counts(Capability::perfmon) || host.counts(Capability::sys_admin);
   if (!host.perf_paranoid || (refusal.error == ENOSYS && host.seccomp != 2))

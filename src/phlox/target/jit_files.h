@@ -1,6 +1,6 @@
 // Files in which a JIT compiler lists its code, for symbols::JitMap. They are opened below the target's own
 // root, through no link that leads out of it, and only if they belong to the target's user or to root:
-// anybody may write to /tmp, and the number of a process is no secret.
+// any user may write to /tmp, and the number of a process is no secret.
 #pragma once
 
 #include <sys/types.h>

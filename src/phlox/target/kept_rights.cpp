@@ -11,25 +11,25 @@
 namespace phlox::target {
 namespace {
 
-// include/uapi/linux/capability.h; those that our headers may be too old for by number.
+// include/uapi/linux/capability.h; as numbers, because our headers may be too old.
 constexpr unsigned kPerfmon = 38, kBpf = 39, kCheckpointRestore = 40;
-// Since then whoever holds a BPF map may read it, whatever kernel.unprivileged_bpf_disabled says
-// (kernel/bpf/syscall.c).
+// From this kernel version on, the holder of a BPF map may read it, whatever kernel.unprivileged_bpf_disabled
+// is (kernel/bpf/syscall.c).
 constexpr int kMapsForHolders = 6;
 constexpr unsigned kKept[] = {
-    CAP_SYS_PTRACE,       // memory and /proc of others
+    CAP_SYS_PTRACE,       // memory and /proc of other users' processes
     CAP_DAC_READ_SEARCH,  // their files, for names
     kCheckpointRestore,   // /proc/PID/map_files
-    CAP_SYSLOG,           // names of the kernel's functions
-    CAP_KILL,             // signals go on to a program that was started as somebody else
-    // Of the recording, in somebody else's folder and with the caller as its owner.
+    CAP_SYSLOG,           // names of kernel functions
+    CAP_KILL,             // forward signals to a program that runs as another user
+    // To write the recording in another user's folder, with the caller as its owner.
     CAP_DAC_OVERRIDE,
     CAP_CHOWN,
     CAP_FOWNER,
     // To use files with the rights of the caller, or of the target's user (base/file_user.h).
     CAP_SETUID,
     CAP_SETGID,
-    // A process that the kernel's capture cannot walk is looked at by a thread of ours.
+    // One of our threads samples a process that the kernel's capture cannot walk.
     CAP_SYS_NICE,
     CAP_IPC_LOCK,
     kPerfmon,
@@ -62,7 +62,7 @@ void give_up_other_capabilities() {
     sets[half].inheritable &= mask;
   }
   ::syscall(SYS_capset, &head, sets);
-  // What root starts would have them all again.
+  // Otherwise every program that root starts would get them all again.
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 

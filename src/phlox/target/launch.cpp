@@ -23,7 +23,7 @@
 namespace phlox::target {
 namespace {
 
-// What a child that could not start the program tells us before it ends.
+// Sent by a child that could not start the program, before it exits.
 struct ChildReport {
   enum class Step : int32_t { groups, user, exec };
   Step step = Step::exec;
@@ -46,7 +46,7 @@ Result<std::array<Descriptor, 2>> make_pipe() {
   return std::array<Descriptor, 2>{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// The environment of the program: ours, with the calling user's own HOME and name instead of root's.
+// The environment of the program: ours, with the calling user's HOME and name instead of root's.
 std::vector<std::string> environment_for(const LaunchOptions& options) {
   std::vector<std::string> variables;
   const auto is_replaced = [&](std::string_view variable) {
@@ -85,7 +85,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   };
   char byte = 0;
   const ssize_t got = retried([&] { return ::read(go, &byte, 1); });
-  if (got != 1) ::_exit(127);  // phlox went away before it let us go
+  if (got != 1) ::_exit(127);  // phlox died before it released us
   if (options.user) {
     if (::setgroups(options.user->groups.size(), options.user->groups.data()) != 0)
       give_up(ChildReport::Step::groups);
@@ -156,7 +156,7 @@ Result<LaunchedProgram> LaunchedProgram::start(std::vector<std::string> command,
   const pid_t pid = ::fork();
   if (pid < 0) return tl::unexpected(system_error("too many processes? ulimit -u"));
   if (pid == 0) {
-    // The child's copy of the writing end would keep it from ever seeing our death.
+    // Otherwise the child's own copy of the writing end would hide our death from it.
     (*go)[1].close();
     run_child((*go)[0].get(), (*report)[1].get(), options, arguments.data(), environment.data());
   }
@@ -172,7 +172,7 @@ Result<LaunchedProgram> LaunchedProgram::start(std::vector<std::string> command,
 
 LaunchedProgram::~LaunchedProgram() {
   if (pid_.value < 0 || released_ || status_) return;
-  go_.close();  // the child reads the end of file and ends
+  go_.close();  // the child reads end of file and exits
   reap(0);
 }
 
@@ -211,8 +211,7 @@ std::optional<ExitStatus> LaunchedProgram::reap(int flags) {
   const int done =
       retried([&] { return ::waitid(P_PID, static_cast<id_t>(pid_.value), &info, WEXITED | flags); });
   if (done < 0) {
-    status_ = ExitStatus{};  // somebody else reaped it (SIGCHLD ignored by our parent): how it ended cannot
-                             // be known
+    status_ = ExitStatus{};  // already reaped (our parent ignores SIGCHLD): its exit status is unknown
     return status_;
   }
   if (info.si_pid == 0) return {};

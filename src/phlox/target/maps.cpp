@@ -45,7 +45,7 @@ std::string unmangle(std::string_view text) {
 bool same_file(const Descriptor& file, const Module& module) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return false;
-  // Device numbers of overlayfs and btrfs differ between maps and stat; the inode then has to do.
+  // With overlayfs and btrfs, device numbers in maps and stat differ; only the inode is compared.
   return status.st_ino == module.inode;
 }
 
@@ -77,8 +77,7 @@ std::vector<Mapping> parse_maps(std::string_view text) {
       if (m.inode != 0 && m.path.ends_with(kDeleted)) {
         m.deleted = true;
         m.path.resize(m.path.size() - kDeleted.size());
-        // Memory on huge pages, or shared with children: the kernel has made a file for it that nobody else
-        // sees.
+        // Memory on huge pages, or shared with children: the kernel backs it with an internal file.
         if (m.path == "/anon_hugepage" || m.path == "/dev/zero") {
           m.inode = m.device = m.offset = 0;
           m.deleted = false;
@@ -108,16 +107,16 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps) {
   for (size_t i = 0; i < maps.size(); ++i) {
     const Mapping& m = maps[i];
     if (m.inode == 0 || m.path.empty()) {
-      // The part of .bss that lies behind the file's last page is anonymous and follows at once. Code there
-      // is not of the file.
+      // The part of .bss beyond the file's last page is anonymous and follows directly. Code there does not
+      // belong to the file.
       if (!modules.empty() && m.path.empty() && modules.back().mappings.back().end == m.start &&
           modules.back().mappings.back().writable && m.writable && !m.executable) {
         modules.back().mappings.push_back(m);
       }
       continue;
     }
-    // The gap that ld.so leaves without any right between segments 2 MiB apart says an offset of its own,
-    // beyond that of the page that both segments share.
+    // If segments are 2 MiB apart, ld.so leaves a gap without access rights. Its offset is beyond that of the
+    // page that both segments share.
     const auto offset_before = [&modules] {
       const auto& before = modules.back().mappings;
       const auto used = std::find_if(before.rbegin(), before.rend(), [](const Mapping& b) {
@@ -125,7 +124,7 @@ std::vector<Module> modules_of(const std::vector<Mapping>& maps) {
       });
       return used == before.rend() ? 0 : used->offset;
     };
-    // A file that starts again at offset 0 was loaded a second time (dlmopen, a copy in another namespace).
+    // A file that starts again at offset 0 is loaded a second time (dlmopen, a copy in another namespace).
     const bool same = !modules.empty() && modules.back().inode == m.inode &&
                       modules.back().device == m.device && modules.back().path == m.path &&
                       m.offset >= offset_before() &&
@@ -159,7 +158,7 @@ Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor
     Descriptor file = open_regular(module.path);
     if (file && same_file(file, module)) return file;
   }
-  // The executable itself can always be had, even when it was deleted or replaced on disk.
+  // The executable itself can always be opened, even if it was deleted or replaced on disk.
   Descriptor exe(::open((memory::proc_folder(pid) + "/exe").c_str(), O_RDONLY | O_CLOEXEC));
   if (exe && same_file(exe, module)) return exe;
   return fail(ErrorKind::input,
@@ -169,7 +168,8 @@ Result<Descriptor> open_module(pid_t pid, const Module& module, const Descriptor
 
 namespace {
 
-// What was loaded moved as one: RemoteAddress - ImageAddress, or nothing when no mapping fits a segment.
+// The offset by which the whole module was moved: RemoteAddress - ImageAddress; none if no mapping fits a
+// segment.
 std::optional<uint64_t> bias_of(const Module& module, const elf::ElfFile& elf) {
   for (const Mapping& m : module.mappings) {
     for (const elf::Segment& s : elf.segments()) {
@@ -204,7 +204,7 @@ Result<LoadedModule> load_module(const Descriptor& descriptor, const Module& mod
 
 namespace {
 
-// Asked before the image is copied, for anything can be mapped under any name.
+// Checked before the image is copied: any memory can be mapped under any name.
 bool begins_like_elf(memory::RemoteMemory& memory, const Module& module) {
   std::array<std::byte, SELFMAG> magic{};
   return !module.mappings.empty() && memory.read(module.mappings.front().start, std::span(magic)) &&
@@ -215,9 +215,9 @@ bool begins_like_elf(memory::RemoteMemory& memory, const Module& module) {
 
 Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module,
                                       const Budget& budget) {
-  // libpython's text and data are below 64 MiB; a module that is larger is read in part.
+  // libpython's text and data are below 64 MiB; a larger module is read in part.
   constexpr uint64_t kMost = uint64_t{256} << 20;
-  // A page of memory takes that much longer than one of a file: the kernel looks each up.
+  // Reading a page of memory takes that much longer than a page of a file: the kernel looks up each one.
   constexpr uint64_t kDearer = 4;
   std::vector<std::byte> image;
   if (!begins_like_elf(memory, module))
@@ -229,7 +229,7 @@ Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module
     const uint64_t end = m.offset + size, grows = end - std::min<uint64_t>(image.size(), end);
     if (end > elf::FileBytes::room() || (budget && !budget->take(kDearer * grows))) continue;
     if (grows != 0) image.resize(end);
-    // A mapping may reach beyond its file: page by page what can be had.
+    // A mapping may extend beyond its file: read page by page whatever is readable.
     if (memory.read(m.start, std::span(image).subspan(m.offset, size))) continue;
     for (uint64_t at = 0; at < size; at += 4096) {
       memory.read(m.start + at, std::span(image).subspan(m.offset + at, std::min<uint64_t>(4096, size - at)));

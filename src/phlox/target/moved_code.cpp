@@ -11,7 +11,7 @@ namespace phlox::target {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-// Compared of one mapping, evenly spread.
+// Pages compared per mapping, evenly spread.
 constexpr uint64_t kSampled = 64;
 
 bool is_moved(const Mapping& m) {
@@ -64,7 +64,7 @@ bool holds_code_of(const Mapping& mapping, const elf::ElfFile& elf, uint64_t bia
     if (memory.read(at, std::span(there).first(size)) && std::memcmp(here.data(), there.data(), size) == 0)
       ++equal;
   }
-  // A few bytes may be changed since: a debugger's breakpoints, a patch.
+  // A few bytes may differ: a debugger's breakpoints, a patch.
   return equal > compared / 2;
 }
 

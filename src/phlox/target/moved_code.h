@@ -14,8 +14,8 @@ namespace phlox::target {
 // of the process, sorted.
 std::vector<Mapping> moved_code_of(const std::vector<Mapping>& maps, const Module& module);
 
-// Whether it holds what the file has there, as far as a sample of its pages tells: a JIT compiler may have
-// put its own code between a library's segments.
+// Whether it holds what the file has there, judged by a sample of its pages: a JIT compiler may have put its
+// own code between a library's segments.
 bool holds_code_of(const Mapping& mapping, const elf::ElfFile& elf, uint64_t bias,
                    memory::RemoteMemory& memory);
 

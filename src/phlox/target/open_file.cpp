@@ -16,7 +16,7 @@ namespace {
 
 // include/net/tcp_states.h
 constexpr unsigned kListen = 10;
-// __SO_ACCEPTCON (include/uapi/linux/net.h), in the flags of a Unix socket.
+// Flag of a listening Unix socket: __SO_ACCEPTCON (include/uapi/linux/net.h).
 constexpr unsigned kAccepts = 1U << 16;
 
 // "socket:[4711]"
@@ -44,7 +44,7 @@ std::string_view next_word(std::string_view& line) {
 
 template <class Line>
 void each_line(std::string_view text, Line&& line) {
-  // The first one says what the columns are.
+  // The first line has the column names.
   for (size_t at = text.find('\n'); at != std::string_view::npos && at + 1 < text.size();) {
     const size_t end = std::min(text.find('\n', at + 1), text.size());
     line(text.substr(at + 1, end - at - 1));
@@ -59,7 +59,7 @@ std::optional<Number> hexadecimal(std::string_view word) {
   return error == std::errc() && end == word.data() + word.size() ? std::optional(value) : std::nullopt;
 }
 
-// "0100007F:1F90": words of 32 bits as this machine has them in memory, and the port as a number.
+// "0100007F:1F90": 32-bit words in this machine's byte order, and the port as a number.
 std::optional<SocketEnd> parse_end(std::string_view word, uint16_t family) {
   const size_t words = family == AF_INET6 ? 4 : 1;
   const size_t colon = word.find(':');
@@ -92,7 +92,7 @@ NamedFile parse_descriptor_link(std::string_view link) {
     file.file.removed = true;
     link.remove_suffix(kRemoved.size());
   }
-  // Of no folder that anybody sees.
+  // A memfd's path is in no real folder.
   if (link.starts_with("/memfd:")) link.remove_prefix(1);
   const bool in_memory = link.starts_with("/dev/shm/") || link.starts_with("/dev/mqueue/");
   if (link.starts_with("/dev/") && !in_memory) file.file.kind = Kind::device;

@@ -53,7 +53,7 @@ struct NamedFile {
 // system is opened.
 NamedFile parse_descriptor_link(std::string_view link);
 
-// "10.0.0.5:5432", "[::1]:80"; of IPv4 in IPv6 as the former.
+// "10.0.0.5:5432", "[::1]:80"; IPv4 in IPv6 is written as IPv4.
 std::string address_words(uint16_t family, const SocketEnd& end);
 
 // The sockets of a network namespace, by inode.

@@ -14,7 +14,8 @@ namespace {
 
 constexpr const char* kLists = "/var/lib/dpkg/info";
 constexpr std::string_view kSuffix = ".list";
-// A Debian with everything installed has some 60,000 packages; the longest list, of a package of icons, 5 MB.
+// A Debian with everything installed has some 60,000 packages; the longest list, that of an icon package, is
+// 5 MB.
 constexpr size_t kMostLists = 100'000;
 constexpr size_t kLongestList = size_t{32} << 20;
 constexpr size_t kMostBytes = size_t{512} << 20;
@@ -24,7 +25,7 @@ constexpr size_t kMostBytes = size_t{512} << 20;
 std::map<std::string, std::string> packages_of(const Descriptor& root,
                                                const std::vector<std::string>& paths) {
   std::map<std::string, std::string> found;
-  // As the lists may have them: before Debian 13 some packages still say /lib for what lies in /usr/lib.
+  // As the lists may spell them: before Debian 13, some packages still list files of /usr/lib under /lib.
   std::unordered_map<std::string_view, const std::string*> wanted;
   for (const std::string& path : paths) {
     wanted.emplace(path, &path);

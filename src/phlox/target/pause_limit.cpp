@@ -20,9 +20,9 @@
 namespace phlox::target {
 namespace {
 
-// Below here nothing may allocate or lock: it runs in a child of a process with several threads.
+// Nothing below here may allocate or lock: it runs in a child of a multithreaded process.
 
-// Whether a signal has stopped the process; `path`: its /proc/PID/stat.
+// Whether a signal has stopped the process. `path`: its /proc/PID/stat.
 bool is_stopped(const char* path) {
   char text[512];
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -33,9 +33,9 @@ bool is_stopped(const char* path) {
   return name_end != nullptr && name_end + 2 < text + size && name_end[2] == 'T';
 }
 
-// Nothing of ours is held open, no lock of a recording either.
+// Closes all other inherited descriptors, so that no lock of a recording is kept either.
 void keep_only(int timer, int life) {
-  // Either may have one of the two numbers already.
+  // Each may already have the other's target number.
   const int kept[] = {::fcntl(timer, F_DUPFD, 3), ::fcntl(life, F_DUPFD, 3)};
   if (kept[0] < 0 || kept[1] < 0) ::_exit(0);
   ::dup2(kept[0], 0);
@@ -47,7 +47,7 @@ void keep_only(int timer, int life) {
 }  // namespace
 
 void PauseLimit::watch(Shared& shared, pid_t recorder, const char* status, int timer, int life) {
-  constexpr int kAgainMs = 1, kNice = -10;  // where we may
+  constexpr int kAgainMs = 1, kNice = -10;  // if permitted
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -63,7 +63,7 @@ void PauseLimit::watch(Shared& shared, pid_t recorder, const char* status, int t
     while (shared.held > 0) {
       if (is_stopped(status)) {
         shared.stop_again = 1;
-        // It may have been let run on since.
+        // It may have been continued in the meantime.
         if (is_stopped(status)) {
           ::kill(recorder, SIGCONT);
         } else {
@@ -72,7 +72,7 @@ void PauseLimit::watch(Shared& shared, pid_t recorder, const char* status, int t
       }
       if (::poll(&wanted[1], 1, kAgainMs) > 0) ::_exit(0);
     }
-    // It had let go before it was let run on.
+    // The recorder released its threads before it was continued.
     if (shared.stop_again.exchange(0) != 0) ::kill(recorder, SIGSTOP);
   }
 }
@@ -110,7 +110,7 @@ void PauseLimit::begin() {
   constexpr int kTries = 100;
   for (int tries = 0; shared_->stop_again != 0 && shared_->held > 0 && tries < kTries; ++tries) ::usleep(100);
   ++shared_->held;
-  // Never taken back: what runs out while nothing is held is of no account.
+  // Never disarmed: if the timer expires while nothing is held, that has no effect.
   const Nanoseconds longest_now = longest_;
   const itimerspec longest{{}, {longest_now / kSecond, longest_now % kSecond}};
   ::timerfd_settime(timer_.get(), 0, &longest, nullptr);

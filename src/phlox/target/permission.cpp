@@ -33,7 +33,7 @@ std::string for_container() {
          "[\"SYS_PTRACE\"]), or run phlox on the host";
 }
 
-// Who lacks CAP_SYS_PTRACE: root of a container needs another container, anybody else needs root.
+// If CAP_SYS_PTRACE is missing: root in a container needs another container, any other user needs root.
 std::string to_get_the_capability(const PermissionFacts& f, const std::string& retry) {
   if (f.our_uid.effective == 0 || f.in_container) return for_container();
   return with_sudo(retry);
@@ -52,7 +52,7 @@ std::string ids_of(const PermissionFacts& f) {
                      f.uid.effective, f.uid.saved, describe_user(f.our_uid.real));
 }
 
-// Whether `ancestor` is on the way from `pid` up to the first process.
+// Whether `ancestor` is `pid` itself or one of its ancestors.
 bool descends_from(pid_t pid, pid_t ancestor) {
   constexpr int kDeepest = 1000;
   for (int depth = 0; depth < kDeepest && pid > 1; ++depth) {
@@ -77,7 +77,7 @@ std::string describe_user(uint32_t uid) {
 
 Refusal explain_refusal(const PermissionFacts& f, const std::string& retry) {
   const bool capable = (f.our_capabilities & kSysPtrace) != 0;
-  // With no user namespace between us the capability counts; where that may not be seen, trust it.
+  // The capability counts if no user namespace is between us; if that is not visible, assume so.
   const bool capable_there = capable && !f.other_user_namespace.value_or(false);
 
   if (f.error == ENOSYS) {
@@ -95,7 +95,7 @@ Refusal explain_refusal(const PermissionFacts& f, const std::string& retry) {
       return {PermissionCheck::container, fmt::format("{}, and this root lacks CAP_SYS_PTRACE", ids_of(f)),
               for_container()};
     }
-    // Becoming the target's user is enough, also where root has no CAP_SYS_PTRACE.
+    // It is enough to become the target's user, even if root has no CAP_SYS_PTRACE.
     if (f.in_container && f.uid.real != 0) {
       return {PermissionCheck::user, ids_of(f),
               fmt::format("run phlox as that user: docker exec -u {} CONTAINER phlox {}", f.uid.real, retry)};
@@ -169,8 +169,8 @@ PermissionFacts read_permission_facts(const ProcessState& state) {
       facts.our_seccomp = own->seccomp;
     }
   }
-  // The files of a process that is not dumpable belong to root (fs/proc/base.c: task_dump_owner): telling
-  // only where the process itself is not root's.
+  // If a process is not dumpable, its files belong to root (fs/proc/base.c: task_dump_owner). This says
+  // nothing if the process itself runs as root.
   struct stat owner {};
   if (::stat(fmt::format("/proc/{}/stat", state.pid).c_str(), &owner) == 0 && facts.uid.effective != 0) {
     facts.dumpable = owner.st_uid == facts.uid.effective;

@@ -41,9 +41,8 @@ ProcessFacts read_process(pid_t pid) {
 
 namespace {
 
-// __rseq_offset counts from the thread pointer, which on x86-64 is what pthread_self() gives. On aarch64 it
-// is the end of struct pthread (sysdeps/aarch64/nptl/tls.h), of which the C library tells debuggers how large
-// it is.
+// __rseq_offset counts from the thread pointer, which is pthread_self() on x86-64. On aarch64 it is the end
+// of struct pthread (sysdeps/aarch64/nptl/tls.h), whose size the C library exports for debuggers.
 #if defined(__aarch64__)
 constexpr std::string_view kSizeOfPthread = "_thread_db_sizeof_pthread";
 #else

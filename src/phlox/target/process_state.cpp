@@ -126,7 +126,7 @@ std::optional<Status> parse_status(std::string_view text) {
     if (colon == std::string_view::npos) continue;
     const std::string_view key = line.substr(0, colon);
     std::string_view value = line.substr(colon + 1);
-    // Exactly one tab: what follows belongs to the name, blanks included.
+    // Exactly one tab: anything after it belongs to the name, blanks included.
     if (!value.empty() && value.front() == '\t') value.remove_prefix(1);
     int flag = 0;
     if (key == "Name") {
@@ -173,7 +173,7 @@ bool Stat::kernel_thread() const {
 }
 
 std::optional<Stat> parse_stat(std::string_view text) {
-  // The name stands in parentheses and may itself hold any character: the last ')' ends it.
+  // The name is in parentheses and may hold any character: the last ')' ends it.
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
@@ -184,7 +184,7 @@ std::optional<Stat> parse_stat(std::string_view text) {
   if (text.empty()) return {};
   stat.state = text.front();
   text.remove_prefix(1);
-  for (int field = 4; field <= 22; ++field) {  // proc(5) counts from 1
+  for (int field = 4; field <= 22; ++field) {  // numbered as in proc(5)
     int64_t number = 0;
     if (!take_word(text, number)) return {};
     if (field == 4) stat.parent = static_cast<pid_t>(number);
@@ -244,11 +244,12 @@ Result<ProcessState> read_process_state(pid_t pid) {
     return fail(ErrorKind::system, fmt::format("cannot make sense of /proc/{}/stat", pid));
   state.status = *std::move(status);
   state.stat = *std::move(stat);
-  // Its first thread has ended, and the kernel says that of the process. The state is that of one that lives.
+  // Its first thread has ended, and the kernel reports that state for the process. Use the state of a living
+  // thread.
   if (const pid_t living = state.zombie() ? memory::living_thread(pid) : pid; living != pid) {
     if (const auto other = read_stat(living)) state.status.state = state.stat.state = other->state;
   }
-  // /proc/TID answers like a process though it is not listed.
+  // /proc/TID exists like a process, although it is not listed.
   if (state.status.process != pid) {
     return fail(ErrorKind::no_such_process,
                 fmt::format("{} is a thread of process {}, not a process", pid, state.status.process),
@@ -328,7 +329,7 @@ std::vector<ThreadName> read_threads(pid_t pid) {
     std::string_view text = entry->d_name;
     if (!take_word(text, thread.tid) || !text.empty()) continue;
     const auto comm = read_text(fmt::format("{}/{}/comm", folder, thread.tid));
-    if (!comm) continue;  // ended meanwhile
+    if (!comm) continue;  // ended in the meantime
     thread.name = comm->substr(0, comm->find_last_not_of('\n') + 1);
     threads.push_back(std::move(thread));
   }
@@ -337,7 +338,7 @@ std::vector<ThreadName> read_threads(pid_t pid) {
 }
 
 Result<Descriptor> open_pidfd(pid_t pid) {
-  // Without glibc's wrapper: it came with 2.36 only.
+  // glibc has a wrapper only since 2.36.
   Descriptor descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (descriptor) return descriptor;
   if (errno == ESRCH || errno == EINVAL) return no_such_process(pid);

@@ -23,11 +23,10 @@
 namespace phlox::target {
 namespace {
 
-// More than any kernel gives out ids for (PID_MAX_LIMIT).
+// More than any kernel assigns ids (PID_MAX_LIMIT).
 constexpr size_t kMost = size_t{1} << 22;
 constexpr size_t kManyThreads = 256;
 
-// The entries of a folder that are numbers.
 std::vector<pid_t> numbers_in(const std::string& folder) {
   std::vector<pid_t> numbers;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
@@ -58,8 +57,8 @@ std::vector<pid_t> read_processes() {
 std::vector<pid_t> read_children(pid_t pid) {
   std::vector<pid_t> children;
   const std::string tasks = fmt::format("/proc/{}/task", pid);
-  // With more threads than the host has processes, it takes fewer files to ask those for their parent. The
-  // folder's links are one a thread, "." and "..".
+  // If it has more threads than the host has processes, asking all processes for their parent opens fewer
+  // files. The folder's link count is the number of threads plus 2 ("." and "..").
   struct stat folder {};
   if (::stat(tasks.c_str(), &folder) == 0 && folder.st_nlink > kManyThreads &&
       folder.st_nlink > read_processes().size() + 2)
@@ -88,7 +87,7 @@ std::vector<pid_t> read_descendants(pid_t pid) {
   std::unordered_set<pid_t> seen(found.begin(), found.end());
   for (size_t at = 0; at < found.size() && found.size() < kMost; ++at) {
     for (const pid_t child : read_children(found[at])) {
-      if (seen.insert(child).second) found.push_back(child);  // an id may come around again meanwhile
+      if (seen.insert(child).second) found.push_back(child);  // an id may have been reused in the meantime
     }
   }
   return found;

@@ -15,7 +15,7 @@
 namespace phlox::target {
 namespace {
 
-constexpr size_t kEntries = 16'384;  // of pagemap, read at once
+constexpr size_t kEntries = 16'384;  // of pagemap, per read
 constexpr uint64_t kPresent = uint64_t{1} << 63;
 constexpr uint64_t kSwapped = uint64_t{1} << 62;
 constexpr size_t kMaxRuns = 1'000'000;
@@ -61,7 +61,7 @@ Result<ResidentMemory> read_resident_memory(pid_t pid, uint64_t most) {
       if (wanted == 0) break;
       const ssize_t got =
           ::pread(file.get(), entries.data(), wanted * 8, static_cast<off_t>(at.value / page_size * 8));
-      if (got < 8) break;  // unmapped meanwhile
+      if (got < 8) break;  // unmapped in the meantime
       const size_t whole = static_cast<size_t>(got) / 8;
       add_pages(memory, at, std::span(entries).first(whole), page_size, most);
       at = at + whole * page_size;

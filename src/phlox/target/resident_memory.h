@@ -22,7 +22,7 @@ struct ResidentMemory {
   std::vector<PageRun> runs;  // ascending
   uint64_t bytes = 0;         // in them
   bool swapped = false;       // other pages of it are swapped out
-  bool cut = false;           // there is more than was asked for
+  bool cut = false;           // there are more pages than the limit
 };
 
 // Whether objects may lie in that mapping.
@@ -31,7 +31,7 @@ bool is_own_memory(const Mapping& mapping);
 // (Documentation/admin-guide/mm/pagemap.rst).
 void add_pages(ResidentMemory& memory, RemoteAddress start, std::span<const uint64_t> entries,
                uint64_t page_size, uint64_t most);
-// At most so many bytes.
+// `most`: limit in bytes.
 Result<ResidentMemory> read_resident_memory(pid_t pid, uint64_t most);
 
 }  // namespace phlox::target

@@ -26,7 +26,7 @@
 namespace phlox::target {
 namespace {
 
-constexpr size_t kMostThreads = 1000;  // whose affinity is asked for
+constexpr size_t kMostThreads = 1000;  // whose affinity is read
 
 int try_call(pid_t pid, RemoteAddress address) {
   uint64_t word = 0;
@@ -42,7 +42,7 @@ int try_file(pid_t pid, RemoteAddress address) {
   return ::pread(file.get(), &word, sizeof word, static_cast<off_t>(address.value)) < 0 ? errno : 0;
 }
 
-// Ends when nobody holds the other end.
+// Exits when the other end is closed.
 [[noreturn]] void wait_for_end(int pipe) {
   char byte = 0;
   (void)retried([&] { return ::read(pipe, &byte, 1); });
@@ -67,7 +67,7 @@ MemoryTrial try_memory(pid_t pid) {
   const auto maps = parse_maps(*text);
   const auto found = std::find_if(maps.begin(), maps.end(), [](const Mapping& m) { return m.readable; });
   if (found == maps.end()) {
-    trial.maps = trial.call = trial.file = ESRCH;  // it has ended, or is no program yet
+    trial.maps = trial.call = trial.file = ESRCH;  // it has ended, or has not executed its program yet
     return trial;
   }
   trial.call = try_call(pid, found->start);
@@ -151,8 +151,8 @@ FilesTrial try_files(pid_t pid, const std::vector<Mapping>& maps) {
   return trial;
 }
 
-// kernel/exit.c: whoever's parent has ended belongs to init, or to a subreaper: no descendant of ours to
-// Yama.
+// kernel/exit.c: a process whose parent has ended is reparented to init or a subreaper; to Yama it is then no
+// descendant of ours.
 Stranger::Stranger() {
   int life[2], answer[2];
   if (::pipe2(life, O_CLOEXEC) != 0) return;

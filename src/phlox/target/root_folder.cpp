@@ -28,7 +28,8 @@ Descriptor open_beneath(const Descriptor& root, const std::string& path, int fla
   open_how how{};
   how.flags = static_cast<unsigned>(O_RDONLY | O_CLOEXEC | flags);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  // EAGAIN: somebody renames folders there, and whether ".." led out could not be told (openat2(2)).
+  // EAGAIN: a folder is being renamed there, so the kernel could not determine whether ".." led out
+  // (openat2(2)).
   constexpr int kMostTries = 16;
   Descriptor file;
   for (int i = 0; i < kMostTries; ++i) {

@@ -20,7 +20,7 @@ SocketTables::Namespace* SocketTables::of(pid_t process) {
   const Nanoseconds now = clock_now();
   if (members_.size() >= kMostMembers) members_.clear();
   Member& member = members_[process];
-  // A server asks at each of its connections.
+  // A server is looked up for each of its connections.
   if (now >= member.next) {
     struct stat there {};
     if (::stat(fmt::format("/proc/{}/ns/net", process).c_str(), &there) != 0) return nullptr;

@@ -12,7 +12,7 @@
 namespace phlox::target {
 
 std::optional<std::string> read_text(const std::string& path) {
-  // A map of a million lines is 100 MB; more is not a file of /proc's.
+  // A memory map of a million lines is 100 MB; nothing in /proc is longer than this.
   constexpr size_t kLongest = size_t{256} << 20;
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return {};
@@ -41,7 +41,7 @@ std::optional<std::string> read_regular(const Descriptor& file, size_t most) {
       return ::pread(file.get(), text.data() + have, text.size() - have, static_cast<off_t>(have));
     });
     if (got < 0) return {};
-    if (got == 0) break;  // it became shorter
+    if (got == 0) break;  // the file became shorter
     have += static_cast<size_t>(got);
   }
   text.resize(have);

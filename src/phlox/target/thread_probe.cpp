@@ -20,7 +20,7 @@
 namespace phlox::target {
 namespace {
 
-// The next number of a text of numbers divided by blanks; hexadecimal with 0x before it.
+// The next number in a list separated by blanks; hexadecimal if it starts with 0x.
 template <class Number>
 bool take_field(std::string_view& text, Number& number) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
@@ -55,7 +55,7 @@ std::optional<BlockedIn> parse_syscall(std::string_view text) {
 }
 
 std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
-  // comm stands in parentheses and may itself hold any character: the last ')' ends it.
+  // comm is in parentheses and may hold any character: the last ')' ends it.
   const size_t close = text.rfind(')');
   if (close == std::string_view::npos || close + 2 >= text.size()) return {};
   text.remove_prefix(close + 2);
@@ -84,7 +84,7 @@ std::optional<ThreadStat> parse_thread_stat(std::string_view text) {
 }
 
 bool is_kernel_worker(uint64_t flags, std::string_view release) {
-  // include/linux/sched.h, and since when.
+  // include/linux/sched.h, with the versions that introduced them.
   constexpr uint64_t kIoWorker = 0x10, kUserWorker = 0x4000;
   constexpr std::pair kIoWorkerSince(5, 12), kUserWorkerSince(6, 4);
   std::pair version(0, 0);
@@ -105,10 +105,10 @@ bool is_kernel_worker(uint64_t flags) {
 }
 
 size_t count_kernel_workers(pid_t pid) {
-  // Of more, it takes too long to ask each.
+  // It would take too long to check more threads than this.
   constexpr nlink_t kMostThreads = 4096;
   const std::string folder = "/proc/" + std::to_string(pid) + "/task";
-  struct stat about {};  // its links: a thread each, "." and ".."
+  struct stat about {};  // its link count: one per thread, plus "." and ".."
   if (::stat(folder.c_str(), &about) != 0 || about.st_nlink > kMostThreads + 2) return 0;
   const std::unique_ptr<DIR, int (*)(DIR*)> tasks(::opendir(folder.c_str()), ::closedir);
   size_t workers = 0;
@@ -136,7 +136,7 @@ std::optional<uint64_t> parse_switches(std::string_view text) {
 }
 
 ThreadProbe::ThreadProbe(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {
-  // The kernel gives the lowest number that is free. Of the others a half is for perf events
+  // The kernel assigns the lowest free number. Half of the descriptors are reserved for perf events
   // (sampler/capture/event_budget.h).
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -166,7 +166,7 @@ std::optional<SchedStat> ThreadProbe::schedstat() {
     if (text && (!counted || !counted->off())) return counted;
     has_schedstat_ = text.has_value();
   }
-  // ENOENT is what a thread that is gone says too; then stat is as little there.
+  // A thread that is gone gives ENOENT too; then there is no stat either.
   static const auto kTick = static_cast<uint64_t>(kSecond / ::sysconf(_SC_CLK_TCK));
   const auto used = stat();
   return used ? std::optional(SchedStat{used->ticks * kTick, 0, 0}) : std::nullopt;
@@ -208,7 +208,7 @@ std::optional<uint64_t> ThreadProbe::switches() {
   return text ? parse_switches(*text) : std::nullopt;
 }
 
-// It was asleep a moment ago, and still is where nothing moves.
+// It was asleep a moment ago, and still is if its counts have not changed.
 void ThreadProbe::learn_drift() {
   const auto before = schedstat();
   const auto out = switches();

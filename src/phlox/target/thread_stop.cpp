@@ -17,7 +17,7 @@
 namespace phlox::target {
 namespace {
 
-// Its descriptors and its memory are gone, and it waits to be reaped.
+// It has released its descriptors and memory, and waits to be reaped.
 bool has_ended(ThreadProbe& thread) {
   const auto stat = thread.stat();
   return !stat || stat->has_ended();
@@ -28,14 +28,14 @@ bool is_traced_by_us(pid_t pid) {
   return state && state->status.tracer == ::gettid();
 }
 
-// WNOWAIT: the end of a program that we started must stay to be reaped by its parent, another thread of ours.
-// A stop that is not taken over goes away with the detach; and should we be killed before that, the signal
-// that it was for is still there (kernel/exit.c: wait_task_stopped takes it away).
+// WNOWAIT: if a program that we started ends, its parent, another thread of ours, must still be able to reap
+// it. The detach discards a stop that was not consumed; and if we are killed before that, the signal that
+// caused it is not lost (kernel/exit.c: wait_task_stopped would take it away).
 //
-// Never without end: a first thread that another thread's execve() puts away is released without a word to
-// its tracer (fs/exec.c: de_thread), and only the next call says that there is nobody to wait for. SIGCHLD,
-// which a stop sends to its tracer, ends a pause at once; where another thread of ours took it, the pause is
-// short.
+// Not in one blocking call: when another thread calls execve(), the first thread is released without
+// notifying its tracer (fs/exec.c: de_thread), and only the next call reports that there is nothing to wait
+// for. SIGCHLD, which a stop sends to its tracer, ends a pause at once; if another thread of ours received
+// it, the pause is short.
 bool wait_for_stop(pid_t tid, siginfo_t& info) {
   constexpr Nanoseconds kFirstPause = 100'000, kLongestPause = 5'000'000;
   sigset_t child, before;
@@ -56,7 +56,7 @@ bool wait_for_stop(pid_t tid, siginfo_t& info) {
   return found;
 }
 
-// For a CPU, by now.
+// Time spent waiting for a CPU so far.
 uint64_t queued(ThreadProbe& thread) {
   const auto stat = thread.schedstat();
   return stat ? stat->wait_ns : 0;
@@ -81,25 +81,26 @@ ThreadStop::ThreadStop(pid_t pid, ThreadProbe& thread, StopCounts& counts)
 ThreadStop::State ThreadStop::stop(pid_t pid) {
   limit_.begin();
   if (::ptrace(PTRACE_SEIZE, tid_, nullptr, nullptr) != 0) {
-    // EPERM is what a thread that has just ended says too (kernel/ptrace.c: ptrace_attach, exit_state).
+    // A thread that has just ended gives EPERM too (kernel/ptrace.c: ptrace_attach, exit_state).
     return errno == ESRCH || has_ended(thread_) ? State::gone : State::refused;
   }
-  // Seized and ending at once: a process's end is left to whoever waits for it, a thread's is ours to take.
+  // Seized while it ends: the end of a process is left to its parent; the end of a thread is ours to reap.
   if (::ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0 && tid_ == pid) return State::gone;
   siginfo_t info{};
   bool waited = wait_for_stop(tid_, info);
   if (!waited && tid_ != pid && is_traced_by_us(pid)) {
-    // It was becoming another program, and has its process's number since (execve(2)).
+    // It was executing another program, and now has its process's number (execve(2)).
     tid_ = pid;
     waited = wait_for_stop(tid_, info);
   }
   if (!waited || info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
-    // A thread's end only its tracer may take; left alone it would keep its process from ending.
+    // Only its tracer can reap a thread; if we do not, its process cannot end.
     if (waited && tid_ != pid) ::waitpid(tid_, nullptr, __WALL);
     return State::gone;
   }
-  // si_status holds the stop's whole code (kernel/exit.c, wait_task_stopped): a signal, and PTRACE_EVENT_STOP
-  // above it when it was us (or a stop by job control, which detaching leaves in force).
+  // si_status holds the stop's whole code (kernel/exit.c, wait_task_stopped): a signal, with
+  // PTRACE_EVENT_STOP above it if our interrupt caused it (or a job control stop, which stays in force after
+  // a detach).
   if (info.si_status >> 8 != PTRACE_EVENT_STOP) {
     count_time();
     ::ptrace(PTRACE_DETACH, tid_, nullptr, static_cast<uintptr_t>(info.si_status & 0x7f));
@@ -121,7 +122,7 @@ bool ThreadStop::read_registers(UserRegisters& into) const {
   return true;
 }
 
-// While it stands: its time in the queue is accounted as of when it last came onto a CPU.
+// To be called while the thread is stopped: the kernel updates its queueing time only when it gets a CPU.
 void ThreadStop::count_time() {
   const auto waited = static_cast<Nanoseconds>(queued(thread_) - queued_before_);
   const Nanoseconds ours = clock_now(CLOCK_THREAD_CPUTIME_ID) - cpu_begun_;

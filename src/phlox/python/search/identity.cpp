@@ -30,7 +30,7 @@ std::optional<Version> version_of(const LoadedModule& module, memory::RemoteMemo
     if (auto constant = find_version_constant(constants_of(module), named->major, named->minor))
       return constant;
   }
-  // Py_GetVersion()'s buffer is filled when sys is made.
+  // Py_GetVersion()'s buffer is filled when sys is initialised.
   std::optional<Version> found;
   scan_writable(module.module, memory, 512, [&](RemoteAddress, std::span<const std::byte> bytes) {
     found = find_version_text(as_text(bytes));
@@ -39,7 +39,7 @@ std::optional<Version> version_of(const LoadedModule& module, memory::RemoteMemo
   return found ? found : named;
 }
 
-// Fields that configure options move: what the symbols and the name tell.
+// Build options that move fields, from the symbols and the file name.
 std::vector<Build> builds_of(const LoadedModule& module) {
   const std::string name(base_name(module.module.path));
   const bool named = version_of_file_name(name).has_value();
@@ -49,7 +49,7 @@ std::vector<Build> builds_of(const LoadedModule& module) {
       letters == std::string::npos ? "" : flags.substr(letters, flags.find('.', letters) - letters);
   Build build;
   build.free_threaded = abi.find('t') != std::string::npos;
-  // Objects/object.c: there only with Py_REF_DEBUG, which --with-pydebug sets.
+  // Objects/object.c: exists only with Py_REF_DEBUG, which --with-pydebug sets.
   build.debug = module.elf.find_symbol("_Py_RefTotal") || module.elf.find_symbol("_Py_INCREF_IncRefTotal") ||
                 abi.find('d') != std::string::npos;
   Build other = build;

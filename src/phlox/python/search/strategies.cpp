@@ -16,7 +16,7 @@ namespace {
 
 using target::Mapping;
 
-// The words at these addresses, nothing where there is none to read.
+// The words at these addresses; none where memory is not readable.
 std::vector<std::optional<uint64_t>> read_words(memory::RemoteMemory& memory,
                                                 std::span<const RemoteAddress> addresses) {
   std::vector<uint64_t> values(addresses.size());
@@ -33,7 +33,7 @@ std::vector<std::optional<uint64_t>> read_words(memory::RemoteMemory& memory,
   return words;
 }
 
-// Places in the module's writable memory whose word leads to an interpreter whose first thread state points
+// Addresses in the module's writable memory that point to an interpreter whose first thread state points
 // back.
 std::vector<RemoteAddress> find_heads(const ModuleSearch& search, const Layout& row) {
   std::vector<RemoteAddress> places, interpreters, fields;
@@ -92,7 +92,7 @@ std::optional<Interpreter> by_symbol(ModuleSearch& search) {
 }
 
 std::optional<Interpreter> by_section(ModuleSearch& search) {
-  // Python/pylifecycle.c puts _PyRuntime into a section of its own since 3.10 (bpo-36710).
+  // Python/pylifecycle.c puts _PyRuntime into its own section since 3.10 (bpo-36710).
   const auto* section = search.module.elf.find_section(".PyRuntime");
   if (section == nullptr) {
     search.reason = "no section .PyRuntime";
@@ -130,7 +130,7 @@ std::optional<Interpreter> by_scan(ModuleSearch& search) {
       if (found) return found;
     }
   }
-  search.not_up = false;  // what a scan came across proves nothing
+  search.not_up = false;  // a match of the scan proves nothing
   search.reason = "nothing in writable memory leads to an interpreter";
   return {};
 }

@@ -16,9 +16,9 @@ namespace phlox::python {
 namespace {
 
 constexpr int kMostInterpreters = 4096;
-constexpr int kMostThreads = 64;  // that are checked of each
+constexpr int kMostThreads = 64;  // checked per interpreter
 
-// Memory for walk_frames(): every piece fetched when asked for.
+// Memory for walk_frames(): every piece is fetched on demand.
 class ReadThrough {
  public:
   explicit ReadThrough(memory::RemoteMemory& memory) : memory_(memory) {}
@@ -47,7 +47,7 @@ bool leads_to_code(const Layout& l, RemoteAddress top, memory::RemoteMemory& mem
                      });
 }
 
-// Frames of some threads lead to code objects. Running threads move on meanwhile: several tries.
+// Whether frames of some threads lead to code objects. Running threads change meanwhile, hence several tries.
 bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory::RemoteMemory& memory,
                 std::string& reason) {
   constexpr int kTries = 6;
@@ -62,7 +62,7 @@ bool trial_walk(const Layout& l, std::span<const RemoteAddress> threads, memory:
       if (!top && !unreadable) continue;
       any_frames = true;
       if (leads_to_code(l, top, memory)) return true;
-      // Or it is just entering an evaluation, and stopped there.
+      // Or the thread was stopped while it enters an evaluation.
       const RemoteAddress outer = outer_frame(l, thread, state.data(), reader);
       if (outer && leads_to_code(l, outer, memory)) return true;
     }
@@ -85,8 +85,8 @@ Verdict validate(const Interpreter& candidate, memory::RemoteMemory& memory, std
     reason = "no interpreter is up";
     return Verdict::not_up;
   }
-  // The main interpreter is the oldest of the list. Without this a thread state can pass for an interpreter
-  // and the other way round: in 3.11 each has the pointer to the other at byte 16.
+  // The main interpreter is the oldest in the list. Without this check a thread state can pass for an
+  // interpreter and vice versa: in 3.11 each has the pointer to the other at byte 16.
   std::optional<uint64_t> main;
   if (candidate.runtime && l.runtime.interpreters_main.present()) {
     main.emplace();
