@@ -19,12 +19,12 @@ inline constexpr std::string_view kAwaitTime = "await";
 // The events of a profile with await time, by number. The first one has no name: it is what the profile had.
 inline constexpr uint16_t kTimeOfThreads = 1, kTimeOfTasks = 2;
 
-// Sample::system_call of these samples: not a thread waited, but tasks.
+// Sample::system_call of these samples: tasks waited, not a thread.
 inline constexpr int16_t kTasksAwait = -3;
 
-// Adds the waiting tasks. The profile must have all that the rows refer to, and shows what it showed. Call it
-// last of all that changes samples. Without a waiting task, and in a profile that has events, nothing
-// happens. false: nothing was added.
+// Adds the waiting tasks. The profile must have everything that the rows refer to; the shown event stays the
+// same. Call it after everything else that changes samples. If no task waited, or the profile has events,
+// nothing happens. false: nothing was added.
 bool add_await_time(Profile& profile, const TaskRows& rows);
 
 // Whether the samples that are shown are of await time.

@@ -25,14 +25,14 @@ struct LabelHash {
   }
 };
 
-// Of samples with one stack: what is shown of them, and all by what was done.
+// Sums over samples with one stack: the shown part, and everything by activity.
 struct Sum {
   int64_t weight = 0;
   int64_t samples = 0;
   std::array<NodePart, kDoings> parts;
 };
 
-// Grows the tree; nodes come in the order in which they are met, parents before children.
+// Builds the tree; nodes are in the order in which they are found, parents before children.
 class TreeBuilder {
  public:
   TreeBuilder(const Profile& profile, const Choices& choices, bool with_parts)
@@ -66,7 +66,7 @@ class TreeBuilder {
     return at->second;
   }
 
-  // The node that stands for a sample's thread and process: the root when `by` asks for neither.
+  // The node for a sample's thread and process: the root if `by` asks for neither.
   uint32_t group(ThreadId thread) {
     uint32_t node = 0;
     if (!thread || thread.value > profile_.threads().size()) return node;
@@ -111,7 +111,7 @@ class TreeBuilder {
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
 
-  // Breadth first, the children of a node by name.
+  // Breadth first, children of a node ordered by name.
   void order() {
     const auto& labels = tree_.labels;
     std::vector<uint32_t> by_name(labels.size());
@@ -125,7 +125,7 @@ class TreeBuilder {
 
     const std::vector<CallNode>& old = tree_.nodes;
     const size_t count = old.size();
-    std::vector<uint32_t> begin(count + 1, 0);  // where the children of a node begin in `kids`
+    std::vector<uint32_t> begin(count + 1, 0);  // first index of a node's children in `kids`
     for (size_t i = 1; i < count; ++i) ++begin[old[i].parent + 1];
     for (size_t i = 0; i < count; ++i) begin[i + 1] += begin[i];
     std::vector<uint32_t> kids(count), fill(begin.begin(), begin.end() - 1);
@@ -161,13 +161,13 @@ class TreeBuilder {
   std::vector<uint32_t> frame_labels_;
 };
 
-// `event`: 0: of the samples that are shown.
+// `event`: 0: the samples that are shown.
 Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool whole, uint16_t event = 0) {
   const auto filter =
       whole ? SampleFilter::make_judging(profile, choices) : SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
 
-  // Spans of equal stack (and thread, when that shows) are one, which makes the rest independent of their
+  // Joins spans of equal stack (and thread, if shown), so that the remaining cost does not depend on their
   // number.
   const bool grouped = choices.by.thread || choices.by.process || choices.by.program;
   const auto& stacks = profile.stacks();
@@ -188,7 +188,7 @@ Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool
     sum.samples += part.samples;
   }
 
-  // In the order of the stacks, so that what the tree looks like does not hang on the hash.
+  // Ordered by stack, so that the tree does not depend on the hash.
   std::vector<std::pair<uint64_t, Sum>> rows(sums.begin(), sums.end());
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   TreeBuilder builder(profile, choices, whole);
@@ -212,7 +212,7 @@ Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool
       uint32_t at = leaf;
       while (seen_in[at] != epoch) {
         path.push_back(at);
-        // Parents come before children; what claims otherwise is taken for a root, so this ends.
+        // Parents come before children; a row that claims otherwise is treated as a root, so the loop ends.
         const uint32_t parent = stacks[at - 1].parent.value;
         at = parent < at ? parent : 0;
       }

@@ -54,7 +54,7 @@ enum class Show : uint8_t { everything, work, computing, waiting };
 
 // What a thread did when it was sampled.
 enum class Doing : uint8_t {
-  computing,           // it ran, or would have run if it had had a CPU or the GIL
+  computing,           // it ran, or only lacked a CPU or the GIL
   waiting,             // within its work
   waiting_for_work,    // idle
   waiting_for_others,  // for recorded threads or processes to which it has handed its work

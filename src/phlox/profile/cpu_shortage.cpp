@@ -9,7 +9,7 @@
 namespace phlox::profile {
 namespace {
 
-// Of what a file may claim.
+// Limits for what a file may claim.
 constexpr size_t kMostGroups = 1000;
 constexpr int64_t kMost = int64_t{1} << 60;
 

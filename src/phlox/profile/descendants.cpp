@@ -10,11 +10,11 @@
 namespace phlox::profile {
 namespace {
 
-// Of what a file may claim.
+// Limits for what a file may claim.
 constexpr size_t kMostDescendants = 1000;
 constexpr int64_t kLargestNumber = int64_t{1} << 60;
 
-// Up to the next tab, which goes, too.
+// Takes the text before the next tab, and drops the tab.
 std::string_view take_field(std::string_view& text) {
   const size_t tab = text.find('\t');
   const std::string_view field = text.substr(0, tab);

@@ -15,7 +15,7 @@ namespace phlox::profile {
 std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& filter,
                                     const AlikeAwaited& awaited) {
   const std::vector<WakeId> wakes = wakes_of_whole_waits(profile);
-  // A pool's threads are one where it is known what they did.
+  // Threads of a pool count as one if it is known what they did.
   using Key = std::tuple<WaitClass, int16_t, uint32_t, FrameId, ThreadId, FrameId, std::string>;
   struct Sum {
     uint64_t count = 0;
@@ -42,7 +42,7 @@ std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& 
     sum.wall += part.wall;
     sum.threads.insert(sample.thread);
   }
-  // Of these nothing but the beginning passes.
+  // Only the beginning of these passes the filter.
   std::erase_if(sums, [](const auto& one) { return one.second.count == 0; });
   std::vector<EndedWaits> rows;
   for (const auto& [key, sum] : sums) {

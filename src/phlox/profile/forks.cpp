@@ -16,7 +16,7 @@
 namespace phlox::profile {
 namespace {
 
-// A function that forks, and the one that it calls in the child alone. `file`: the last part of its path.
+// A function that forks, and the one that it calls only in the child. `file`: the last part of its path.
 struct ForkCall {
   std::string_view caller, file, child;
 };
@@ -46,7 +46,7 @@ bool same_function(const Frame& one, const Frame& other) {
          one.first_line == other.first_line;
 }
 
-// One stack, root first: its rows up to where something is left out.
+// One stack, root first: its rows up to the first omission.
 struct Chain {
   std::vector<StackId> rows;  // of Python frames
   std::vector<FrameId> frames;
@@ -77,7 +77,7 @@ class Forks {
   bool is_process(ProcessId id) const { return id && id.value <= profile_.processes().size(); }
   const Frame& frame(FrameId id) const { return profile_.frame(id); }
 
-  // The one that came out of fork().
+  // The thread that came out of fork().
   ThreadId first_thread(ProcessId id) const {
     const auto found = threads_of_.find(id);
     if (found == threads_of_.end()) return {};
@@ -87,7 +87,7 @@ class Forks {
     return {};
   }
 
-  // In order of time, those with a stack that can be trusted.
+  // In order of time, only those with a reliable stack.
   const std::vector<size_t>& samples_of(ThreadId thread) {
     if (samples_.empty()) {
       samples_.resize(profile_.threads().size() + 1);
@@ -128,7 +128,7 @@ class Forks {
     return chain;
   }
 
-  // With which stack its parent forked it: Python frames, root first. Empty: not known.
+  // The parent's stack at the fork: Python frames, root first. Empty: not known.
   std::vector<FrameId> fork_stack(ProcessId id, ThreadId first) {
     auto called = by_library(first);
     return called.empty() ? by_parent(id, first) : called;
@@ -140,7 +140,7 @@ class Forks {
     return found == profile_.meta().end() ? std::nullopt : parse_number<uint32_t>(found->second);
   }
 
-  // By the innermost call that is made in a forked child alone.
+  // By the innermost call that only a forked child makes.
   std::vector<FrameId> by_library(ThreadId first) {
     std::vector<FrameId> fork;
     uint32_t last = 0;
@@ -159,7 +159,7 @@ class Forks {
 
   struct Common {
     std::vector<FrameId> frames;
-    bool moved_on = false;  // the last of them is on two lines: it is the function in which they part
+    bool moved_on = false;  // the last of them is on two lines: it is the function in which they diverge
   };
   Common common(const std::vector<FrameId>& one, const std::vector<FrameId>& other) const {
     Common both;
@@ -171,7 +171,7 @@ class Forks {
     return both;
   }
 
-  // By what a thread of the parent had on its stack before the fork and after it, and the child has, too.
+  // By what is on a parent thread's stack both before and after the fork, and on the child's too.
   std::vector<FrameId> by_parent(ProcessId id, ThreadId first) {
     const auto parent = forked_from(id);
     const auto found = parent ? threads_of_.find(ProcessId(*parent)) : threads_of_.end();
@@ -190,15 +190,15 @@ class Forks {
       Common stayed{chain_of(before.stack).frames, false};
       if (!spans) stayed = common(stayed.frames, chain_of(profile_.samples()[*after].stack).frames);
       Common all = common(stayed.frames, child.frames);
-      // Two that do the same are no proof that one began it for both.
+      // Two threads that do the same do not prove that one of them started it for both.
       all.moved_on |= stayed.moved_on && all.frames.size() == stayed.frames.size();
       if (all.moved_on && all.frames.size() > longest.size()) longest = std::move(all.frames);
     }
     return longest;
   }
 
-  // How many of its frames are those of the fork, of which `left` were still there before. The one that
-  // forked goes on to other lines.
+  // How many of its frames are those of the fork, of which `left` were still there before. The function that
+  // forked moves on to other lines.
   size_t inherited(const Chain& chain, const std::vector<FrameId>& fork, size_t left) const {
     size_t i = 0;
     for (; i < std::min(left, chain.frames.size()); ++i) {
@@ -211,7 +211,7 @@ class Forks {
 
   void mark(const std::vector<size_t>& samples, const std::vector<FrameId>& fork) {
     size_t left = fork.size();
-    tsl::robin_map<uint32_t, StackId, Spread> known;  // by stack, with as many left
+    tsl::robin_map<uint32_t, StackId, Spread> known;  // by stack, for the current `left`
     for (const size_t i : samples) {
       Sample sample = profile_.samples()[i];
       auto found = known.find(sample.stack.value);
@@ -222,7 +222,7 @@ class Forks {
           left = now;
           known.clear();
         }
-        // What runs is the child's own.
+        // The innermost frame is the child's own.
         const size_t end = chain.is_whole && now == chain.frames.size() && now > 0 ? now - 1 : now;
         const StackId marked =
             now == 0 ? sample.stack : marked_stack(sample.stack, end > 0 ? chain.rows[end - 1] : StackId());
@@ -234,7 +234,7 @@ class Forks {
     }
   }
 
-  // `stack` with a mark behind this row of it; none: at its root.
+  // `stack` with a marker after this row of it; none: at its root.
   StackId marked_stack(StackId stack, StackId last) {
     std::vector<FrameId> own;
     for (StackId at = stack; at && at != last;) {
@@ -269,7 +269,7 @@ class Forks {
   Inherited inherited_;
   std::map<ProcessId, std::vector<ThreadId>> threads_of_;
   std::vector<std::vector<size_t>> samples_;        // by thread
-  tsl::robin_map<uint64_t, StackId, Spread> rows_;  // that were put here: parent << 32 | frame
+  tsl::robin_map<uint64_t, StackId, Spread> rows_;  // added here: parent << 32 | frame
   FrameId marker_;
 };
 

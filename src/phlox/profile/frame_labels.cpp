@@ -21,7 +21,7 @@ Label label_of(const Profile& profile, FrameId id, const LabelRules& rules) {
   const Frame& frame = profile.frame(id);
   Label label;
   label.kind = frame.kind;
-  // Of C++ and Rust the short form: the full one, with every template argument, fills a screen.
+  // C++ and Rust names are short: a full one, with every template argument, fills a screen.
   const bool whole = frame.kind == FrameKind::python && !frame.qualified_name.empty();
   label.name = whole || frame.function.empty() ? frame.qualified_name : frame.function;
   if (!whole && frame.qualified_name != label.name) label.full = frame.qualified_name;

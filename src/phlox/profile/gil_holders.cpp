@@ -20,7 +20,7 @@ struct Hold {
   uint32_t place = 0;
 };
 
-// Threads and frames as they hold the GIL of one interpreter, numbered from 0.
+// The places at which threads hold the GIL of one interpreter, numbered from 0.
 class Places {
  public:
   uint32_t number(ThreadId thread, FrameId frame) {
@@ -37,9 +37,9 @@ class Places {
   std::vector<GilPlace> places_;
 };
 
-// A span is a promise about its end: there the thread was looked at. Where several say that they held it,
-// it was the one that was looked at first from there on; the others had it later. Gives spans in order,
-// none of which overlap.
+// A span is certain only at its end, where the thread was sampled. If several threads claim the GIL, it was
+// held by the one that was sampled first from there on; the others had it later. Returns ordered spans that
+// do not overlap.
 std::vector<Hold> one_after_another(std::vector<Hold> holds) {
   std::sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) {
     return a.start != b.start ? a.start < b.start : a.end < b.end;
@@ -83,7 +83,7 @@ std::vector<GilPlace> longest_first(std::vector<GilPlace> places) {
   return places;
 }
 
-// `held`: by place, zeros; and zeros again afterwards.
+// `held`: scratch space by place; zeros before and after the call.
 GilWaiter waiter_of(ThreadId thread, const std::vector<Wait>& waits, const Interpreter& of,
                     std::vector<Nanoseconds>& held) {
   GilWaiter waiter;
@@ -119,7 +119,7 @@ GilWaiter waiter_of(ThreadId thread, const std::vector<Wait>& waits, const Inter
   return waiter;
 }
 
-// Of a process, and its interpreter.
+// A process, and its interpreter.
 using Key = std::pair<uint32_t, int64_t>;
 using Interpreters = std::map<Key, Interpreter>;
 
@@ -128,7 +128,7 @@ Key key_of(const Profile& profile, ThreadId id) {
   return {thread.process.value, thread.interpreter};
 }
 
-// The lines of those interpreters that are there.
+// Builds the lines of those interpreters that exist.
 void lay(const Profile& profile, Interpreters& interpreters) {
   for (const Sample& sample : profile.samples()) {
     if (sample.gil_state != GilState::holds || sample.wall <= 0 || !sample.thread ||
@@ -164,7 +164,7 @@ FrameId innermost_python(const Profile& profile, StackId stack) {
 }
 
 std::vector<GilWaiter> gil_waiters(const Profile& profile, const SampleFilter& filter) {
-  // A wait has the same holders whatever is shown of them.
+  // The holders during a wait do not depend on what is shown.
   Interpreters interpreters;
   std::map<ThreadId, std::vector<Wait>> waits;
   for (const Sample& sample : profile.samples()) {

@@ -6,7 +6,7 @@
 namespace phlox::profile {
 namespace {
 
-// Eight bytes at a time; the length goes in first, so "ab"+"c" and "a"+"bc" differ.
+// Eight bytes at a time; the length is hashed first, so that "ab"+"c" and "a"+"bc" differ.
 uint64_t hash_bytes(uint64_t seed, std::string_view bytes) {
   auto step = [](uint64_t h, uint64_t word) {
     h = (h ^ word) * 0x9e3779b97f4a7c15U;
@@ -72,7 +72,7 @@ FrameId Interner::frame(const Frame& frame, uint32_t owner) {
 }
 
 StackId Interner::stack(StackId parent, FrameId frame) {
-  // A root is always given, as long as the table has room: a stack without any would be a thread without
+  // A root is always added, as long as the table has room: a stack without one would be a thread without
   // Python.
   const bool full = stacks_.size() >= StackTable::kMost || (stacks_.size() >= limits_.stacks && parent);
   if (full) {

@@ -20,8 +20,8 @@ namespace phlox::profile {
 
 class Interner {
  public:
-  // The recorded program may make new names for ever. Ordinary recordings have some thousand frames; these
-  // limits take some 400 MB here at the most, and keep the file readable.
+  // The recorded program may create new names for ever. Ordinary recordings have some thousand frames; at
+  // these limits the interner takes at most some 400 MB, and the file stays readable.
   struct Limits {
     uint32_t frames = 1'000'000;
     size_t name_bytes = size_t{128} << 20;

@@ -4,7 +4,7 @@ namespace phlox::profile {
 namespace {
 
 constexpr KnownFunction kKnownFunctions[] = {
-    // The standard library: what waits.
+    // The standard library: functions that wait.
     {"/selectors.py", "select", Role::waits_for_events},
     {"/socket.py", "accept", Role::waits_for_events},
     {"/socketserver.py", "get_request", Role::waits_for_events},
@@ -56,7 +56,7 @@ constexpr KnownFunction kKnownFunctions[] = {
     {"/threading.py", "run", Role::root},
     {"/multiprocessing/process.py", "_bootstrap", Role::child_root},
     {"/multiprocessing/process.py", "run", Role::child_root},
-    // These have something to do while they wait by a condition.
+    // These have work to do while they wait on a condition.
     {"/threading.py", "start", Role::work},
     {"/threading.py", "acquire", Role::work},
     {"/threading.py", "_enter", Role::work},
@@ -91,7 +91,7 @@ constexpr KnownFunction kKnownFunctions[] = {
     {"/asyncio/base_events.py", "run_forever", Role::loop, "asyncio"},  // between two of the above
     {"/asyncio/events.py", "_run", Role::work},
     {"/asyncio/unix_events.py", "_do_waitpid", Role::waits_for_children},
-    {"/asyncio/runners.py", "run", Role::native_loop, "asyncio"},  // uvloop and its likes
+    {"/asyncio/runners.py", "run", Role::native_loop, "asyncio"},  // uvloop and similar ones
     {"/asyncore.py", "loop", Role::loop, "asyncore"},
 
     // Event loops.
@@ -111,7 +111,7 @@ constexpr KnownFunction kKnownFunctions[] = {
     {"/trio/_core/_io_epoll.py", "get_events", Role::waits_for_events},
     {"/tornado/ioloop.py", "start", Role::loop, "tornado"},
     {"/tornado/platform/asyncio.py", "start", Role::native_loop, "asyncio"},
-    {"/tornado/platform/asyncio.py", "_run_select", Role::fetch},  // its selector's own thread
+    {"/tornado/platform/asyncio.py", "_run_select", Role::fetch},  // the selector's own thread
     {"/twisted/internet/base.py", "mainLoop", Role::loop, "twisted"},
     {"/twisted/internet/epollreactor.py", "doPoll", Role::waits_for_events},
     {"/twisted/internet/pollreactor.py", "doPoll", Role::waits_for_events},
@@ -209,7 +209,7 @@ constexpr KnownFunction kKnownFunctions[] = {
     {"/kombu/transport/redis.py", "get", Role::waits_for_events},
     {"/amqp/transport.py", "read_frame", Role::fetch_beneath},
 
-    // Helpers with a thread of their own.
+    // Helpers with their own thread.
     {"/aiosqlite/core.py", "run", Role::fetch},
     {"/aiosqlite/core.py", "_connection_worker_thread", Role::fetch},
     {"/apscheduler/schedulers/blocking.py", "_main_loop", Role::fetch},

@@ -10,7 +10,7 @@
 namespace phlox::profile {
 namespace {
 
-// asyncio's Handle: between the loop and what it calls.
+// asyncio's Handle: between the loop and its callback.
 bool is_handle(const KnownFunction* known) {
   return known != nullptr && known->role == Role::work && known->function == "_run";
 }
@@ -104,7 +104,7 @@ const LoopPlace& LoopStacks::of_stack(StackId stack) {
 
 LoopPlace LoopStacks::find(StackId stack) const {
   LoopPlace place;
-  FrameId outermost;  // that is not a library's
+  FrameId outermost;  // that is not in a library
   bool waits = true, for_events = false;
   for (StackId at = stack; at && at.value < stacks_.size();) {
     const Stack& row = profile_.stack(at);
@@ -132,7 +132,7 @@ LoopPlace LoopStacks::find(StackId stack) const {
     }
     at = above;
   }
-  // Of a stack of its own, what it began with.
+  // The first function of a stack of its own.
   place.callback = outermost ? outermost : place.callback;
   return place;
 }

@@ -17,23 +17,23 @@
 namespace phlox::profile {
 namespace {
 
-// Starts of samples are kept to the microsecond.
+// Starts of samples have a resolution of one microsecond.
 constexpr Nanoseconds kStallRounding = 2'000;
-// Of a wait that grows, the kernel is asked once in so long (KernelSource::kSilence).
+// While a wait grows, the kernel is asked only once in this time (KernelSource::kSilence).
 constexpr Nanoseconds kGrowth = kSecond / 10;
-// The kernel adds waits up that are shorter than a limit, of 1 to 32 ms (ShortestWait). Their sum is below
-// two and a half times that, and looks like one wait.
+// The kernel adds up waits that are shorter than a limit of 1 to 32 ms (ShortestWait). Their sum is below two
+// and a half times that limit, and looks like one wait.
 constexpr double kSumOfShort = 2.5;
 constexpr Nanoseconds kLongestSum = 80'000'000, kShortSum = 2'500'000;
-// Waits that are too short for a record are put where the next sample is, with the stack of another wait. No
-// wait below kBrief has a record of its own. So long is a piece of them at most, and so much of a turn may be
-// such.
+// Waits too short for a record are put where the next sample is, with the stack of another wait. No wait
+// below kBrief has its own record. kBriefPiece is the longest piece of them, kBriefShare their largest share
+// of a turn.
 constexpr Nanoseconds kBrief = 1'000'000, kBriefPiece = 1'500'000;
 constexpr double kBriefShare = 0.05;
-// What may be left of a turn beside its longest wait if that is to be the turn.
+// The most that may be left of a turn, apart from its longest wait, if that wait counts as the turn.
 constexpr double kBeside = 0.02;
 constexpr Nanoseconds kLittle = 5'000'000;
-// A run of fewer samples says nothing.
+// A run of fewer samples proves nothing.
 constexpr int64_t kFewSamples = 5;
 constexpr double kChance = 0.05;
 
@@ -57,14 +57,14 @@ StallKind kind_of(const Sample& sample) {
   return StallKind::unknown;
 }
 
-// What a sample says of the loop of its thread.
+// What a sample shows about its thread's loop.
 enum class Step : uint8_t {
   waits,    // for events: between two turns
-  polls,    // it was found in the poll: between two turns, too
+  polls,    // found in the poll: between two turns, too
   own,      // in the loop's code
-  turn,     // in what the loop called
+  turn,     // in a callback of the loop
   unread,   // its stack was not read
-  outside,  // nobody knows what it has to do with a turn
+  outside,  // its relation to a turn is not known
 };
 struct Row {
   uint32_t sample = 0;  // index
@@ -73,19 +73,19 @@ struct Row {
 };
 
 struct Turn {
-  size_t first = 0, last = 0;  // rows, the last one is not of it
+  size_t first = 0, last = 0;  // rows; the last one is excluded
   Nanoseconds start = 0, end = 0;
   bool is_cut = false;
-  Nanoseconds brief = 0;  // short waits for events, which were somewhere in it
+  Nanoseconds brief = 0;  // short waits for events, somewhere within it
 };
 
-// How often a loop is found in its own code, in turns that are no stalls: at a poll more often than never.
+// How often a loop is found in its own code, in turns that are no stalls: at a poll, more often than never.
 struct OwnShare {
   int64_t own = 0, all = 0;
   double share() const { return double(own + 1) / double(all + 2); }
 };
 
-// That of `all` samples at most `own` are the loop's, by chance.
+// The probability that at most `own` of `all` samples are the loop's, by chance.
 double chance(int64_t own, int64_t all, double share) {
   if (double(own) >= double(all) * share) return 1;
   const double n = double(all);
@@ -104,7 +104,7 @@ auto most_of(const std::map<Key, Nanoseconds>& sums) {
                           [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
-// What all loops of a recording are judged by.
+// The common rules for all loops of a recording.
 class Judge {
  public:
   Judge(const Profile& profile, const WorkRule& rule, LoopStacks& stacks, Nanoseconds shortest)
@@ -124,7 +124,7 @@ class Judge {
     std::sort(told_.begin(), told_.end());
   }
 
-  // `is_beyond`: what the choices leave out.
+  // `is_beyond`: whether the choices leave it out.
   template <class IsBeyond>
   LoopStalls of(ThreadId thread, const std::vector<uint32_t>& samples, bool own_stacks, IsBeyond is_beyond);
 
@@ -148,14 +148,14 @@ class Judge {
   Nanoseconds shortest_;
   const WorkRule& rule_;
   LoopStacks& stacks_;
-  std::optional<GilLines> gil_;  // made when a stall was for the GIL
+  std::optional<GilLines> gil_;  // made when a stall is for the GIL
   Nanoseconds start_ = 0;
   Nanoseconds interval_ = 0;  // between two samples; 0: not known
   bool aarch64_ = false;
-  std::vector<Nanoseconds> told_;  // when a wait was told by itself that is short against a stall
+  std::vector<Nanoseconds> told_;  // starts of waits with their own record, short compared with a stall
 };
 
-// `own_stacks`: what is on no loop's stack is called by it, too.
+// `own_stacks`: a stack without a loop was called by the loop, too.
 Row Judge::row_of(uint32_t index, bool own_stacks) {
   const Sample& sample = profile_.samples()[index];
   Row row{index, Step::outside, stacks_.of(sample)};
@@ -168,7 +168,7 @@ Row Judge::row_of(uint32_t index, bool own_stacks) {
     case InLoop::not_in_it:
       break;
     case InLoop::not_read:
-      // A wait whose stack is not known may be one for events.
+      // A wait whose stack is not known may be a wait for events.
       row.step = blocked || sample.cpu_state == CpuState::unknown ? Step::outside : Step::unread;
       break;
     case InLoop::poll:
@@ -178,7 +178,7 @@ Row Judge::row_of(uint32_t index, bool own_stacks) {
       if (blocked && (is_poll || sample.system_call == kCallNotRecorded)) {
         row.step = doing == Doing::waiting_for_work ? Step::waits : Step::polls;
       } else {
-        // A poll ends with a wait for the GIL, where another thread has it.
+        // A poll ends with a wait for the GIL if another thread holds it.
         row.step =
             row.place.at == InLoop::poll || sample.gil_state == GilState::waits ? Step::polls : Step::own;
       }
@@ -194,7 +194,7 @@ Row Judge::row_of(uint32_t index, bool own_stacks) {
 std::vector<Turn> Judge::turns(const std::vector<Row>& rows) const {
   std::vector<Turn> out;
   Turn turn;
-  bool open = false, in_poll = false;  // nothing but the poll was seen of this turn
+  bool open = false, in_poll = false;  // only the poll was seen of this turn
   const auto begin = [&](size_t first, Nanoseconds start, bool is_cut) {
     turn = {first, first, start, start, is_cut, 0};
     open = true;
@@ -240,7 +240,7 @@ std::vector<Turn> Judge::turns(const std::vector<Row>& rows) const {
   return out;
 }
 
-// As many samples in what the loop called would not be, were these turns like its others.
+// Whether this many samples in callbacks would be unlikely if these turns were like the others.
 bool Judge::is_worth(const std::vector<Row>& rows, const Turn& turn, const OwnShare& usual) const {
   OwnShare here;
   for (size_t i = turn.first; i < turn.last; ++i) {
@@ -250,16 +250,16 @@ bool Judge::is_worth(const std::vector<Row>& rows, const Turn& turn, const OwnSh
   return here.all >= kFewSamples && chance(here.own, here.all, usual.share()) < kChance;
 }
 
-// Whether so long a row is one wait: not a sum of short ones, and looked at no more often than as it grew.
+// Whether a row this long is one wait: not a sum of short ones, and sampled no more often than it grew.
 bool Judge::is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) const {
   if (samples < 1 || (samples - 1) * kGrowth > wall) return false;
   if (wall >= kLongestSum) return true;
-  // A shorter wait that was told by itself shows that the limit was low.
+  // A shorter wait with its own record proves that the limit was low.
   const auto near = std::lower_bound(told_.begin(), told_.end(), start - kSecond);
   return near != told_.end() && *near <= start + wall + kSecond;
 }
 
-// The longest time in which its thread can have done nothing else.
+// The longest time in which the thread cannot have done anything else.
 Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) const {
   Nanoseconds longest = 0;
   for (size_t i = turn.first; i < turn.last;) {
@@ -267,10 +267,10 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
     Nanoseconds wall = 0;
     int64_t samples = 0;
     size_t next = i;
-    // A row ends after a second, or where what ended the wait is known.
+    // A row ends after a second, or when the waker is known.
     for (bool ended = false; next < turn.last && !ended; ++next) {
       const Sample& one = sample(rows[next]);
-      // A wait for a CPU from before may be told within a wait as it grows.
+      // An earlier wait for a CPU may be reported within a wait, while it grows.
       const bool is_late = one.samples == 0 && one.cpu_state == CpuState::runnable && wall > 0;
       if (is_late && one.stack == first.stack) {
         wall += one.wall;
@@ -287,14 +287,14 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
     if (!in_callback || wall <= longest) continue;
     const bool waits_for_gil = first.gil_state == GilState::waits && first.cpu_state == CpuState::blocked;
     const bool blocked = first.cpu_state == CpuState::blocked && first.system_call != kCallNotRecorded;
-    // It wakes now and then to ask for the GIL.
+    // It wakes up now and then to request the GIL.
     if (!(waits_for_gil && samples > 0) && !(blocked && is_single(wall, samples, first.start))) continue;
     longest = wall;
   }
   return longest;
 }
 
-// Of the states the one that most of it was, and the line that took longest in that.
+// The state with the largest part, and the line that took longest in that state.
 void Judge::put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const {
   std::map<StallKind, Nanoseconds> kinds;
   for (size_t i = turn.first; i < turn.last; ++i) kinds[kind_of(sample(rows[i]))] += sample(rows[i]).wall;
@@ -318,7 +318,7 @@ void Judge::put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& tur
   stall.frame = most_of(lines)->first;
 }
 
-// The thread that held the GIL for at least half of the waiting, and the line in which it did, if that is
+// The thread that held the GIL for at least half of the waiting, and the line in which it did, if there is
 // one.
 void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) {
   std::vector<const Sample*> waits;
@@ -335,9 +335,9 @@ void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& t
   }
 }
 
-// How far the callback that its first and its last sample show goes on beyond it, on the far side of short
-// waits. Those are in the recording where there was room for them, with the stack of one of them: they prove
-// no poll in between.
+// How far the callback of its first and last sample continues beyond the turn, on the far side of short
+// waits. The recording has these where there was room, with the stack of one of them: they do not prove a
+// poll in between.
 std::pair<Nanoseconds, Nanoseconds> Judge::same_callback(const std::vector<Row>& rows,
                                                          const Turn& turn) const {
   const auto is_seen = [&](size_t row) {
@@ -367,8 +367,8 @@ std::pair<Nanoseconds, Nanoseconds> Judge::same_callback(const std::vector<Row>&
   return {before, after};
 }
 
-// By how much its end, or its beginning, may be another: a poll that was found by a sample alone began since
-// the sample before, and short waits for events are told when they are long together.
+// How far its end or its beginning may be off: a poll that only a sample found began after the sample before,
+// and short waits for events are reported when their sum is long enough.
 Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) const {
   const auto [earlier, later] = same_callback(rows, turn);
   Nanoseconds error = 0;
@@ -382,7 +382,7 @@ Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) cons
   if (turn.brief > 0) {
     size_t first = turn.first;
     while (first < turn.last && (rows[first].step != Step::turn || sample(rows[first]).samples == 0)) ++first;
-    // A wait was there from its beginning, a run by its end.
+    // A wait is certain from its beginning, a run at its end.
     const bool is_wait = first < turn.last && sample(rows[first]).cpu_state == CpuState::blocked;
     error += (first == turn.last ? turn.end
               : is_wait          ? sample(rows[first]).start
@@ -398,7 +398,7 @@ Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) cons
   return error + std::max(turn.end - (last > turn.first ? end(rows[last - 1]) : turn.start), later);
 }
 
-// Between the samples at its begin, or at its end: on a busy host they come late.
+// The distance of samples at its beginning or its end: on a busy host samples come late.
 Nanoseconds Judge::gap_at(const std::vector<Row>& rows, const Turn& turn) const {
   const auto gap = [&](size_t row) {
     const Sample& one = sample(rows[row]);
@@ -429,7 +429,7 @@ Stall Judge::stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact
   return stall;
 }
 
-// Blocked; index + 1 of its sample. What it was for is known as it ends.
+// The longest blocked row, as index + 1 of its sample. The reason of a wait is known when it ends.
 uint32_t Judge::longest_row(const std::vector<Row>& rows, const Turn& turn) const {
   Nanoseconds most = -1;
   uint32_t found = 0;
@@ -478,7 +478,7 @@ LoopStalls Judge::of(ThreadId thread, const std::vector<uint32_t>& samples, bool
   return out;
 }
 
-// The part of the recording's time that the choices let pass, of one thread.
+// The part of one thread's time that passes the choices.
 struct Seen {
   std::vector<uint32_t> samples;
   Nanoseconds from = 0, to = 0;

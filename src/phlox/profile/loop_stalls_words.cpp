@@ -13,7 +13,7 @@ namespace {
 
 // By kind.
 constexpr std::string_view kStallKeys[] = {"cpu", "collecting", "blocked", "gil", "no_cpu", "unknown"};
-// What is less of a stall goes without saying.
+// Smaller parts of a stall are not mentioned.
 constexpr double kMostly = 0.9, kWorthSaying = 0.01;
 
 std::string time(Nanoseconds time) {
@@ -22,7 +22,7 @@ std::string time(Nanoseconds time) {
   return fmt::format("{:.{}f} ms", ms, ms < 10 ? 1 : 0);
 }
 
-// The limit that was asked for, as it was written: "50 ms", "2.5 ms", "1 s".
+// The requested limit, as it was written: "50 ms", "2.5 ms", "1 s".
 std::string limit(Nanoseconds time) {
   return time >= kSecond ? fmt::format("{:g} s", double(time) * 1e-9)
                          : fmt::format("{:g} ms", double(time) * 1e-6);
@@ -66,7 +66,7 @@ std::string state_words(const Profile& profile, WaitClasses& classes, const Stal
                      place.empty() ? "" : " in " + place);
 }
 
-// Behind its length.
+// The text after the length.
 std::string rest_words(const Profile& profile, const Stall& stall) {
   WaitClasses classes(profile);
   const std::string place = stall_place(profile, stall.frame);

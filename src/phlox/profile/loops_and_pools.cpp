@@ -18,16 +18,16 @@
 namespace phlox::profile {
 namespace {
 
-// A pool of which a worker was idle for more than this part of its time had one to spare.
+// If a worker of a pool was idle for more than this part of its time, the pool had one to spare.
 constexpr double kIdle = 0.005;
-// A worker that was seen for a smaller part of the recording says nothing about all of it.
+// A worker that was seen for a smaller part of the recording proves nothing about the whole.
 constexpr double kSeen = 0.5;
 
 class Longest {
  public:
   void add(const Profile& profile, FrameId frame, Nanoseconds wall) {
     if (!frame || frame.value > profile.frames().size()) return;
-    if (profile.frame(frame).kind == FrameKind::marker) return;  // no place that could be named
+    if (profile.frame(frame).kind == FrameKind::marker) return;  // no place to name
     auto& [first, sum] = sums_.try_emplace(function_of(profile.frame(frame)), frame, 0).first->second;
     sum += wall;
   }
@@ -68,8 +68,8 @@ struct LoopSum {
   }
 };
 
-// The function that a pool's worker was given, or the first one of the program's own that this called; none:
-// the worker is at none.
+// The function that a pool's worker was given, or the program's first own function that this one called;
+// none: the worker has no work.
 FrameId handed_to(const Profile& profile, StackId stack, const std::vector<const KnownFunction*>& known) {
   FrameId handed, own;
   for (StackId at = stack; at && at.value <= profile.stacks().size();) {
@@ -92,7 +92,7 @@ std::string without_number(const std::string& name) {
   return end == std::string::npos || end + 1 == name.size() ? name : name.substr(0, end + 1);
 }
 
-// How many calls waited for a thread of one pool: counted now and then, and so many until the next count.
+// How many calls waited for a thread of one pool. Each count holds until the next one.
 class WaitingCalls {
  public:
   WaitingCalls(Nanoseconds begin, Nanoseconds end) : begin_(begin), end_(end) {}
@@ -102,7 +102,7 @@ class WaitingCalls {
     at_ = at;
     calls_ = calls;
   }
-  // None: nothing was counted over most of the time.
+  // None: there are no counts for most of the time.
   std::optional<double> mean() {
     until(end_);
     if (double(known_) < kSeen * double(end_ - begin_)) return {};
@@ -131,7 +131,7 @@ class WaitingCalls {
 struct Worker {
   uint32_t pool = 0;
   Nanoseconds wall = 0, idle = 0, blocked = 0;
-  bool known = true;  // what it did, all the while
+  bool known = true;  // its activity is known for all of its time
 };
 
 }  // namespace
@@ -201,10 +201,11 @@ class Pools {
     BusyPool pool;
     bool never_idle = true, all_known = true;
     Longest running;
-    // By the thread that stands for the queue; of several queues in one group nobody knows which is whose.
+    // By the thread that represents the queue; with several queues in one group it is unknown which belongs
+    // to which.
     std::map<uint32_t, WaitingCalls> calls;
   };
-  // The process, the pool, the name of its threads. Of processes: the one that started them.
+  // The process, the pool, the name of its threads. For processes: the one that started them.
   using Key = std::tuple<uint32_t, uint32_t, std::string>;
 
   void add_up_workers() {
@@ -219,7 +220,7 @@ class Pools {
         worker.known = false;
       const uint32_t pool = places_.of(sample.stack).pool;
       if (pool != 0) worker.pool = pool;
-      // Without its stack a wait in its work is its pool's, too.
+      // Without a stack, a wait within its work belongs to its pool, too.
       const bool is_in_work = part.doing == Doing::waiting && is_not_read(profile_, sample.stack);
       if (pool == 0 && !is_in_work) continue;
       worker.wall += part.wall;
@@ -261,7 +262,7 @@ class Pools {
     }
   }
 
-  // The group whose calls were counted. Without a thread the process has one pool of that kind.
+  // The group whose calls were counted. If no thread is given, the process has one pool of that kind.
   Group* group_of(const Event& event) {
     if (event.thread && event.thread->value < group_of_.size()) return group_of_[event.thread->value];
     Group* found = nullptr;

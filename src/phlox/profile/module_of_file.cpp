@@ -9,7 +9,7 @@ std::string_view first_part(std::string_view path) {
   return without_extension(path.substr(0, path.find('/')));
 }
 
-// What follows ".../lib/python3.12/" (also lib64, python3.13t, .../python311.zip/), or nothing.
+// The part after ".../lib/python3.12/" (also lib64, python3.13t, .../python311.zip/), or nothing.
 std::string_view in_standard_library(std::string_view file) {
   for (size_t at = file.rfind("/python"); at != std::string_view::npos && at > 0;
        at = file.rfind("/python", at - 1)) {

@@ -17,10 +17,10 @@
 namespace phlox::profile {
 namespace {
 
-// A function inlined into one inlined into one ...: deeper is somebody's damaged file.
+// Inlined functions within each other; only a damaged file has more levels.
 constexpr size_t kMostInlined = 64;
 
-// Sorted, but for what kPlumbingPrefixes and is_call_of_object cover. From Objects/call.c,
+// Sorted, except what kPlumbingPrefixes and is_call_of_object cover. From Objects/call.c,
 // Objects/methodobject.c, Objects/descrobject.c, Objects/typeobject.c, Objects/genobject.c, Python/ceval.c,
 // Python/pythonrun.c, Modules/main.c, Modules/_threadmodule.c of CPython 2.7 to 3.15.
 constexpr std::string_view kPlumbing[] = {
@@ -158,8 +158,9 @@ constexpr std::string_view kPlumbing[] = {
 };
 static_assert(std::is_sorted(std::begin(kPlumbing), std::end(kPlumbing)));
 
-// A type's slots that a class in Python fills (Objects/typeobject.c), and the ways to call a C function. The
-// tail-calling interpreter has a function an instruction (Python/generated_cases.c.h, 3.14): see kLoopPrefix.
+// Type slots that a Python class fills (Objects/typeobject.c), and the ways to call a C function. The
+// tail-calling interpreter has one function for each instruction (Python/generated_cases.c.h, 3.14): see
+// kLoopPrefix.
 constexpr std::string_view kPlumbingPrefixes[] = {
     "slot_tp_",          "slot_nb_", "slot_sq_", "slot_mp_", "slot_am_", "slot_bf_", "cfunction_vectorcall_",
     "method_vectorcall_"};
@@ -168,7 +169,7 @@ constexpr std::string_view kLoopNames[] = {"PyEval_EvalFrame", "PyEval_EvalFrame
 static_assert(std::is_sorted(std::begin(kLoopNames), std::end(kLoopNames)));
 constexpr std::string_view kLoopPrefix = "_TAIL_CALL_";
 
-// What Cython writes into each of its modules in order to call (Cython/Utility/ObjectHandling.c,
+// Functions for calls that Cython writes into each of its modules (Cython/Utility/ObjectHandling.c,
 // CythonFunction.c, Coroutine.c).
 constexpr std::string_view kCythonPlumbing[] = {
     "__Pyx_PyObject_Call",       "__Pyx__PyObject_Call",        "__Pyx_PyObject_FastCall",
@@ -192,13 +193,13 @@ bool among(const Names& names, std::string_view name) {
   return std::binary_search(std::begin(names), std::end(names), without_suffix(name));
 }
 
-// Code of no file, without a name: a compiler made it while the program ran.
+// Code without a file and a name: a compiler made it at run time.
 bool is_unnamed_jit(const Frame& frame) {
   return frame.kind == FrameKind::native && !frame.module && frame.function.empty() &&
          frame.qualified_name.empty() && frame.address != 0;
 }
 
-// Compilers that are known by a library that stacks lead through. Of two the first.
+// Compilers that are recognised by a library on the stacks. The first match counts.
 struct JitCompiler {
   std::string_view library;  // what its path contains
   std::string_view name;
@@ -228,7 +229,7 @@ const JitCompiler* jit_compiler(const Profile& profile) {
   return nullptr;
 }
 
-// The frame that stands for all of it; none when there is none.
+// The frame that represents all such code; none if there is none.
 FrameId put_jit_frame(Profile& profile) {
   const auto& frames = profile.frames();
   if (std::none_of(frames.begin(), frames.end(), is_unnamed_jit)) return {};
@@ -243,7 +244,7 @@ FrameId put_jit_frame(Profile& profile) {
   return id;
 }
 
-// What stands between Python and code that has no unwind information, of which JIT code is the reason.
+// A marker between Python and code without unwind information, which JIT code explains.
 bool is_gap(const Frame& frame) {
   return frame.kind == FrameKind::marker &&
          std::string_view(frame.function).ends_with(": no unwind information)");
@@ -266,8 +267,7 @@ bool is_python_name(std::string_view file) {
   return file.empty() || (file.front() >= '0' && file.front() <= '9');
 }
 
-// Whether the module is a Python, by its file's name: for those whose symbols were stripped, outside the
-// outermost Python frame.
+// Whether the module is a Python, by its file's name: for stripped ones, outside the outermost Python frame.
 bool is_python_file(const Profile& profile, const Frame& frame) {
   if (!frame.module || frame.module->value == 0 || frame.module->value > profile.modules().size())
     return false;
@@ -281,8 +281,7 @@ bool is_libc(std::string_view file) {
          starts_with_one_of(kLibraries, file);
 }
 
-// What every program calls, whatever it is written in: the C library, its parts, and what stands in for its
-// malloc().
+// Libraries that programs in any language call: the C library, its parts, and replacements for its malloc().
 bool is_called_by_all(std::string_view file) {
   constexpr std::string_view kOthers[] = {"ld-linux",    "libm.so.",    "libm-2.",    "libdl",
                                           "librt",       "libgcc_s",    "[vdso]",     "linux-vdso",
@@ -290,21 +289,20 @@ bool is_called_by_all(std::string_view file) {
   return is_libc(file) || starts_with_one_of(kOthers, file);
 }
 
-// A part of the C library without a name: as long as nothing but starts lies outside of it, it starts the
-// program or the thread as well. __libc_start_call_main, start_thread and clone3 have names in the C
-// library's debug information only.
+// An unnamed part of the C library: while only start functions are outside it, it starts the program or the
+// thread, too. Only the C library's debug information names __libc_start_call_main, start_thread and clone3.
 bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
   if (!frame.module || frame.module->value == 0 || frame.module->value > profile.modules().size())
     return false;
   const std::string_view path = profile.modules()[frame.module->value - 1].path;
   const std::string_view name = base_name(path);
   if (!is_libc(name)) return false;
-  // Without a symbol a function is called by its file and address (symbols/module_names.cpp).
+  // A function without a symbol is named by its file and address (symbols/module_names.cpp).
   const std::string_view function = frame.function;
   return function.empty() || (function.starts_with(name) && function.substr(name.size()).starts_with("+0x"));
 }
 
-// The innermost function of a stack is shown though it only leads on: there is nothing that it leads to.
+// The innermost function of a stack is shown even if it only leads on: there is nothing to lead to.
 enum class Fold : uint8_t { no, but_innermost, always };
 
 // PyObject_CallOneArg, _PyObject_FastCallDictTstate, _PyObject_VectorcallMethod, ...
@@ -314,8 +312,8 @@ bool is_call_of_object(std::string_view name) {
          (name.find("Call") != std::string_view::npos || name.find("Vectorcall") != std::string_view::npos);
 }
 
-// Of the C functions that Cython makes of one, which calls which (cli/native_names.cpp): the greater is
-// called by the smaller.
+// The C functions that Cython makes of one function call each other (cli/native_names.cpp): smaller values
+// call greater ones.
 enum class CythonLevel : uint8_t { slot, wrapper, body, function };
 
 CythonLevel cython_level(const Frame& frame) {
@@ -332,13 +330,13 @@ CythonLevel cython_level(const Frame& frame) {
   }
 }
 
-// Whether both are of one function of a .pyx file, and `outer` only leads into what is at `level`.
+// Whether both belong to one function of a .pyx file, and `outer` only leads into what is at `level`.
 bool leads_into(const Frame& outer, const Frame& inner, CythonLevel level) {
   return inner.kind == FrameKind::native && cython_level(outer) < level && outer.module == inner.module &&
          outer.qualified_name == inner.qualified_name;
 }
 
-// By module: whether an interpreter's loop is in it.
+// By module: whether it contains an interpreter's loop.
 std::vector<uint8_t> modules_with_loop(const Profile& profile) {
   std::vector<uint8_t> interpreter(profile.modules().size() + 1, 0);
   for (const Frame& frame : profile.frames()) {
@@ -348,8 +346,8 @@ std::vector<uint8_t> modules_with_loop(const Profile& profile) {
   return interpreter;
 }
 
-// A program that has the interpreter linked into it has functions of its own as well: there the names tell,
-// or the folders of CPython's source.
+// A program with the interpreter linked into it has its own functions as well: names or the folders of
+// CPython's source tell them apart.
 bool is_of_cpython(const Profile& profile, const Frame& frame) {
   constexpr std::string_view kNames[] = {"Py", "_Py", "py", "_TAIL_CALL_"};
   constexpr std::string_view kFolders[] = {"Objects/", "Python/", "Include/", "Parser/", "Modules/"};
@@ -359,7 +357,7 @@ bool is_of_cpython(const Profile& profile, const Frame& frame) {
   return starts_with_one_of(kFolders, file);
 }
 
-// Says of native frames which are the interpreter's own C, and which are the C library's.
+// Marks native frames of the interpreter's own C, and those of the C library.
 void mark_owners(Profile& profile) {
   enum class Owner : uint8_t { other, python, python_and_others, c_library };
   const std::vector<uint8_t> has_loop = modules_with_loop(profile);
@@ -385,7 +383,7 @@ void mark_owners(Profile& profile) {
   }
 }
 
-// For each frame whether it is folded.
+// By frame: whether it is folded.
 std::vector<Fold> folded_frames(const Profile& profile) {
   const auto& frames = profile.frames();
   const std::vector<uint8_t> interpreter = modules_with_loop(profile);
@@ -400,7 +398,7 @@ std::vector<Fold> folded_frames(const Profile& profile) {
     const std::string_view name = frame.function;
     bool always = is_loop(frame) || is_start(name);
     if (in_interpreter) always = always || is_loop_function(name) || name == "main";
-    // A trampoline of -X perf stands for the Python frame beside it (Python/perf_trampoline.c).
+    // A trampoline of -X perf represents the Python frame next to it (Python/perf_trampoline.c).
     if (!frame.module) always = always || name.starts_with("py::") || frame.role == FrameRole::trampoline;
     if (always) {
       folded[i + 1] = Fold::always;
@@ -471,7 +469,7 @@ void show_native_frames(Profile& profile, const Choices& choices) {
   const FrameId jit = choices.all_frames ? FrameId() : put_jit_frame(profile);
   const std::vector<Fold> folded =
       choices.all_frames ? std::vector<Fold>(frames.size() + 1, Fold::no) : folded_frames(profile);
-  // What was inlined at a frame's address: one chain, since a frame is one address.
+  // What was inlined at a frame's address: one chain, because a frame is one address.
   std::vector<FrameId> inlined(frames.size() + 1);
   for (uint32_t i = 0; i < frames.size(); ++i) {
     const auto& into = frames[i].inlined_in;
@@ -487,7 +485,7 @@ void show_native_frames(Profile& profile, const Choices& choices) {
     if (fresh) rows.push_back({parent, frame});
     return StackId(at->second);
   };
-  // In the place of what only leads into it.
+  // Replaces frames that only lead into this one.
   const auto put_below = [&](StackId parent, FrameId frame) {
     if (jit && is_unnamed_jit(frames[frame.value - 1])) {
       const auto gap_at = [&](FrameId outer) {
@@ -497,7 +495,7 @@ void show_native_frames(Profile& profile, const Choices& choices) {
       const bool again = parent && rows[parent.value - 1].frame == jit;
       return again ? parent : put(parent, jit);
     }
-    // Outwards the levels go down, else it is a recursion.
+    // Levels decrease outwards; otherwise it is a recursion.
     CythonLevel level = cython_level(frames[frame.value - 1]);
     while (!choices.all_frames && parent) {
       const FrameId outer = rows[parent.value - 1].frame;
@@ -509,8 +507,8 @@ void show_native_frames(Profile& profile, const Choices& choices) {
     }
     return put(parent, frame);
   };
-  // Outside the outermost Python frame every function of the interpreter is folded, named or not; whether
-  // there is a Python frame is known only further in. Hence two forms of a stack until then: with those
+  // Outside the outermost Python frame every function of the interpreter is folded, named or not, but only
+  // frames further in show whether there is a Python frame. Until then a stack has two forms: with those
   // functions, and without.
   struct Shown {
     StackId with, without;
@@ -551,7 +549,7 @@ void show_native_frames(Profile& profile, const Choices& choices) {
       if (sample.stack.value <= stacks.size()) ends[sample.stack.value] = 1;
     }
   }
-  // The innermost function is shown, and a stack that is folded whole shows its innermost frame.
+  // The innermost function is shown; a stack that is folded completely shows its innermost frame.
   for (uint32_t i = 1; i <= stacks.size(); ++i) {
     if (ends[i] == 0) continue;
     FrameId innermost = stacks[i - 1].frame;

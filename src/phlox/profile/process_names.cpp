@@ -11,7 +11,7 @@ void show_process_names(Profile& profile) {
     std::string names;
     for (const std::string_view key : {kProcessName, kProcessRank}) {
       const auto found = profile.meta().find(fmt::format("{}{}", key, i));
-      // A title may have it already.
+      // The title may already contain it.
       if (found == profile.meta().end() || found->second.empty() ||
           profile.process(ProcessId(i)).command_line.find(found->second) != std::string::npos)
         continue;

@@ -6,7 +6,7 @@
 namespace phlox::profile {
 namespace {
 
-// Ids count up from 1, so a row is replaced or appended; one from outside that leaves a gap gets empty rows
+// Ids count up from 1, so a row is replaced or appended; an id from a file that leaves a gap gets empty rows
 // before it.
 template <class Row, class RowId>
 void put(std::vector<Row>& rows, RowId id, const Row& row) {

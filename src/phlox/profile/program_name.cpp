@@ -11,9 +11,8 @@
 namespace phlox::profile {
 namespace {
 
-// In front of a number that is each worker's own: Lib/multiprocessing/spawn.py, popen_spawn_posix.py and
-// forkserver.py of CPython; joblib's loky/backend/popen_loky_posix.py; the names of processes that are set as
-// titles.
+// Texts before a number that differs for each worker: Lib/multiprocessing/spawn.py, popen_spawn_posix.py and
+// forkserver.py of CPython; joblib's loky/backend/popen_loky_posix.py; process names that are set as titles.
 constexpr std::array<std::string_view, 10> kOwnNumbers = {
     "pipe_handle=",     "tracker_fd=",           "parent_pid=",  "--process-name LokyProcess-",
     "--pipe ",          "--parent-pid ",         "LokyProcess-", "ForkPoolWorker-",
@@ -32,7 +31,7 @@ bool is_own(std::string_view before, std::string_view number, const Process& pro
   if (std::any_of(kOwnNumbers.begin(), kOwnNumbers.end(),
                   [&](std::string_view words) { return before.ends_with(words); }))
     return true;
-  // Short ones are likely to be something else: a container's first processes.
+  // Short numbers are probably something else: a container's first processes.
   constexpr size_t kShortest = 3;
   return number.size() >= kShortest &&
          (number == std::to_string(process.pid) || number == std::to_string(process.namespace_pid));
@@ -44,7 +43,7 @@ std::string program_name(const Process& process) {
   const std::string& line = process.command();
   if (line.empty()) return fmt::format("pid {}", process.pid);
   std::string name;
-  // What is added where it is shown tells one from the other, too.
+  // The name that is added for display distinguishes the processes, too.
   const std::string_view text = std::string_view(line).substr(0, line.find(kNameDivider));
   for (size_t at = 0; at < text.size();) {
     if (!is_digit(text[at])) {

@@ -12,7 +12,7 @@
 namespace phlox::profile {
 namespace {
 
-constexpr std::string_view kRejected = "rejected_";  // begins the name of each
+constexpr std::string_view kRejected = "rejected_";  // prefix of each name
 constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
     {tally::kRejectedMoved, "moved while read"},
     {tally::kRejectedUnreadable, "unreadable memory"},
@@ -39,7 +39,7 @@ std::string rate(double per_second) {
   return per_second < 100 ? fmt::format("{:.1f}", per_second) : fmt::format("{:.0f}", per_second);
 }
 
-// Among processes, of what is no sum.
+// The maximum over processes, for values that are no sums.
 int64_t greatest(const Profile& profile, std::string_view name) {
   int64_t value = 0;
   for (const Tally& row : profile.tallies()) {
@@ -48,9 +48,9 @@ int64_t greatest(const Profile& profile, std::string_view name) {
   return value;
 }
 
-// How long processes were recorded, added up. Nothing: nobody says it.
+// How long processes were recorded, added up. None: not known.
 std::optional<Nanoseconds> sampled_time(const Profile& profile) {
-  // Who has no end yet was recorded until the last that is there (the recording grows, or was cut off).
+  // A process without an end was recorded until the last row (the recording grows, or was truncated).
   const Nanoseconds until = is_unfinished(profile) ? seen_until(profile) : 0;
   Nanoseconds sampled = 0;
   for (const Process& process : profile.processes()) {
@@ -61,7 +61,7 @@ std::optional<Nanoseconds> sampled_time(const Profile& profile) {
   return sampled > 0 ? std::optional(sampled) : std::nullopt;
 }
 
-// Of what another tool recorded: how it looked, and what that took, nobody knows.
+// For recordings of other tools, whose mode and cost are not known.
 std::string foreign_quality_line(const QualitySummary& quality) {
   std::string line = grouped(quality.samples) + " samples, recorded by " + quality.recorded_by;
   if (quality.lost > 0) line += ", " + grouped(quality.lost) + " lost";
@@ -109,7 +109,7 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.asked_rate = double(greatest(profile, tally::kAskedRate)) / 1000;
   quality.most_rate = double(greatest(profile, tally::kMostRate)) / 1000;
   quality.max_overhead = double(greatest(profile, tally::kMaxOverhead)) / 1e6;
-  // Of one process, as an average of all; where that is not known, of the one looked at most.
+  // For one process, as an average of all; if that is not known, for the one sampled most.
   const auto sampled = sampled_time(profile);
   const int64_t ticks = sampled ? profile.tally(tally::kTicks) : greatest(profile, tally::kTicks);
   quality.sampled = sampled.value_or(quality.elapsed);
@@ -125,7 +125,7 @@ QualitySummary summarize_quality(const Profile& profile) {
 }
 
 bool QualitySummary::rate_by_overhead() const {
-  // What is taken keeps a little below the limit.
+  // Sampling stays a little below the limit.
   constexpr double kNear = 0.7;
   return most_rate > 0 && achieved_rate < 0.9 * most_rate && max_overhead > 0 &&
          target_share() > kNear * max_overhead;
@@ -188,7 +188,7 @@ std::string quality_warning(const QualitySummary& quality) {
 
 std::string cost_warning(const QualitySummary& quality) {
   constexpr double kFelt = 0.1;
-  // Than --max-overhead, before it is said; and a second's recording says little of it.
+  // Reported only if this far above --max-overhead; a recording of less than a second proves little.
   constexpr double kMuchMore = 1.25;
   const double share = quality.target_share();
   if (share >= kFelt) {
@@ -199,7 +199,7 @@ std::string cost_warning(const QualitySummary& quality) {
   }
   const bool is_above = quality.max_overhead > 0 && share > quality.max_overhead * kMuchMore;
   if (!is_above || !quality.in_kernel() || quality.processes > 1 || quality.elapsed < kSecond) return {};
-  // Above the budget, which no lower rate helps against.
+  // Above the budget, and a lower rate does not help.
   return fmt::format(
       "its threads leave their CPUs so often that recording when they did took {} of a CPU from it, above "
       "the limit of {} (--max-overhead); --way no-kernel takes less, and knows less about waits",

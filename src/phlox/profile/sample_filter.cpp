@@ -59,7 +59,8 @@ Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& c
   filter.from_ = choices.from > 0 ? since_start(choices.from) : std::numeric_limits<Nanoseconds>::min();
   filter.to_ = since_start(choices.to);
   filter.threads_.assign(profile.threads().size(), true);
-  // RE2, because the names are the target's: std::regex recurses once a character, until the stack is full.
+  // RE2, because the target chooses the names: std::regex recurses for each character and can overflow the
+  // stack.
   std::optional<RE2> pattern;
   if (choices.thread_regex) {
     pattern.emplace(*choices.thread_regex, RE2::Quiet);

@@ -52,7 +52,7 @@ bool has_samples(const Profile& profile, uint16_t number) {
          std::any_of(others.begin(), others.end(), is_of_it);
 }
 
-// Of a difference of two profiles, all of the first event may have become less.
+// In a difference of two profiles, all of the first event may have decreased.
 uint16_t first_sampled(const Profile& profile, const std::vector<SampledEvent>& events) {
   if (has_samples(profile, 1)) return 1;
   const uint16_t less = number_of(events, events.front().name + std::string(kLess));
@@ -130,7 +130,7 @@ std::string weight_title(const Profile& profile, Weight weight) {
   const std::string name = shown_event(profile).name;
   if (is_of_event(weight)) return name;
   if (shows_await_time(profile) && weight == Weight::wall) return "await time";
-  // The time of threads, beside which tasks awaited, has no name of its own.
+  // The time of threads, next to the await time of tasks, has no name.
   const std::string of_event =
       sampled_events(profile).size() > 1 && !name.empty() ? " of " + name : std::string();
   return (weight == Weight::samples ? "samples"

@@ -28,7 +28,7 @@ struct SampledEvent {
 // A perf with thousands of tracepoints stays below.
 inline constexpr uint16_t kMostSampledEvents = 4096;
 
-// Of a difference of two profiles, what became less is an event of this name behind the other's.
+// In a difference of two profiles, a decrease is an event with this text after the name of the other.
 inline constexpr std::string_view kLess = " (less)";
 
 // Number 1 is shown unless another is asked for, or it has no samples. Numbers have no gaps.
@@ -36,9 +36,9 @@ void put_sampled_event(Sink& sink, uint16_t number, const SampledEvent& event);
 // By number - 1.
 std::vector<SampledEvent> sampled_events(const Profile& profile);
 
-// From now on the profile's samples are those of this event; "": of the first one, or if that has no samples,
-// of what became less of it, or of the first one that has some. "cycles" also means "cycles:u" if there is no
-// other. ErrorKind::usage: no event has that name; the hint lists the events.
+// From now on the profile's samples are those of this event; "": of the first one; if that has no samples, of
+// its decrease, or of the first one that has some. "cycles" also means "cycles:u" if there is no other.
+// ErrorKind::usage: no event has that name; the hint lists the events.
 Result<void> show_event(Profile& profile, std::string_view name);
 
 // By number - 1: events that have samples among those that are not shown.

@@ -43,7 +43,7 @@ std::optional<SourceRights> parse_source_rights(std::string_view key) {
 std::vector<SourceRights> source_rights(const std::map<std::string, std::string, std::less<>>& meta) {
   std::vector<SourceRights> all;
   for (auto at = meta.lower_bound(kPrefix); at != meta.end() && at->first.starts_with(kPrefix); ++at) {
-    // What makes no sense is somebody of whom nothing is known.
+    // An invalid entry is a user of which nothing is known.
     all.push_back(parse_source_rights(at->first).value_or(SourceRights{{}, false}));
   }
   return all;

@@ -5,7 +5,7 @@
 namespace phlox::profile {
 namespace {
 
-// A wait that somebody ended is over; another one after it is not the same.
+// A wait with a waker is over; another one after it is not the same.
 bool alike(const Sample& a, const Sample& b) {
   return a.stack == b.stack && a.cpu_state == b.cpu_state && a.gil_state == b.gil_state &&
          a.collecting == b.collecting && a.system_call == b.system_call && a.quality == b.quality &&

@@ -27,7 +27,7 @@ std::vector<StackPlace> stack_places(const Profile& profile) {
   const auto& frames = profile.frames();
   std::vector<StackPlace> places(stacks.size() + 1);
   for (uint32_t i = 1; i <= stacks.size(); ++i) {
-    // Parents come before children; what claims otherwise is taken for a root.
+    // Parents come before children; a row that claims otherwise is treated as a root.
     const Stack& stack = stacks[i - 1];
     const StackPlace& outer = places[stack.parent.value < i ? stack.parent.value : 0];
     const bool in_python = outer.frame && frames[outer.frame.value - 1].kind == FrameKind::python;

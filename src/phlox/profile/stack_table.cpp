@@ -10,7 +10,7 @@ constexpr size_t kFirstSlots = 64;
 uint64_t key_of(StackId parent, FrameId frame) {
   return uint64_t{parent.value} << 32 | frame.value;
 }
-// Places are taken from the low bits.
+// The low bits select the slot.
 uint32_t tag_of(uint64_t key) {
   return static_cast<uint32_t>(Spread{}(key) >> 32) & ~StackTable::kMost;
 }
@@ -28,7 +28,7 @@ size_t StackTable::place_of(uint64_t key) const {
 
 void StackTable::grow() {
   const size_t count = slots_.empty() ? kFirstSlots : slots_.size() * 2;
-  slots_ = {};  // the old ones first: both at once are what a table takes at the most
+  slots_ = {};  // free the old ones first: both together would set the peak memory
   slots_.resize(count);
   uint32_t number = 0;
   for (const uint64_t key : keys_) {

@@ -21,8 +21,8 @@ class StackTable {
   StackId find(StackId parent, FrameId frame) const;
   // Its number, and whether it is new. The table must hold fewer than kMost before.
   std::pair<StackId, bool> add(StackId parent, FrameId frame);
-  // Before find() or add() of several: each is a wait for memory or two, which the processor then does at
-  // once. First prefetch() of all, then prefetch_key() of all.
+  // To be called before find() or add() for several stacks: each costs a cache miss or two, which then
+  // overlap. First prefetch() for all, then prefetch_key() for all.
   void prefetch(StackId parent, FrameId frame) const;
   void prefetch_key(StackId parent, FrameId frame) const;
   uint32_t size() const { return static_cast<uint32_t>(keys_.size()); }

@@ -31,7 +31,8 @@ struct Piece {
   uint32_t label = kNoLabel;
 };
 
-// A label's text may end in a tab and a process id: it is of that process then, and of those that it started.
+// A label's text may end in a tab and a process id: it then applies to that process and those that it
+// started.
 struct LabelParts {
   std::string_view words;
   int32_t pid = 0;  // 0: of all processes
@@ -50,7 +51,7 @@ int32_t pid_of(const TimeLabel& label) {
   return parts_of(label).pid;
 }
 
-// What holds when; the last piece is without a label.
+// Which label holds at which time; the last piece has none.
 std::vector<Piece> timeline_of(const std::vector<TimeLabel>& labels, const std::vector<uint32_t>& chosen) {
   struct Change {
     Nanoseconds time = 0;
@@ -86,7 +87,7 @@ int64_t share(int64_t whole, Nanoseconds part, Nanoseconds of) {
   return of > 0 ? std::llround(double(whole) * (double(part) / double(of))) : 0;
 }
 
-// Stacks that begin with a label, made when they are asked for; parents before children.
+// Stacks that begin with a label, made on demand; parents before children.
 class LabelledStacks {
  public:
   LabelledStacks(Profile& profile, const std::vector<TimeLabel>& labels)
@@ -118,7 +119,7 @@ class LabelledStacks {
 
  private:
   static uint64_t key(uint32_t label, uint32_t stack) { return uint64_t{label} << 32 | stack; }
-  // Parents come before children; what claims otherwise is taken for a root.
+  // Parents come before children; a row that claims otherwise is treated as a root.
   uint32_t parent_of(uint32_t stack) const {
     const uint32_t parent = profile_.stacks()[stack - 1].parent.value;
     return parent < stack ? parent : 0;
@@ -138,7 +139,7 @@ class LabelledStacks {
     return FrameId(at->second);
   }
   uint32_t root_of(uint32_t label) {
-    // Labels of one text are one.
+    // Labels with the same text are one.
     const std::string text(label == kNoLabel ? "(no label)" : words_of(labels_[label]));
     const auto [at, fresh] = roots_.try_emplace(text, 0);
     if (fresh) {
@@ -166,7 +167,7 @@ class LabelledStacks {
   tsl::robin_map<std::string, uint32_t> roots_, markers_;
 };
 
-// Each part of a span that has a label, or none, of its own.
+// Calls `visit` for each part of a span with a different label, or none.
 template <class Visit>
 void each_part(const Sample& sample, const std::vector<Piece>& pieces, Visit&& visit) {
   const Nanoseconds end = sample.start + sample.wall;
@@ -193,13 +194,13 @@ void each_part(const Sample& sample, const std::vector<Piece>& pieces, Visit&& v
   } while (from < end && piece != pieces.end());
 }
 
-// By process, whose labels it has: its own, or those of the nearest one above it that has any.
+// The timeline of a process: its own labels, or those of its nearest ancestor that has any.
 class TimelineOfProcess {
  public:
   TimelineOfProcess(const Profile& profile, const std::vector<TimeLabel>& labels,
                     const std::vector<uint32_t>& chosen)
       : profile_(profile) {
-    // Which processes have labels does not hang on which are chosen.
+    // Which processes have labels does not depend on the chosen ones.
     for (const TimeLabel& label : labels) timelines_[pid_of(label)];
     for (auto& [pid, timeline] : timelines_) {
       std::vector<uint32_t> of_it;
@@ -222,7 +223,7 @@ class TimelineOfProcess {
 
  private:
   int32_t labelled_above(ProcessId process) const {
-    // Of a damaged file's circle of parents no more than there are processes.
+    // Parents in a damaged file may form a circle: stop after the number of processes.
     for (size_t i = 0;
          process && process.value <= profile_.processes().size() && i < profile_.processes().size(); ++i) {
       const Process& row = profile_.process(process);

@@ -41,7 +41,7 @@ std::string meta_text(const Profile& profile, std::string_view key) {
   return found == profile.meta().end() ? std::string() : found->second;
 }
 
-// When the clock of a recording began to count, by the calendar: the boot of its host.
+// The calendar time at which a recording's clock began to count: the boot of its host.
 std::optional<int64_t> boot_of(const Profile& profile) {
   const auto calendar = parse_number<int64_t>(meta_text(profile, "start_unix_ns"));
   const auto clock = parse_number<int64_t>(meta_text(profile, "start_monotonic_ns"));
@@ -50,7 +50,7 @@ std::optional<int64_t> boot_of(const Profile& profile) {
 }
 
 bool share_a_clock(const Profile& one, const Profile& other) {
-  constexpr int64_t kCorrected = 60 * kSecond;  // the calendar is set now and then
+  constexpr int64_t kCorrected = 60 * kSecond;  // the calendar may be adjusted
   const auto first = boot_of(one), second = boot_of(other);
   return first && second && std::abs(*first - *second) < kCorrected &&
          meta_text(one, "host") == meta_text(other, "host");
@@ -183,7 +183,7 @@ class Addition {
       row.code_file = shifted(row.code_file, modules_);
       row.stack = shifted(row.stack, stacks_);
       row.start += shift_;
-      // What one recording counts may be all that a sum holds.
+      // One recording alone may already reach the largest possible sum.
       row.value = std::min(row.value, value_left_);
       value_left_ -= row.value;
       all_.emit(next<SampleId>(all_.samples().size()), row);

@@ -14,11 +14,11 @@ namespace {
 
 struct FunctionThatWaits {
   std::string_view file;      // how it ends
-  std::string_view function;  // "": every one of that file
+  std::string_view function;  // "": all functions of that file
   WaitClass waits;
 };
 
-// One beneath another: the outermost says it best. Queue.get calls Condition.wait.
+// If several are on the stack, the outermost is the most precise: Queue.get calls Condition.wait.
 constexpr FunctionThatWaits kFunctions[] = {
     {"/threading.py", "wait", WaitClass::condition},
     {"/threading.py", "acquire", WaitClass::semaphore},
@@ -52,7 +52,7 @@ constexpr FunctionThatWaits kFunctions[] = {
     {"/selectors.py", "select", WaitClass::poll},
 };
 
-// Files of whose functions none is who wanted to wait, or to wake.
+// Library files: their functions are neither the reason of a wait nor its waker.
 constexpr std::string_view kLibraries[] = {"/threading.py",
                                            "/queue.py",
                                            "/socket.py",
@@ -118,8 +118,8 @@ WaitClass class_of(const Frame& frame) {
   return WaitClass::none;
 }
 
-// What a function of the standard library says of a wait that this call alone would not: a lock may be a
-// queue's, what is read may be a socket's.
+// Combines the class of the call with that of a standard library function, which knows more: a lock may be a
+// queue's, a read may be from a socket.
 WaitClass both(WaitClass call, WaitClass functions) {
   const bool of_threads = functions >= WaitClass::lock && functions <= WaitClass::thread;
   switch (call) {
@@ -129,7 +129,7 @@ WaitClass both(WaitClass call, WaitClass functions) {
     case WaitClass::stream:
       return functions != WaitClass::none ? functions : call;
     case WaitClass::sleep:
-      // Who asks now and then whether it is so.
+      // Polls at intervals.
       return functions == WaitClass::child || of_threads ? functions : call;
     default:
       return call;
@@ -150,7 +150,7 @@ std::string wait_words(WaitClass what, const std::string& system_call, const std
   if (what == WaitClass::gil || what == WaitClass::cpu) return words;
   const bool has_class = !words.empty();
   if (!has_class) words = system_call;
-  // That it was for time alone, sleep says by itself.
+  // Sleep already says that it was only for time.
   if (!awaited.empty() && what != WaitClass::sleep) words += ", " + awaited;
   return has_class && !system_call.empty() ? fmt::format("{} ({})", words, system_call) : words;
 }
@@ -194,7 +194,7 @@ WaitClass WaitClasses::by_stack(StackId stack) {
       const WaitClass here = by_frame_[row.frame.value];
       if (here == WaitClass::none && seen) break;
       if (here == WaitClass::none) return found;
-      // Event.wait calls Condition.wait; before 3.11 the names do not tell one from the other.
+      // Event.wait calls Condition.wait; before 3.11 their names are the same.
       found = here == WaitClass::condition && found == here ? WaitClass::event : here;
       seen = true;
     }
@@ -216,7 +216,7 @@ WaitClass WaitClasses::by_call(int16_t system_call) {
   return waits;
 }
 
-// Where neither the call nor the functions tell, the file does.
+// If neither the call nor the functions show it, the file does.
 WaitClass WaitClasses::named(const Sample& sample, WaitClass found) {
   if (!sample.awaited || sample.awaited.value > profile_.awaited().size()) return found;
   switch (profile_.awaited()[sample.awaited.value - 1].kind) {
@@ -233,7 +233,7 @@ WaitClass WaitClasses::named(const Sample& sample, WaitClass found) {
     case AwaitedKind::process:
       return WaitClass::child;
     case AwaitedKind::time:
-      // An epoll instance has others to wait for.
+      // An epoll instance also waits for other things.
       return is_call(kEventCalls, sample.system_call, machine_ == "aarch64") ? found : WaitClass::sleep;
     case AwaitedKind::object:
       return WaitClass::poll;
@@ -253,7 +253,7 @@ WaitClass WaitClasses::of(const Sample& sample) {
     return found == WaitClass::none ? WaitClass::other : found;
   }
   const WaitClass call = by_call(sample.system_call);
-  // Without its stack it is whatever the call is used for.
+  // Without a stack, the reason can be anything the call is used for.
   if (call == WaitClass::lock && is_not_read(profile_, sample.stack)) return WaitClass::other;
   const WaitClass found = both(call, by_stack(sample.stack));
   return found == WaitClass::stream || found == WaitClass::poll ? named(sample, found) : found;

@@ -49,7 +49,7 @@ uint32_t WaitPlaces::number_of(std::string_view name) {
   return static_cast<uint32_t>(names_.size() - 1);
 }
 
-// By frame; 0: not of Python. Markers count that are in the place of Python functions, or show a fork.
+// By frame; 0: not Python. Includes markers that replace Python functions, or show a fork.
 std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
   const auto& frames = profile.frames();
   std::vector<uint32_t> numbers(frames.size() + 1, 0);
@@ -77,8 +77,8 @@ std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
   return numbers;
 }
 
-// Without its role where it does not begin a thread: AnyIO's worker is a Thread with a run(), and so is
-// called what runs a program's event loop.
+// Drops the role if it does not begin a thread: AnyIO's worker is a Thread with a run(), and the function
+// that runs a program's event loop has that name, too.
 uint32_t WaitPlaces::as_called_by(uint32_t above, uint32_t function) {
   if (!functions_[function].begins_thread || functions_[paths_[above].function].role == Role::root)
     return function;
@@ -96,7 +96,7 @@ void WaitPlaces::add_path(uint32_t above, uint32_t function) {
   path.function = function;
   const auto here = static_cast<uint32_t>(paths_.size());
   if (role == Role::root || role == Role::child_root) {
-    // What a forked child has of its parent's stack is not the child's.
+    // The part of a forked child's stack that belongs to its parent is not the child's.
     path = Path{above, function};
     path.of_child = role == Role::child_root;
   } else if (functions_[function].forked_here) {
@@ -128,7 +128,7 @@ void WaitPlaces::number_paths(const Profile& profile, const std::vector<uint32_t
   }
 }
 
-// The path of the innermost function that is not of the waiting itself; 0: there is none.
+// The path of the innermost function that is not part of the waiting itself; 0: none.
 uint32_t WaitPlaces::asking(uint32_t path, WaitPlace& place) const {
   const auto role = [&](uint32_t at) { return functions_[paths_[at].function].role; };
   if (role(path) == Role::queue_lock && role(paths_[path].parent) == Role::waits_for_message)
@@ -141,7 +141,8 @@ uint32_t WaitPlaces::asking(uint32_t path, WaitPlace& place) const {
   return path;
 }
 
-// Whether a function above this one runs a work item, or is a pool's worker: then what it called is one.
+// Whether a function above this one runs a work item, or is a pool's worker: what it called is then a work
+// item.
 bool WaitPlaces::is_within_item(uint32_t path) const {
   for (uint32_t at = paths_[paths_[path].parent].known; at != 0; at = paths_[paths_[at].parent].known) {
     const Role role = functions_[paths_[at].function].role;
@@ -161,7 +162,7 @@ WaitPlace WaitPlaces::place_of(uint32_t path) const {
   const Role role = functions_[asked.function].role;
   const Role known = functions_[paths_[asked.known].function].role;
   const bool gets = place.waits != Role::waits_for_others && place.waits != Role::waits_for_children;
-  // A timer of `threading` waits in the function that begins its thread.
+  // A timer of `threading` waits in its thread's first function.
   const bool is_timer = role == Role::root && place.waits == Role::waits_for_condition;
   if (asks == 0) {
     place.position = Position::elsewhere;
@@ -183,7 +184,7 @@ WaitPlace WaitPlaces::place_of(uint32_t path) const {
   return place;
 }
 
-// A loop in C that no table knows: a line that waits in epoll itself, and also calls functions of Python.
+// A loop in C that no table knows: a line that itself waits in epoll, and also calls Python functions.
 void WaitPlaces::find_native_loops(const Profile& profile, const std::vector<uint32_t>& function_of_frame) {
   const auto& stacks = profile.stacks();
   std::vector<uint32_t> innermost(stacks.size() + 1, 0);  // by stack: that of its innermost Python frame
@@ -227,7 +228,7 @@ void WaitPlaces::find_native_loops(const Profile& profile, const std::vector<uin
   }
 }
 
-// A thread's first function that gets from a queue is a worker's loop: what it calls is work, wherever else
+// If a thread's first function gets from a queue, it is a worker's loop: what it calls is work, wherever else
 // that waits.
 void WaitPlaces::learn_fetches(const Profile& profile) {
   std::vector<bool> learned(functions_.size(), false);
@@ -241,7 +242,7 @@ void WaitPlaces::learn_fetches(const Profile& profile) {
     WaitPlace unused;
     learned[paths_[asking(path_of_stack_[sample.stack.value], unused)].function] = true;
   }
-  std::vector<bool> beneath(paths_.size(), false);  // of one that was learned
+  std::vector<bool> beneath(paths_.size(), false);  // a learned function is above it
   for (size_t i = 1; i < paths_.size(); ++i) {
     const Path& path = paths_[i];
     if (path.depth >= 0) beneath[i] = beneath[path.parent] || learned[paths_[path.parent].function];

@@ -8,7 +8,7 @@
 namespace phlox::profile {
 namespace {
 
-// Starts of samples are kept to the microsecond.
+// Starts of samples have a resolution of one microsecond.
 constexpr Nanoseconds kRounding = 2'000;
 
 struct Going {

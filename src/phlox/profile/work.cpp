@@ -16,7 +16,7 @@
 namespace phlox::profile {
 namespace {
 
-// Pools whose threads wait for what they are given in a lock or a semaphore (a futex) and nowhere else.
+// Pools whose threads wait for work in a lock or a semaphore (a futex), and nowhere else.
 constexpr std::array<std::string_view, 6> kLockPools = {"ThreadPoolExecutor", "AnyIO",   "trio",
                                                         "waitress",           "cheroot", "dask"};
 
@@ -46,7 +46,7 @@ WorkRule::WorkRule(const Profile& profile)
   }
 }
 
-// A wait without its stack: what it was for may tell.
+// A wait without its stack: the wait target may show the reason.
 Doing WorkRule::of_unread(const Sample& sample) const {
   if (waits_for_clients(sample)) return Doing::waiting_for_work;
   const bool is_given_work = threads_[sample.thread.value].of_lock_pool;
@@ -56,7 +56,7 @@ Doing WorkRule::of_unread(const Sample& sample) const {
 
 Doing WorkRule::of(const Sample& sample) const {
   if (sample.system_call == kTasksAwait) return Doing::waiting;
-  // One that waits for a CPU or for the GIL has something to do.
+  // A thread that waits for a CPU or for the GIL has work to do.
   if (sample.cpu_state != CpuState::blocked || sample.gil_state == GilState::waits) return Doing::computing;
   if (sample.quality == Quality::rejected || !sample.thread || sample.thread.value >= threads_.size())
     return Doing::waiting_unknown;
@@ -69,7 +69,7 @@ Doing WorkRule::of(const Sample& sample) const {
     case Position::not_read:
       return of_unread(sample);
     case Position::fetch:
-      // A queue that is a database: to write into it is work.
+      // A queue in a database: writing to it is work.
       return is_in(kDiskCalls, sample) ? Doing::waiting : Doing::waiting_for_work;
     case Position::nested_fetch:
       return Doing::waiting_unknown;
@@ -84,12 +84,12 @@ Doing WorkRule::of(const Sample& sample) const {
   if (waits_for_clients(sample)) return Doing::waiting_for_work;
   if (place.waits == Role::waits_for_children || is_in(kChildCalls, sample)) return for_children(sample);
   if (place.waits == Role::waits_for_others) return for_others(sample);
-  // Of a stack that was not read to its end nobody knows what is between.
+  // If a stack was not read to its end, it is unknown what is in between.
   const bool is_whole = sample.quality == Quality::ok || sample.quality == Quality::unproved;
   return place.position == Position::root && is_whole ? at_root(sample, place) : elsewhere(sample, place);
 }
 
-// A server's socket: nobody calls that but to learn what there is to do.
+// A server's socket: a program makes that call only to learn what there is to do.
 bool WorkRule::waits_for_clients(const Sample& sample) const {
   if (is_in(kAcceptCalls, sample)) return true;
   return awaits(sample, AwaitedKind::listener);
@@ -100,8 +100,8 @@ bool WorkRule::awaits(const Sample& sample, AwaitedKind kind) const {
          profile_.awaited()[sample.awaited.value - 1].kind == kind;
 }
 
-// The function with which a thread began is its loop, if it has one: nothing of a work item is on its stack.
-// Of a main thread that function is the script.
+// A thread's first function is its loop, if it has one: no work item is on its stack. A main thread's first
+// function is the script.
 Doing WorkRule::at_root(const Sample& sample, const WaitPlace& place) const {
   if (threads_[sample.thread.value].main && !place.of_child) return elsewhere(sample, place);
   switch (place.waits) {
@@ -110,14 +110,14 @@ Doing WorkRule::at_root(const Sample& sample, const WaitPlace& place) const {
     case Role::waits_for_events:
       return Doing::waiting_for_work;
     case Role::waits_for_condition:
-      // Who waits for an event may have asked for what sets it.
+      // A thread that waits for an event may have requested what sets it.
       return place.is_event ? Doing::waiting_unknown : Doing::waiting_for_work;
     default:
       break;
   }
-  // A lock or a SimpleQueue, which is C; a pause between two rounds or within a job.
+  // A lock or a SimpleQueue, which is in C; a pause between two rounds or within a job.
   if (is_in(kFutexCalls, sample) || is_in(kSleepCalls, sample)) return Doing::waiting_unknown;
-  // Jobs come by a pipe, and so does what a child answers.
+  // A pipe carries jobs, but also a child's answers.
   if (awaits(sample, AwaitedKind::pipe)) return Doing::waiting_unknown;
   return elsewhere(sample, place);
 }
@@ -137,7 +137,7 @@ Doing WorkRule::elsewhere(const Sample& sample, const WaitPlace& place) const {
   }
 }
 
-// What those do is recorded, too.
+// The activity of the others is recorded, too.
 Doing WorkRule::for_others(const Sample& sample) const {
   const ProcessRow& process = processes_[threads_[sample.thread.value].process];
   return process.threads > 1 || process.parent ? Doing::waiting_for_others : Doing::waiting;
@@ -157,8 +157,8 @@ Doing WorkRule::for_children(const Sample& sample) const {
 
 namespace {
 
-// The frame that shows where a thread waits for work: the innermost that is not of the waiting itself, of
-// Python; without Python the outermost. A marker: that function was not read.
+// The frame that shows where a thread waits for work: the innermost Python frame that is not part of the
+// waiting itself; without Python, the outermost frame. A marker: that function was not read.
 FrameId telling_frame(const Profile& profile, StackId stack) {
   FrameId outermost, innermost;
   for (StackId at = stack; at && at.value <= profile.stacks().size();) {
@@ -251,7 +251,7 @@ std::string places_words(const WaitingAt& waiting) {
   return text;
 }
 
-constexpr Nanoseconds kWorthWords = kSecond / 200;  // less is "0.00 s"
+constexpr Nanoseconds kWorthWords = kSecond / 200;  // a shorter time is "0.00 s"
 
 }  // namespace
 

@@ -56,7 +56,7 @@ Items identify(const Profile& profile, Identity identity) {
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = frames[i];
     if (frame.kind == FrameKind::marker) continue;
-    // A function is where it is declared, whatever file its lines come from.
+    // A function is identified by where it is declared, whatever file its lines come from.
     const std::string& declared = profile::declared_in(profile, frame);
     const bool elsewhere = frame.file != declared;
     Key key{frame.kind,
@@ -72,7 +72,7 @@ Items identify(const Profile& profile, Identity identity) {
     } else if (frame.module && frame.module->value != 0 && frame.module->value <= profile.modules().size()) {
       key.library = profile.modules()[frame.module->value - 1].path;
     }
-    // Native code without a name is kept apart by its address.
+    // Native functions without a name are distinguished by address.
     if (key.name.empty()) key.first_line = static_cast<int32_t>(frame.address ^ (frame.address >> 32));
     const auto [function, added] = functions.try_emplace(key, items.functions + 1);
     if (added) ++items.functions;
@@ -100,7 +100,7 @@ Children children_of(const Tree& tree) {
   return children;
 }
 
-// Marks where a function (line) is on the stack for the first time: one walk over the tree with a counter
+// Marks the outermost occurrence of a function (line) on the stack: one walk over the tree with a counter
 // each.
 void mark_outermost(Tree& tree, const Items& items) {
   const size_t count = tree.parent.size();
@@ -129,12 +129,12 @@ void mark_outermost(Tree& tree, const Items& items) {
   }
 }
 
-// A part of the weight of what begins alike. What nearly all of it goes through is what it has in common, and
-// says nothing: where it begins, a server's loop, middleware.
+// If nearly all the weight of stacks with the same beginning passes through a function, it is common to them
+// and says nothing: the start of the program, a server's loop, middleware.
 constexpr double kCommon = 0.95;
-constexpr double kOwn = 0.01;  // a function that takes this of it itself is somewhere to look at
+constexpr double kOwn = 0.01;  // a function with this share of self weight is worth a look
 
-// Nodes of one function with the same functions above them.
+// Nodes of one function below the same functions.
 struct Group {
   std::vector<uint32_t> nodes;
   int64_t weight = 0;
@@ -162,7 +162,7 @@ const std::pair<const uint32_t, Group>* heaviest(const std::map<uint32_t, Group>
   return found == groups.end() ? nullptr : &*found;
 }
 
-// By function its rank among those that all stacks of one beginning have in common, 0 for the others. `own`:
+// By function: its rank among the functions common to all stacks with one beginning; 0 for the others. `own`:
 // by node, `total`: by function.
 std::vector<uint32_t> common_functions(const Tree& tree, const Items& items, const std::vector<int64_t>& own,
                                        const std::vector<int64_t>& total) {
@@ -195,7 +195,7 @@ std::vector<uint32_t> common_functions(const Tree& tree, const Items& items, con
   }
   uint32_t next = 0;
   for (const uint32_t function : order) {
-    // One that is somewhere else as well tells something there.
+    // A function that is elsewhere as well says something there.
     if (rank[function] == 0 && double(here[function]) >= kCommon * double(total[function]))
       rank[function] = ++next;
   }
@@ -208,7 +208,7 @@ bool is_native(const Profile& profile, uint32_t frame) {
   return kind == FrameKind::native || kind == FrameKind::kernel;
 }
 
-// Which native code is beneath each function (line). `item`: by frame, the number of its entry.
+// Finds the native code below each function (line). `item`: by frame, the number of its entry.
 void put_native(std::vector<Entry>& entries, const std::vector<uint32_t>& item, const Tree& tree,
                 const Items& items, const std::vector<int64_t>& weight) {
   struct Beneath {
@@ -236,7 +236,7 @@ void put_native(std::vector<Entry>& entries, const std::vector<uint32_t>& item, 
   }
 }
 
-// Rows in the order of each thread's time.
+// Rows ordered by time.
 std::vector<uint32_t> in_order(const std::vector<profile::Sample>& samples) {
   std::vector<uint32_t> order(samples.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -246,8 +246,8 @@ std::vector<uint32_t> in_order(const std::vector<profile::Sample>& samples) {
   return order;
 }
 
-// Waits that the kernel timed, for a CPU among them, begin and end where it says: only time on a CPU is seen
-// by samples. `node_of`: by stack.
+// Waits that the kernel timed (for a CPU, too) begin and end exactly; only time on a CPU is sampled.
+// `node_of`: by stack.
 Crossings crossings_of(const Profile& profile, const profile::SampleFilter& filter,
                        const std::vector<uint32_t>& node_of) {
   const bool exact = profile::waits_are_exact(profile);
@@ -275,8 +275,8 @@ Crossings crossings_of(const Profile& profile, const profile::SampleFilter& filt
   return crossings;
 }
 
-// The stacks that were seen and what lies beneath them. `node_of`, by stack: not 0 where it was seen; then
-// its node. A parent that does not come before its child is taken for the root.
+// The tree of sampled stacks, from their roots. `node_of`, by stack: in: not 0 if sampled; out: its node. A
+// parent that does not precede its child is treated as the root.
 Tree tree_of(const Profile& profile, std::vector<uint32_t>& node_of) {
   const auto& stacks = profile.stacks();
   const auto& frames = profile.frames();
@@ -302,7 +302,7 @@ Tree tree_of(const Profile& profile, std::vector<uint32_t>& node_of) {
     if (node_of[stack] == 0) continue;
     const uint32_t frame = stacks[stack - 1].frame.value;
     const bool known = frame != 0 && frame <= frames.size();
-    // What begins there begins like what was never forked.
+    // Stacks below the marker begin as if they had never been forked.
     if (known && profile::is_fork_marker(frames[frame - 1])) {
       node_of[stack] = node_of[parent_of(stack)];
       continue;
@@ -316,7 +316,7 @@ Tree tree_of(const Profile& profile, std::vector<uint32_t>& node_of) {
   return tree;
 }
 
-// What passed, by node.
+// The samples that passed, by node.
 struct ByNode {
   std::vector<int64_t> weight, cpu;
   std::vector<uint64_t> samples;
@@ -371,7 +371,7 @@ ByItem by_item(const Profile& profile, const Tree& tree, const ByNode& sums,
   return found;
 }
 
-// How much there is, and whether it is known when. Marks in `seen`, by stack, what was seen.
+// The totals, and whether samples have times. Marks sampled stacks in `seen`.
 void measure(const Profile& profile, const profile::SampleFilter& filter, Analysis& result,
              std::vector<uint32_t>& seen) {
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::max();
@@ -389,7 +389,7 @@ void measure(const Profile& profile, const profile::SampleFilter& filter, Analys
     if (sample.quality != profile::Quality::rejected && sample.stack.value < seen.size())
       seen[sample.stack.value] = 1;
   }
-  // Of a format that does not say when something was nothing is known of neighbours.
+  // Formats without times do not show which samples are neighbours.
   result.timed = last > begin || profile.meta().contains("start_monotonic_ns");
 }
 
@@ -401,7 +401,7 @@ Share share_of(const Analysis& analysis, int64_t weight, double variance) {
   return share;
 }
 
-// The entries of one kind, [0] of none.
+// The entries of one kind; [0]: no item.
 std::vector<Entry> entries_of(const Analysis& analysis, const ByItem& sums, const ItemVariances& variances) {
   std::vector<Entry> entries(sums.self.size());
   for (size_t i = 1; i < entries.size(); ++i) {
@@ -420,7 +420,7 @@ std::vector<Entry> entries_of(const Analysis& analysis, const ByItem& sums, cons
 }  // namespace
 
 double quantile(double chance_of_missing, uint32_t values) {
-  // The normal's: Abramowitz and Stegun 26.2.23 with two Newton steps on erfc.
+  // For the normal distribution: Abramowitz and Stegun 26.2.23 with two Newton steps on erfc.
   const double tail = chance_of_missing / 2;
   const double t = std::sqrt(-2 * std::log(tail));
   double z = t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
@@ -430,7 +430,7 @@ double quantile(double chance_of_missing, uint32_t values) {
     z += error / (std::exp(-z * z / 2) / std::sqrt(2 * 3.14159265358979323846));
   }
   if (values < 2) return z;
-  // Student's from the normal's: Abramowitz and Stegun 26.7.5.
+  // Student's from the normal one: Abramowitz and Stegun 26.7.5.
   const double v = values - 1, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
   return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
          (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
@@ -465,7 +465,7 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
     lines[items.line[frame]].frame = profile::FrameId(frame);
   }
 
-  // By node of the innermost Python frame, with what is beneath.
+  // By node of the innermost Python frame, including native code below it.
   std::vector<int64_t> own(tree.parent.size(), 0);
   for (size_t node = 1; node < own.size(); ++node) own[tree.owner[node]] += sums.weight[node];
   const std::vector<uint32_t> common = common_functions(tree, items, own, of_functions.total);

@@ -39,7 +39,7 @@ struct Entry {
   Share alone;
   int64_t alone_cpu = 0;
   int64_t alone_total = 0;  // the part of `total` in stacks that have no Python further out
-  // Of Python: the part of `self` in libraries and extensions (weight), and the native frame below it that
+  // For Python: the part of `self` in libraries and extensions (weight), and the native frame below it that
   // has most of that; none: no native code is known.
   int64_t foreign = 0;
   profile::FrameId native;

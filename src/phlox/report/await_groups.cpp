@@ -15,7 +15,7 @@ struct Gathered {
   LoopAwaits loop;
   struct Group {
     AwaitGroup row;
-    Nanoseconds most = -1;  // of one chain
+    Nanoseconds most = -1;  // of one chain of coroutines
   };
   std::map<std::tuple<profile::FrameId, std::string, std::string>, Group> groups;
 };

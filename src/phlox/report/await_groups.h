@@ -9,14 +9,14 @@
 
 namespace phlox::report {
 
-// Of the tasks of one outermost coroutine that wait at one line of it.
+// Tasks of one outermost coroutine that wait at one line of it.
 struct AwaitGroup {
   profile::FrameId frame;  // none: a task without a coroutine, or one that was counted without its stack
   std::string kind, awaited;
   Nanoseconds time = 0;
   uint64_t seen = 0;
   Nanoseconds longest = 0;
-  profile::TaskStackId stack;  // of its chains the one with the most time
+  profile::TaskStackId stack;  // the one of its chains with the most time
 };
 
 struct LoopAwaits {
@@ -28,7 +28,7 @@ struct LoopAwaits {
 // Loops that had a task, the most waiting first.
 std::vector<LoopAwaits> loop_awaits(const profile::TaskRows& rows);
 
-// Of one process, added up over its recorders.
+// Totals of one process over its recorders.
 profile::TaskCensus census_of(const profile::TaskRows& rows, profile::ProcessId process);
 
 // Outermost first.

@@ -35,12 +35,12 @@ AwaitRow await_row(const profile::Profile& profile, const profile::TaskRows& tas
   return row;
 }
 
-// Between two censuses, on average; 0: there was none.
+// Average time between two censuses; 0: there was no census.
 Nanoseconds every(const profile::TaskCensus& census) {
   return census.times > 0 ? census.span / static_cast<Nanoseconds>(census.times) : 0;
 }
 
-// "8.0": how many tasks wait there at a time.
+// "8.0": how many tasks wait there at once.
 std::string tasks_words(Nanoseconds time, Nanoseconds span) {
   if (span <= 0) return "";
   const double tasks = static_cast<double>(time) / static_cast<double>(span);

@@ -13,7 +13,7 @@
 namespace phlox::report {
 namespace {
 
-// Of one function, or line: looks that found it on a CPU, and of these those in each library.
+// For one function or line: samples that found it on a CPU, and how many of them in each library.
 struct SampleCounts {
   uint64_t all = 0;
   std::map<std::string, uint64_t> in;

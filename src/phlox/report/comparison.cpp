@@ -10,7 +10,7 @@
 namespace phlox::report {
 namespace {
 
-// All ways to deal the runs are tried up to this many, else so many at random.
+// Up to this many, all ways to assign the runs to two sides are tried; otherwise kRandomDeals random ones.
 constexpr double kMostDeals = 50'000;
 constexpr size_t kRandomDeals = 20'000;
 
@@ -19,7 +19,7 @@ double reach(const Amount& before, const Amount& after, double z) {
                        z * z / 4 * (before.step * before.step + after.step * after.step));
 }
 
-// Student's quantile, exact for 1 and 2 degrees of freedom, where quantile() is not meant to be used.
+// Student's quantile, exact for 1 and 2 degrees of freedom, for which quantile() is not suitable.
 double students(double chance, double freedom) {
   const double whole = std::max(1.0, std::floor(freedom));
   if (whole == 1) return 1 / std::tan(3.14159265358979323846 * chance / 2);
@@ -35,7 +35,7 @@ double variance_of(const std::vector<Amount>& runs) {
   return sum / double(runs.size() - 1);
 }
 
-// Which runs are dealt to the second side, deal by deal; the first is how they were.
+// Which runs are assigned to the second side, deal by deal; the first deal is the actual one.
 std::vector<std::vector<bool>> deals(size_t before, size_t after) {
   std::vector<bool> dealt(before + after, false);
   std::fill(dealt.begin() + static_cast<std::ptrdiff_t>(before), dealt.end(), true);
@@ -44,7 +44,7 @@ std::vector<std::vector<bool>> deals(size_t before, size_t after) {
     while (std::next_permutation(dealt.begin(), dealt.end())) all.push_back(dealt);
     return all;
   }
-  std::mt19937_64 random(1);  // the same answer every time
+  std::mt19937_64 random(1);  // fixed seed: the same result every time
   while (all.size() < kRandomDeals) {
     for (size_t i = dealt.size() - 1; i > 0; --i) {
       const size_t j = random() % (i + 1);
@@ -57,9 +57,9 @@ std::vector<std::vector<bool>> deals(size_t before, size_t after) {
   return all;
 }
 
-// By item its statistic in one deal.
+// Values of one item, for its statistic in a deal.
 struct Item {
-  std::vector<double> values;  // of all runs, less their mean
+  std::vector<double> values;  // of all runs, minus their mean
   double scale = 0;            // 0: nothing differs
 };
 
@@ -84,11 +84,11 @@ double statistic(const Item& item, const std::vector<bool>& dealt, double before
   if (item.scale == 0) return 0;
   double second = 0;
   for (size_t i = 0; i < dealt.size(); ++i) second += dealt[i] ? item.values[i] : 0;
-  // The sum of both sides is 0.
+  // Both sides add up to 0.
   return std::abs(second / after + second / before) / item.scale;
 }
 
-// Rounding must not make two deals that are the same one differ.
+// Rounding must not distinguish two equal deals.
 constexpr double kAlike = 1 - 1e-9;
 
 std::vector<double> chances_of_any(const std::vector<Item>& items, const std::vector<std::vector<bool>>& all,
@@ -134,7 +134,7 @@ std::vector<double> chances_by_rate(const std::vector<Item>& items, const std::v
   return chance;
 }
 
-// The difference of two recordings with its interval: sampling error, and time in which nothing was sampled.
+// The difference of two recordings with its interval: sampling error, and time without samples.
 Comparison by_sampling(const Amount& before, const Amount& after) {
   Comparison result;
   result.difference = after.value - before.value;
@@ -144,7 +144,7 @@ Comparison by_sampling(const Amount& before, const Amount& after) {
   return result;
 }
 
-// Welch's: the spread of either side by itself. A side of one run has none that is known.
+// Welch's test: each side has its own variance. That of a side with one run is unknown.
 Comparison by_welch(const Runs& runs) {
   Comparison result;
   result.difference = mean_of(runs.after) - mean_of(runs.before);
@@ -220,7 +220,7 @@ double ways_to_deal(size_t before, size_t after) {
 
 bool can_decide(size_t before, size_t after) {
   if (before < 2 || after < 2) return false;
-  // With as many runs on both sides the same deal the other way round is as rare.
+  // With equal numbers of runs, the mirrored deal is just as rare.
   const double rarest = (before == after ? 2 : 1) / ways_to_deal(before, after);
   return rarest <= kFalseAlarms;
 }

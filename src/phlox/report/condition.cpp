@@ -25,7 +25,7 @@ tl::unexpected<Error> unreadable(std::string_view text, std::string_view why) {
               "write 'total(json.loads) > +10%', 'self(Parser.parse) > +2pp', 'total(main) > 1.5s'");
 }
 
-// '*' stands for anything. Steps back to the last star only: linear in the text for each star.
+// '*' matches anything. Backtracks only to the last star: linear in the text for each star.
 bool matches(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -53,7 +53,7 @@ bool names(std::string_view pattern, const DiffRow& row) {
   std::string path = row.file;
   if (path.ends_with(".py")) path.resize(path.size() - 3);
   if (path.ends_with("/__init__")) path.resize(path.size() - 9);
-  // At most this many packages deep: paths come from outside.
+  // Limits the depth: paths come from a file.
   size_t start = path.size();
   for (int depth = 0; depth < 16 && start > 0; ++depth) {
     const size_t slash = path.rfind('/', start - 1);
@@ -66,7 +66,7 @@ bool names(std::string_view pattern, const DiffRow& row) {
   return false;
 }
 
-// Functions that a pattern which names none may mean: called alike, in whatever module.
+// Functions that an unmatched pattern may mean: similar names, in any module.
 std::vector<std::string> called_alike(const Diff& diff, std::string_view pattern) {
   constexpr size_t kMost = 3;
   const std::string_view last = pattern.substr(pattern.rfind('.') + 1);
@@ -76,12 +76,12 @@ std::vector<std::string> called_alike(const Diff& diff, std::string_view pattern
     const std::string own = dot == std::string::npos ? row.name : row.name.substr(dot + 1);
     if (!nearest(pattern, std::span(&row.name, 1)).empty() || !nearest(last, std::span(&own, 1)).empty())
       words.push_back(row.name);
-    if (words.size() == kMost) break;  // they are in the order of what changed most
+    if (words.size() == kMost) break;  // ordered by the largest change
   }
   return words;
 }
 
-// What a condition is about, in each recording: an amount, and what it is a part of.
+// The quantity of a condition in each recording, and the whole that it is a part of.
 struct Side {
   std::vector<Amount> amounts, wholes;
   std::vector<double> lengths;  // ns
@@ -91,7 +91,7 @@ Amount scaled(Amount amount, double factor) {
   return {amount.value * factor, amount.variance * factor * factor, amount.step * factor};
 }
 
-// Errors of functions that call each other go together: at worst their sizes add up.
+// Errors of functions that call each other are correlated: in the worst case their sizes add up.
 void add(Amount& sum, const Amount& more) {
   const double error = std::sqrt(sum.variance) + std::sqrt(more.variance);
   sum = {sum.value + more.value, error * error, std::max(sum.step, more.step)};
@@ -124,7 +124,7 @@ std::vector<Amount> shares_of(const Side& side) {
   return shares;
 }
 
-// What was recorded, not what it was a second.
+// The recorded weights, not those per second.
 std::vector<Amount> weights_of(const Diff& diff, const Side& side) {
   std::vector<Amount> weights;
   const double unit = profile::is_time(diff.weight) ? 1 : double(kSecond);
@@ -133,7 +133,7 @@ std::vector<Amount> weights_of(const Diff& diff, const Side& side) {
   return weights;
 }
 
-// How far what is compared is beyond the limit, with its 99 % interval.
+// How far the compared value is beyond the limit, with its 99 % interval.
 struct Distance {
   double value = 0, low = 0, high = 0;
 };
@@ -164,7 +164,7 @@ Distance distance_of(const Diff& diff, const Condition& condition, const Side& b
   return {found.difference - limit, found.low - limit, found.high - limit};
 }
 
-// The value and the ends of its interval, in the words of the condition.
+// The value and the ends of its interval, as text in the condition's unit.
 struct Words {
   std::string value, interval, limit;
 };
@@ -180,7 +180,7 @@ Words words_of(const Condition& condition, const Distance& distance, double befo
   const double low = distance.low / scale + limit, high = distance.high / scale + limit;
   switch (condition.limit_kind) {
     case LimitKind::relative:
-      // There is nothing below no time at all.
+      // No value is below zero, so the change is at least -100 %.
       return {fmt::format("changed by {:+.1f} %", value * 100),
               fmt::format("{:+.1f} to {:+.1f} %", std::max(-1.0, low) * 100, std::max(-1.0, high) * 100),
               fmt::format("{:+g} %", limit * 100)};

@@ -12,7 +12,7 @@
 namespace phlox::report {
 namespace {
 
-// Of a quota's periods, and of the host's CPUs: what says why there was none.
+// Parts of a quota's periods, and of the host's CPU time, from which on it is named as the reason.
 constexpr double kUsedUp = 0.05;
 constexpr double kStolen = 0.1;
 constexpr double kIdle = 0.25;
@@ -81,7 +81,7 @@ std::string why_no_cpu(const profile::Profile& profile, const Report& report, Na
     return fmt::format("{}, but these threads may run on only {} of {} (taskset, cpuset)", idle, use.allowed,
                        use.cpus);
   }
-  // As many CPUs as it could use it has, but for those that others take.
+  // It has as many CPUs as it could use, except for those that others take.
   const int64_t cpus = use.allowed > 0 ? use.allowed : use.cpus;
   const bool fits = cpus > 0 && double(active) <= double(cpus) * double(report.elapsed) &&
                     time_share(std::max(others, children), all) >= kTakenByOthers;

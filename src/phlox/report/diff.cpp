@@ -23,12 +23,12 @@ namespace {
 
 using profile::Profile;
 
-// One recording, added up.
+// The totals of one recording.
 struct Measured {
   const Profile* profile = nullptr;
   Analysis analysis;
   DiffSide side;
-  double scale = 1;   // from a weight to what is compared
+  double scale = 1;   // factor from a weight to the compared quantity
   double unseen = 0;  // weight
 
   Amount amount(const Share& share) const {
@@ -39,7 +39,7 @@ struct Measured {
 };
 using Sides = std::vector<Measured>;
 
-// One place in the program, in each recording.
+// One function or line, in each recording.
 struct Place {
   std::vector<const Entry*> before, after;
 };
@@ -52,7 +52,7 @@ FunctionKey key_of(const Profile& profile, const Entry& entry, bool by_line) {
   return {frame.kind, std::move(name), std::string(base_name(frame.file)), line};
 }
 
-// Without the interpreter's own C, unless `all_frames`: its time is that of the Python above it.
+// Without the interpreter's own C, unless `all_frames`: its time belongs to the Python above it.
 std::map<FunctionKey, Place> match(const Sides& before, const Sides& after, bool by_line, bool all_frames) {
   std::map<FunctionKey, Place> places;
   for (const auto& [sides, column] : {std::pair(&before, &Place::before), std::pair(&after, &Place::after)}) {
@@ -91,7 +91,7 @@ Amount mean_of_runs(const std::vector<Amount>& amounts) {
   return mean;
 }
 
-// Weight and share as they are shown: of runs the averages, with the interval of the amount's own error.
+// Weight and share as displayed: for several runs their averages, with the interval from the sampling error.
 Estimate estimate_of_side(const Sides& sides, const std::vector<const Entry*>& entries, Share Entry::*part) {
   Estimate estimate;
   double weight = 0, reach = 0;
@@ -141,12 +141,12 @@ void put_runs(Change& change, const Runs& runs) {
   for (const Amount& amount : runs.after) change.after_runs.push_back(amount.value);
 }
 
-// All questions that are asked at once, and where their answers go.
+// All comparisons that are judged together, and where their results go.
 class Questions {
  public:
   explicit Questions(const Margin& margin) : margin_(margin) {}
 
-  // `always`: also of what weighs next to nothing.
+  // `always`: even if the weight is negligible.
   void ask(Change& change, Runs runs, bool always = false) {
     put_runs(change, runs);
     const bool counts =
@@ -166,7 +166,7 @@ class Questions {
     for (const auto& [change, runs] : asked_) all.push_back(runs);
     const auto found = judge_runs(all, margin_);
     for (size_t i = 0; i < found.size(); ++i) put(*asked_[i].first, found[i]);
-    // What weighs too little to be asked about is not said to have changed.
+    // An amount too small to be judged is not reported as changed.
     for (auto& [change, runs] : small_) {
       Comparison alone = judge_runs({runs}, margin_).front();
       alone.chance = 1;
@@ -185,7 +185,7 @@ class Questions {
 };
 
 DiffRow row_of(const Place& place, const Sides& before, const Sides& after, bool by_line) {
-  // Words of the last recording that has it.
+  // Labels of the last recording that has it.
   const Profile* profile = nullptr;
   const Entry* entry = nullptr;
   for (const auto& [sides, entries] : {std::pair(&before, &place.before), std::pair(&after, &place.after)}) {
@@ -212,7 +212,7 @@ DiffRow row_of(const Place& place, const Sides& before, const Sides& after, bool
 std::vector<DiffRow> rows_of(const std::map<FunctionKey, Place>& places, const Sides& before,
                              const Sides& after, bool by_line, Questions& questions) {
   std::vector<DiffRow> rows;
-  rows.reserve(places.size());  // questions point into it
+  rows.reserve(places.size());  // questions keep pointers into it
   for (const auto& [key, place] : places) {
     DiffRow& row = rows.emplace_back(row_of(place, before, after, by_line));
     for (const auto& [change, part] :
@@ -242,7 +242,7 @@ std::string title_of(const Profile& profile) {
 
 bool is_whole(const Profile& profile, const profile::Choices& choices) {
   if (choices.from > 0 || choices.to != std::numeric_limits<Nanoseconds>::max()) return false;
-  // A test, a request: from its start to its end.
+  // A test or a request, from its start to its end.
   return choices.label_regex.has_value() || profile::is_whole_run(profile);
 }
 
@@ -321,7 +321,7 @@ void choose_scale(Sides& before, Sides& after, const DiffOptions& options, Diff&
     for (Measured& side : *sides) {
       const double second = profile::is_time(diff.weight) ? 1 : double(kSecond);
       side.scale = diff.per == Per::second ? second / double(side.side.elapsed) : 1;
-      // Of many threads the sum of their time says nothing of what one of them is to the program.
+      // With many threads, the sum of their times says nothing about the importance of one of them.
       auto all = side.side.total;
       if (diff.weight == profile::Weight::wall && side.side.elapsed > 0)
         all = std::min(all, side.side.elapsed);

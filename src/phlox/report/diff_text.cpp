@@ -35,7 +35,7 @@ std::string_view verdict_name(Verdict verdict, Question question) {
   return "";
 }
 
-// Of an amount as it is compared: "4.70 s", "388 ms/s", "1,234".
+// An amount in the compared unit: "4.70 s", "388 ms/s", "1,234".
 std::string amount_words(double value, const Diff& diff) {
   const double scaled =
       diff.per == Per::second && profile::is_time(diff.weight) ? value * double(kSecond) : value;
@@ -69,7 +69,7 @@ Table table_of(const Diff& diff, const std::vector<DiffRow>& rows, Part part, st
   table.columns.push_back({"where", false, Fit::place});
   std::vector<const DiffRow*> shown;
   for (const DiffRow& row : rows) {
-    // Without a verdict on any, the greatest are shown for what they are.
+    // If nothing can be judged, the largest differences are shown as they are.
     if (is_certain((row.*part).verdict) || (!diff.decides && (row.*part).difference != 0))
       shown.push_back(&row);
   }
@@ -113,7 +113,7 @@ std::string became(double before, double after) {
   return words + ")";
 }
 
-// The whole comes first: what a user of the program feels.
+// The whole comes first: users of the program notice that.
 std::string whole_line(const Diff& diff) {
   const std::string_view mean = diff.question == Question::runs ? ", on average" : "";
   std::string line;
@@ -167,7 +167,7 @@ std::string runs_command() {
   return words;
 }
 
-// First question. Nothing is called equal that is not within bounds, and these are said.
+// The first question. Only what is within bounds is called equal, and the bounds are given.
 std::vector<std::string> recordings_lines(const Diff& diff) {
   std::string line;
   if (diff.differ > 0) {
@@ -188,7 +188,7 @@ std::vector<std::string> recordings_lines(const Diff& diff) {
           "One recording of each cannot show whether other runs differ too. Several can: " + runs_command()};
 }
 
-// Second question.
+// The second question.
 std::vector<std::string> runs_lines(const Diff& diff) {
   std::vector<std::string> lines;
   if (!diff.decides) {
@@ -288,7 +288,7 @@ void write_amounts(JsonText& json, std::string_view name, const Diff& diff, cons
   });
 }
 
-// Those that differ, and of the others the first few.
+// All rows that differ, and the first few of the others.
 void write_rows(JsonText& json, std::string_view name, const Diff& diff, std::span<const DiffRow> rows) {
   const auto other = std::find_if(rows.begin(), rows.end(), [](const DiffRow& row) {
     return !is_certain(row.self.verdict) && !is_certain(row.total.verdict);

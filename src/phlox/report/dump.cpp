@@ -15,7 +15,7 @@
 namespace phlox::report {
 namespace {
 
-// Of the JSON: a change that readers would misread raises it.
+// The JSON's version: a change that readers would misread raises it.
 constexpr int64_t kDumpVersion = 1;
 
 using profile::CpuState;
@@ -27,8 +27,8 @@ using profile::Profile;
 using profile::Quality;
 using profile::Sample;
 
-// The last sample of each thread, in the order in which the threads were met. Time between two samples has
-// rows of its own, which say nothing of where the thread is.
+// The last sample of each thread, in the order of their first ones. Time between two samples has its own
+// rows, which do not show where the thread is.
 std::map<uint32_t, const Sample*> last_samples(const Profile& instant) {
   std::map<uint32_t, const Sample*> last;
   for (const Sample& sample : instant.samples()) {
@@ -115,7 +115,7 @@ std::string_view quality_name(Quality quality) {
   return "rejected";
 }
 
-// nullptr: it is not known.
+// nullptr: not known.
 const profile::Awaited* awaited_of(const Profile& instant, const Sample& sample) {
   return sample.awaited && sample.awaited.value <= instant.awaited().size()
              ? &instant.awaited()[sample.awaited.value - 1]
@@ -138,7 +138,7 @@ std::string states_of(const Profile& instant, const Sample& sample, std::string_
   return text;
 }
 
-// Lines of the source, asked for once a file.
+// Source lines; each file is requested once.
 class Lines {
  public:
   explicit Lines(const DumpSource& source) : source_(source) {}

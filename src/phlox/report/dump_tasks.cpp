@@ -15,12 +15,12 @@
 namespace phlox::report {
 namespace {
 
-constexpr size_t kMostGroups = 100;  // of one loop
-constexpr size_t kMostNames = 5;     // of tasks in one sentence
-constexpr size_t kMostPhrases = 4;   // of one group
+constexpr size_t kMostGroups = 100;  // per loop
+constexpr size_t kMostNames = 5;     // tasks per sentence
+constexpr size_t kMostPhrases = 4;   // per group
 constexpr size_t kMostCycles = 10;
 
-using Awaiters = std::vector<std::vector<uint32_t>>;  // of each task, who awaits it
+using Awaiters = std::vector<std::vector<uint32_t>>;  // by task: the tasks that await it
 
 std::string_view state_key(DumpTaskState state) {
   switch (state) {
@@ -38,7 +38,7 @@ std::string_view state_key(DumpTaskState state) {
   return "waiting";
 }
 
-// What a task does, without names of other tasks: equal for those that do the same.
+// What a task does, without names of other tasks: the same text for tasks that do the same.
 std::string phrase(const DumpTask& task) {
   if (task.state == DumpTaskState::running) return "running";
   if (task.state == DumpTaskState::ready) return "ready to run";
@@ -62,13 +62,13 @@ std::string names_of(const DumpTasks& all, const std::vector<uint32_t>& which) {
   return text;
 }
 
-// Of the lock that it waits for.
+// The holders of the lock that it waits for.
 const std::vector<uint32_t>& holders_of(const DumpTasks& all, const DumpTask& task) {
   static const std::vector<uint32_t> kNone;
   return task.lock == 0 ? kNone : all.locks[task.lock - 1].holders;
 }
 
-// By which tasks differ that do the same.
+// The difference between tasks that do the same.
 std::string detail(const DumpTask& task) {
   if (task.seconds_left) return fmt::format(", {:.1f} s left", *task.seconds_left);
   if (task.subprocess > 0) return fmt::format(", process {}", task.subprocess);
@@ -77,7 +77,7 @@ std::string detail(const DumpTask& task) {
                            : fmt::format(", {} connected to {}", plain(task.socket), plain(task.peer));
 }
 
-// The same with names.
+// The same, with details and names of other tasks.
 std::string whole_phrase(const DumpTasks& all, const DumpTask& task, const std::vector<uint32_t>& awaiters) {
   std::string text = phrase(task) + detail(task);
   if (!task.awaits.empty()) text += ": " + names_of(all, task.awaits);
@@ -162,7 +162,7 @@ std::string states_words(const std::vector<const DumpTask*>& tasks) {
 
 using TaskGroup = std::vector<const DumpTask*>;
 
-// Every greenlet begins in eventlet's or gevent's own functions.
+// Every greenlet begins in functions of eventlet or gevent.
 const DumpTaskFrame& outermost_of_program(const DumpTasks& all, const DumpTask& task) {
   if (!all.loops[task.loop].greenlets) return task.frames.front();
   for (const DumpTaskFrame& frame : task.frames) {
@@ -173,12 +173,12 @@ const DumpTaskFrame& outermost_of_program(const DumpTasks& all, const DumpTask& 
   return task.frames.front();
 }
 
-// Most tasks first; equal ones as they come.
+// Most tasks first; equal ones in their original order.
 std::vector<TaskGroup> groups_of(const DumpTasks& all, const std::vector<const DumpTask*>& tasks) {
   std::map<std::pair<uint32_t, int32_t>, size_t> index;
   std::vector<TaskGroup> groups;
   for (const DumpTask* task : tasks) {
-    // Without a frame they have only their state.
+    // Tasks without frames are grouped by state.
     std::pair<uint32_t, int32_t> key{~uint32_t{0}, static_cast<int32_t>(task->state)};
     if (!task->frames.empty()) {
       const DumpTaskFrame& frame = outermost_of_program(all, *task);
@@ -193,7 +193,7 @@ std::vector<TaskGroup> groups_of(const DumpTasks& all, const std::vector<const D
   return groups;
 }
 
-// "sleep(0.5) to sleep(30)" of those that sleep, "sleep(5)" where all are equal.
+// For sleeping tasks: "sleep(0.5) to sleep(30)", or "sleep(5)" if all are equal.
 class Sleeps {
  public:
   void add(const std::string& argument) {
@@ -283,7 +283,7 @@ std::string each_text(const profile::Profile& instant, const DumpTasks& all,
   return out;
 }
 
-// Tasks that await each other in a circle, each circle once.
+// Circles of tasks that await each other, each circle once.
 class Cycles {
  public:
   explicit Cycles(const DumpTasks& all) : all_(all), seen_(all.tasks.size()), on_path_(all.tasks.size()) {}
@@ -300,7 +300,7 @@ class Cycles {
     uint32_t task;
     size_t next = 0;
   };
-  // What it awaits; behind that the holder of its lock. A semaphore has no single one.
+  // First the tasks that it awaits, then the holder of its lock. A semaphore has no single holder.
   std::optional<uint32_t> next_of(Step& step) const {
     const DumpTask& task = all_.tasks[step.task];
     const size_t at = step.next++;
@@ -387,7 +387,7 @@ std::string tasks_text(const profile::Profile& instant, const DumpTasks& all, bo
     }
     if (tasks.empty()) continue;
     const bool greenlets = all.loops[i].greenlets;
-    // A program that has greenlets but does not use them has one in each thread, whose stack is the thread's.
+    // A program that has greenlets but does not use them has one per thread, whose stack is the thread's.
     const auto runs = [](const DumpTask* task) { return task->state == DumpTaskState::running; };
     if (greenlets && std::all_of(tasks.begin(), tasks.end(), runs)) continue;
     out += fmt::format("\n{}, {}\n", loop_words(instant, all, all.loops[i]),

@@ -24,11 +24,11 @@ namespace {
 using profile::Profile;
 using profile::ThreadId;
 
-// Below these a fact is no news.
-constexpr uint64_t kFewSamples = 10;   // and a fact of fewer is none
+// Facts below these limits are not reported.
+constexpr uint64_t kFewSamples = 10;   // fewer prove nothing
 constexpr double kHotFunction = 0.15;  // of the CPU time
 constexpr double kHotLine = 0.15;      // of the CPU time
-// Who held it for a smaller part of the waiting is one of many, whom the table has all.
+// A thread that held it for less of the waiting is one of many; the table has them all.
 constexpr double kHeldByOne = 0.25;
 constexpr double kGilWait = 0.05;  // of a thread's wall time
 constexpr double kCpuWait = 0.05;
@@ -38,10 +38,10 @@ constexpr double kMostlyWaiting =
 constexpr double kCollecting = 0.03;
 constexpr double kDescendants = 0.1;  // of one CPU
 constexpr double kImports = 0.05;
-// Of a recording: most of next to nothing is nothing to act upon.
+// Part of a recording: the largest part of almost nothing is not worth reporting.
 constexpr double kWorthSaying = 0.01;
 constexpr double kWorthSplitting = 0.1;  // of a thread's waiting
-// A thread seen for less is no thread to speak of.
+// A thread seen for less is not reported.
 constexpr double kThreadShare = 0.01;  // of the recording
 
 class Findings {
@@ -57,7 +57,7 @@ class Findings {
   std::vector<Finding> all() && {
     quality();
     not_examined();
-    // Few samples say little of where CPU time goes; of waits that the kernel has timed they say all.
+    // Few samples say little about where CPU time goes, but waits that the kernel timed are complete.
     const bool exact = profile::waits_are_exact(profile_);
     const bool are_few = analysis_.samples < kFewSamples;
     if (are_few) few_samples(exact);
@@ -82,7 +82,7 @@ class Findings {
   void add(std::string kind, double weight, std::string text, Numbers numbers, Names names = {}) {
     found_.push_back({std::move(kind), weight, std::move(text), std::move(numbers), std::move(names)});
   }
-  // Weights of findings about one thread are measured by the recording, not by the thread.
+  // The weight of a finding about one thread is its part of the recording, not of the thread.
   double of_recording(Nanoseconds time) const {
     return time_share(time, std::max<Nanoseconds>(report_.elapsed, 1));
   }
@@ -107,13 +107,13 @@ class Findings {
         {{"samples", double(analysis_.samples)}});
   }
 
-  // A native function is named where there is no Python to name.
+  // If there is no Python function, the native one is named.
   int64_t cpu_of(const Entry& entry) const {
     return profile_.frame(entry.frame).kind == profile::FrameKind::python ? entry.self_cpu : entry.alone_cpu;
   }
 
-  // The lower end of its interval is at least half of the share: by chance, a few long runs between two
-  // samples may all lie in one place.
+  // The lower end of its interval must be at least half of the share: a few long runs between two samples may
+  // all be in one place by chance.
   bool is_proved(double share) const {
     const double cpu = double(analysis_.cpu);
     return analysis_.cpu_squares > 0 && least_share(share, cpu * cpu / analysis_.cpu_squares) >= share / 2;
@@ -160,7 +160,7 @@ class Findings {
     }
   }
 
-  // Most of the function's own time is not the interpreter's.
+  // If most of the function's own time is not the interpreter's.
   void add_native(const Entry& entry, std::string& text, Names& names) const {
     const profile::FrameRole role =
         entry.native ? profile_.frame(entry.native).role : profile::FrameRole::none;
@@ -174,7 +174,7 @@ class Findings {
     names.insert(names.end(), {{"native_function", native.full}, {"native_module", native.module}});
   }
 
-  // Of this function.
+  // The hottest line of this function.
   const Entry* hottest_line(const Entry& function) const {
     const uint32_t wanted = analysis_.function_of[function.frame.value];
     const Entry* hottest = nullptr;
@@ -198,8 +198,8 @@ class Findings {
     return most == functions.end() ? 0 : most->first;
   }
 
-  // Of the three that wait most; who waits for the same function of the same thread as one before is
-  // reported with that one.
+  // Reports the three threads that wait longest. A thread that waits for the same function of the same thread
+  // as an earlier one is added to that finding.
   void gil_waits() {
     constexpr size_t kMost = 3;
     std::map<ThreadId, const ThreadRow*> threads;
@@ -249,7 +249,7 @@ class Findings {
 
   // "in recvfrom called by fetch (/app/app.py:9)"
   static std::string waited_words(const WaitRow& wait) {
-    // Stopped, or waiting for a page of memory.
+    // The thread was stopped, or waited for a page of memory.
     std::string text =
         wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
             ? fmt::format("outside any system call, in {}", plain(wait.name))
@@ -273,7 +273,8 @@ class Findings {
     if (!wait.called_from.empty()) names.emplace_back("called_from", wait.called_from);
   }
 
-  // " (40.5 % with nothing to do; for 33.9 % that is not known)": of a thread's waiting; empty: hardly any.
+  // " (40.5 % with nothing to do; for 33.9 % that is not known)": parts of a thread's waiting; empty: hardly
+  // any.
   static std::string parts_words(const ThreadRow& thread, Nanoseconds for_work, Nanoseconds not_known) {
     const auto is_worth = [&](Nanoseconds wall) {
       return time_share(wall, thread.states.idle) >= kWorthSplitting;
@@ -301,9 +302,9 @@ class Findings {
 
   void waiting() {
     if (report_.elapsed <= 0 || time_share(analysis_.cpu, report_.elapsed) >= kMostlyWaiting) return;
-    // Threads that are not in the recording may be the ones that work.
+    // Threads that are missing from the recording may be the ones that work.
     if (profile_.meta().contains(std::string(profile::kCouldNotBeRead))) return;
-    // Of a program that mostly waits, the thread that matters is the one that works at all: the busiest.
+    // If a program mostly waits, the thread that matters is the one that works at all: the busiest.
     const ThreadRow* busiest = nullptr;
     for (const ThreadRow& thread : report_.threads) {
       if (!is_short(thread) && (busiest == nullptr || thread.cpu > busiest->cpu)) busiest = &thread;
@@ -325,7 +326,7 @@ class Findings {
     Names names = {{"thread", busiest->name}};
     const auto longest = std::find_if(waits.begin(), waits.end(),
                                       [](const WaitRow& wait) { return 2 * wait.for_work <= wait.wall; });
-    // A wait whose stack was not read has no place that could be named.
+    // A wait whose stack was not read has no place to name.
     if (longest != waits.end() && longest->has_place) {
       text +=
           fmt::format(", {} {}", 2 * longest->wall > busiest->states.idle ? "most of it" : "the longest part",
@@ -339,7 +340,7 @@ class Findings {
         std::move(names));
   }
 
-  // Of the whole recording: of a part of it nobody knows.
+  // Only for the whole recording: it is not known for a part.
   bool is_of_all() const {
     return choices_.from == 0 && choices_.to == std::numeric_limits<Nanoseconds>::max() && !choices_.pid &&
            !choices_.thread_regex && !choices_.label_regex;
@@ -356,7 +357,7 @@ class Findings {
         {{"command_line", profile::descendant_groups(report_.not_examined).front().command_line}});
   }
 
-  // A callback waits, or takes long, and nothing else can run in the loop.
+  // While a callback waits or takes long, nothing else can run in the loop.
   void loops() {
     for (const LoopRow& row : report_.loops) {
       const profile::LoopTime& loop = row.time;
@@ -381,8 +382,8 @@ class Findings {
     }
   }
 
-  // One of workers that wait for something matters more than one that computes: that the CPUs are what
-  // lacks there is said already.
+  // Workers that wait for something matter more than workers that compute: a lack of CPUs is already
+  // reported.
   void pools() {
     for (const auto& [pool, sentence] : report_.busy_pools) {
       Numbers numbers = {{"workers", double(pool.workers)},
@@ -413,8 +414,8 @@ class Findings {
         std::move(numbers), std::move(names));
   }
 
-  // Each process has a collector of its own, and they run side by side: no part of one length of time is
-  // made of their sum.
+  // Each process has its own collector, and they run in parallel: their sum is not a part of one length of
+  // time.
   void collecting() {
     std::map<int32_t, Nanoseconds> by_process;
     Nanoseconds all = 0, active = 0;
@@ -436,7 +437,7 @@ class Findings {
         text += fmt::format(", and for {} more in {} other{}", time_words(all - most), by_process.size() - 1,
                             by_process.size() == 2 ? "" : "s");
     } else if (by_process.size() > 1 && busy_share >= kCollecting && of_recording(all) >= kCollecting) {
-      // Of many that are short-lived, or that hardly do anything.
+      // Many processes that are short-lived, or do hardly anything.
       text += fmt::format("{} in {} processes, {} of the time that they worked", time_words(all),
                           by_process.size(), share_words(busy_share));
     } else {
@@ -454,7 +455,7 @@ class Findings {
       const profile::Frame& frame = profile_.frame(entry.frame);
       if (frame.qualified_name != "_find_and_load" || frame.file.find("importlib") == std::string::npos)
         continue;
-      // Of a program that was idle but for its start it would be most of what is shown.
+      // In a program that was idle after its start, imports would be most of what is shown.
       const auto wall = static_cast<Nanoseconds>(entry.total.share * double(analysis_.wall));
       if (entry.total.share < kImports || of_recording(wall) < kWorthSaying) continue;
       add("imports", entry.total.share,

@@ -11,7 +11,7 @@ namespace {
 
 using profile::Profile;
 
-// Of one waiter. More lines than these hold so little each that they say nothing.
+// Per waiter. Further lines hold it for too short to matter.
 constexpr size_t kMostHolders = 10;
 
 template <class Row>
@@ -26,7 +26,7 @@ void put_place(Row& row, const Profile& profile, profile::FrameId frame) {
   row.line = label.line;
 }
 
-// Threads that held it in the same line are one row.
+// Threads that held it in the same line share a row.
 std::vector<GilHolderRow> holder_rows(const Profile& profile, const profile::GilWaiter& waiter) {
   std::map<profile::FrameId, size_t> known;
   std::vector<std::pair<profile::FrameId, GilHolderRow>> rows;
@@ -34,7 +34,7 @@ std::vector<GilHolderRow> holder_rows(const Profile& profile, const profile::Gil
     const auto [at, fresh] = known.try_emplace(holder.frame, rows.size());
     if (fresh) {
       rows.emplace_back(holder.frame, GilHolderRow{});
-      // The longest come first.
+      // The longest holder comes first.
       rows.back().second.thread = profile::thread_label(profile.thread(holder.thread));
     }
     GilHolderRow& row = rows[at->second].second;

@@ -10,7 +10,7 @@
 namespace phlox::report {
 namespace {
 
-// Of one loop. Whoever wants more of them asks for longer ones.
+// Per loop. To see the others, choose a larger limit for stalls.
 constexpr size_t kMostStalls = 1000;
 
 StallRow stall_row(const profile::Profile& profile, profile::WaitClasses& classes,

@@ -7,7 +7,7 @@
 namespace phlox::report {
 namespace {
 
-// How many bytes at the end may be the start of a character.
+// How many bytes at the end may begin an incomplete character.
 size_t unfinished(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);

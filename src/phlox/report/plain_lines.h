@@ -9,11 +9,11 @@ namespace phlox::report {
 // As plain() does (table.h), but line ends and tabs stay.
 std::string plain_lines(std::string_view text);
 
-// The same for a text that comes in pieces: a character may be divided between two.
+// The same for a text in pieces: a character may be split between two of them.
 class PlainStream {
  public:
   std::string put(std::string_view piece);
-  // The held-back beginning of a character whose rest has not come.
+  // The beginning of a character whose rest is missing.
   std::string end();
 
  private:

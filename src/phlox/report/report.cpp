@@ -37,7 +37,7 @@ namespace {
 
 using profile::Profile;
 
-// More lines than a screen has are not annotated, however many files a recording names.
+// No more files than this are annotated, however many a recording names.
 constexpr size_t kMaximumFiles = 200;
 
 std::string short_title_of(const Profile& profile) {
@@ -51,24 +51,24 @@ std::string short_title_of(const Profile& profile) {
   return title;
 }
 
-// Of a recording of an older version, or another tool: empty.
+// Empty for recordings of older versions and of other tools.
 std::string meta_of(const Profile& profile, std::string_view name, const profile::Process& process) {
   const auto found = profile.meta().find(fmt::format("{}.{}", name, process.pid));
   return found == profile.meta().end() ? std::string() : found->second;
 }
 
-// "In container 0123456789ab, where 4711 is process 1", for the first few; one process speaks for each.
+// "In container 0123456789ab, where 4711 is process 1", for the first few; one process per container.
 std::string containers_of(const Profile& profile) {
   constexpr size_t kMost = 4;
   constexpr size_t kLongId = 64;
-  std::set<std::string> seen;  // "": counts itself, and no container is known
+  std::set<std::string> seen;  // "": its own PID namespace, and no container is known
   std::string words;
   for (const profile::Process& process : profile.processes()) {
     const bool counts_itself = process.namespace_pid != 0 && process.namespace_pid != process.pid;
     const std::string container = meta_of(profile, "container", process);
     if ((container.empty() && !counts_itself) || !seen.insert(container).second) continue;
     if (seen.size() > kMost) continue;
-    // As docker ps shortens them; names are shown whole.
+    // Shortened as docker ps does it; names are shown whole.
     const std::string id = container.substr(0, container.size() == kLongId ? 12 : kLongId);
     words += fmt::format(
         "{}{}{}", words.empty() ? "In " : "; in ",
@@ -88,7 +88,7 @@ bool is_only_beneath_python(const Profile& profile, const Entry& entry) {
   return (kind == profile::FrameKind::native || kind == profile::FrameKind::kernel) && entry.alone_total == 0;
 }
 
-// Time to which this is the answer when somebody asks where it is.
+// The time that is charged to this place.
 const Share& place_share(const Profile& profile, const Entry& entry) {
   return is_python(profile, entry) ? entry.self : entry.alone;
 }
@@ -157,12 +157,12 @@ void add_states(StateTimes& times, const profile::Sample& sample, Nanoseconds wa
   if (sample.quality == profile::Quality::rejected) times.rejected += wall;
 }
 
-// Who works comes first: of three hundred threads the table shows fifteen.
+// Threads that work come first: of three hundred threads the table shows fifteen.
 std::tuple<Nanoseconds, Nanoseconds, int64_t> busy_rank(const ThreadRow& row) {
   return {row.cpu, row.states.running + row.states.runnable + row.states.gil_waits, row.weight};
 }
 
-// By thread (index id - 1) the heaviest function, with its weight. Keys: function << 32 | thread.
+// By thread (index id - 1): the heaviest function, with its weight. Keys: function << 32 | thread.
 std::vector<std::pair<int64_t, uint32_t>> heaviest_of_each(
     const tsl::robin_map<uint64_t, int64_t, Spread>& selves, size_t threads) {
   std::vector<std::pair<int64_t, uint32_t>> busiest(threads, {0, 0});
@@ -179,7 +179,7 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
                                    const Analysis& analysis, const profile::Choices& choices) {
   std::vector<ThreadRow> rows(profile.threads().size());
   const std::vector<profile::StackPlace> places = profile::stack_places(profile);
-  // Thread and function, of what is shown, and of the rest. Ids are small and in the low bits of both halves,
+  // By thread and function: the shown weight, and the rest. Ids are small and in the low bits of both halves,
   // so the hash mixes them.
   tsl::robin_map<uint64_t, int64_t, Spread> selves, others, used;
   for (const profile::Sample& sample : profile.samples()) {
@@ -202,11 +202,11 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
     if (part.cpu > 0) used[key] += part.cpu;
   }
   std::vector<std::pair<int64_t, uint32_t>> busiest = heaviest_of_each(selves, rows.size());
-  // Of time, who used the CPU: a function that slept is never the busiest. Where no CPU time was measured, or
-  // something else was counted, what weighs most.
+  // For time, the function that used the CPU: one that slept is never the busiest. If no CPU time was
+  // measured, or something else was counted, the one with the most weight.
   const bool by_cpu = analysis.cpu > 0 && !profile::is_of_event(choices.weight);
   if (by_cpu) busiest = heaviest_of_each(used, rows.size());
-  // A thread of which nothing is shown is somewhere.
+  // A thread of which nothing is shown still has a function.
   const auto elsewhere = heaviest_of_each(others, rows.size());
   for (size_t i = 0; i < rows.size() && !by_cpu; ++i) {
     if (busiest[i].second == 0) busiest[i] = elsewhere[i];
@@ -304,8 +304,8 @@ std::vector<FileLines> file_lines(const Profile& profile, const Analysis& analys
     sums.self += entry.self.weight;
     LineWeight& line = sums.lines[entry.line];
     line.self += entry.self.weight;
-    // Functions that share a line (a lambda and who holds it) may lie on one stack: the larger is the honest
-    // one.
+    // Functions that share a line (a lambda and the function that contains it) may be on one stack: use the
+    // larger total.
     line.total = std::max(line.total, entry.total.weight);
   }
   std::vector<FileLines> rows;
@@ -342,7 +342,7 @@ Nanoseconds elapsed_of(const Profile& profile, const profile::SampleFilter& filt
     last = std::max(last, part.start);
     end = std::max(end, part.start + part.wall);
   }
-  // Of a format that does not say when something was: as long as it says that it looked.
+  // For formats without times: the length that the recording states, if any.
   if (begin >= last && !profile.meta().contains("start_monotonic_ns"))
     return profile::summarize_quality(profile).elapsed;
   return end > begin ? end - begin : 0;
@@ -369,7 +369,7 @@ Result<RecordingRow> recording_row(const std::string& name, const Profile& profi
 Result<Report> make_report(const Profile& profile, const ReportOptions& options) {
   const auto filter = profile::SampleFilter::make_judging(profile, options.choices);
   if (!filter) return fail(filter);
-  // Beside the analysis, which takes longer.
+  // In parallel to the analysis, which takes longer.
   auto waits = std::async([&] { return find_waits(profile, options.choices, {}, options.limit); });
   auto analysis = analyse(profile, options.choices, Identity::exact);
   if (!analysis) return fail(analysis);
@@ -397,8 +397,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
        }))
     report.native_functions.push_back(function_row(profile, *analysis, *entry, entry->self));
   const auto by_total = [&](const Entry& e) {
-    // The interpreter's own C calls itself in every Python function. Of native code that only Python
-    // functions call these say where the time is.
+    // The interpreter's own C calls itself in every Python function. For native code below Python, the Python
+    // functions show where the time is.
     const bool says_little = e.common != 0 || is_only_beneath_python(profile, e) ||
                              (!options.choices.all_frames && profile::is_interpreter(profile.frame(e.frame)));
     return says_little ? 0 : e.total.weight;

@@ -24,7 +24,7 @@ std::string_view wait_name(WaitKind kind) {
   return "";
 }
 
-// Only where there is any: a recording without native frames is as it was.
+// Only if there is any: recordings without native frames keep their old form.
 void write_native(JsonText& json, const NativeBeneath& native) {
   if (native.is_library()) {
     json.object("c_code", [&] {
@@ -257,7 +257,7 @@ void write_missing_names(JsonText& json, const std::vector<profile::Module>& mod
 }
 
 void write_quality(JsonText& json, std::string_view name, const profile::QualitySummary& quality) {
-  // A rate that is not known: none was asked for, or the recording is from before it was counted.
+  // An unknown rate: none was requested, or the recording is older than the count.
   const auto rate = [&](std::string_view key, double hz) {
     json.number(key, hz > 0 ? hz : std::numeric_limits<double>::quiet_NaN());
   };

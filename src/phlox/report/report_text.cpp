@@ -19,7 +19,7 @@ std::string end_of_interval(double share) {
   return percent >= 99.95 ? "100" : fmt::format("{:.{}f}", percent, percent >= 9.995 ? 1 : 2);
 }
 
-// "4.10 to 63.2 %": the 99 % interval, which never leaves what a share can be.
+// "4.10 to 63.2 %": the 99 % interval, limited to possible shares.
 std::string interval_words(const Estimate& estimate) {
   return fmt::format("{} to {} %", end_of_interval(estimate.low), end_of_interval(estimate.high));
 }
@@ -92,7 +92,7 @@ Table function_table(const Report& report, bool self) {
   if (self) add_native_column(table, rows);
   if (!self) table.note = common_note(report);
   table.left_out = report.totals_seen - std::min(report.totals_seen, rows.size());
-  // Most functions on the stack never run a line of their own when it was looked.
+  // Most functions on a stack are never sampled as the innermost one.
   if (self) table.left_out = 0;
   return table;
 }
@@ -183,7 +183,7 @@ bool tells_no_time(const Report& report) {
                      [](const ThreadRow& row) { return row.wall == 0 && row.cpu == 0; });
 }
 
-// Where nobody told who ran and who was blocked, nobody knows who waited.
+// If states were not recorded, it is unknown which threads waited.
 bool tells_states(const Report& report) {
   return report.threads.empty() ||
          std::any_of(report.threads.begin(), report.threads.end(), [](const ThreadRow& row) {
@@ -191,7 +191,7 @@ bool tells_states(const Report& report) {
          });
 }
 
-// Of what was only counted.
+// For recordings that only have counts.
 Table counted_thread_table(const Report& report) {
   Table table;
   table.title = "Threads, the busiest first";
@@ -204,7 +204,7 @@ Table counted_thread_table(const Report& report) {
 
 Table thread_table(const Report& report) {
   if (tells_no_time(report)) return counted_thread_table(report);
-  // Of another tool, which measured none.
+  // Recorded by a tool that measures none.
   const bool no_cpu = std::all_of(report.threads.begin(), report.threads.end(),
                                   [](const ThreadRow& row) { return row.cpu == 0; });
   Table table;
@@ -272,19 +272,19 @@ std::vector<Table> tables(const Report& report) {
   return all;
 }
 
-// What the shares above leave out; empty: nothing.
+// What the shares above exclude; empty: nothing.
 std::string left_out_note(const Report& report) {
   const std::string words = profile::left_out_words(report.left_out);
   return words.empty() ? words : "Left out: " + words + " (--show everything has it)";
 }
 
-// What they take in though it may be no work.
+// What they include although it may not be work.
 std::string unknown_note(const Report& report) {
   const std::string words = profile::unknown_words(report.left_out);
   return words.empty() ? words : "Waiting, idle or at work not known: " + words;
 }
 
-// Those that the warning above them does not say already.
+// Findings that the warning above does not contain already.
 std::vector<std::string> other_findings(const Report& report) {
   std::vector<std::string> texts;
   for (const Finding& finding : report.findings) {
@@ -299,7 +299,7 @@ constexpr std::string_view kIntervals =
 
 constexpr std::string_view kNothing = "No sample of the recording passes these choices.";
 
-constexpr int32_t kLinesAround = 2;  // of a line that was seen
+constexpr int32_t kLinesAround = 2;  // around a line with samples
 
 std::string share_cell(int64_t weight, int64_t whole) {
   return weight == 0 ? std::string(8, ' ')
@@ -316,7 +316,7 @@ std::string annotated(const FileLines& file, const std::string& source, int64_t 
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   std::string out;
-  int32_t shown = 0;  // the last line that was written
+  int32_t shown = 0;  // the last line written
   const auto last = static_cast<int32_t>(std::min<size_t>(lines.size(), 10'000'000));
   for (size_t i = 0; i < file.lines.size(); ++i) {
     const int32_t seen = file.lines[i].first;
@@ -335,7 +335,7 @@ std::string annotated(const FileLines& file, const std::string& source, int64_t 
         if (file.lines[k].first == line) weight = file.lines[k].second;
       }
       std::string text = plain(lines[static_cast<size_t>(line) - 1]);
-      // A tab of the source is a step of the text, not a \x09.
+      // A tab in the source becomes blanks, not \x09.
       for (size_t at; (at = text.find("\\x09")) != std::string::npos &&
                       lines[static_cast<size_t>(line) - 1].find('\t') != std::string_view::npos;)
         text.replace(at, 4, "    ");

@@ -7,8 +7,8 @@
 namespace phlox::report {
 namespace {
 
-// Half would be right for samples that are independent. Samples at about equal distances meet a loop of about
-// that length at nearly the same place: simulated programs then err by up to 1.21 of what half says.
+// Half would be right for independent samples. Samples at about equal distances hit a loop of about that
+// length at nearly the same place: simulated programs then have up to 1.21 times the error that half gives.
 constexpr double kOfSquares = 0.75;
 
 // The variance of each item of one kind.
@@ -21,7 +21,7 @@ class Adder {
     if (rows_[item].here == 0) touched_.push_back(item);
     rows_[item].here += weight;
   }
-  // All changes of one crossing are there: what was left and entered again did not change.
+  // All changes of one crossing are added: an item that was left and entered again did not change.
   void close_crossing(int64_t moment) {
     for (const uint32_t item : touched_) {
       Row& row = rows_[item];
@@ -87,7 +87,7 @@ void Crossings::add(uint32_t thread, Nanoseconds time, uint32_t node, double wei
   if (last.any) {
     samples_ += samples;
     length_ += std::max<Nanoseconds>(0, time - last.time);
-    // Of a sample that is not chosen the weight is not known.
+    // The weight of a sample that is not chosen is unknown.
     const double square = last.node == kNotChosen ? here * here
                           : node == kNotChosen    ? last.weight * last.weight
                                                   : (here * here + last.weight * last.weight) / 2;
@@ -117,7 +117,7 @@ Variances sampling_variances(const Tree& tree, const Items& items, const std::ve
     auto leaf = [&](uint32_t node, double weight) {
       if (node == kNotChosen) return;
       whole.change(1, weight);
-      // Native code beneath a Python function is its own and that function's.
+      // Native code below a Python function counts for itself and for that function.
       const uint32_t frame = tree.frame[node], owner = tree.frame[tree.owner[node]];
       functions.leaf(items.function[frame], items.function[owner], owner == frame, weight);
       lines.leaf(items.line[frame], items.line[owner], owner == frame, weight);
@@ -129,7 +129,7 @@ Variances sampling_variances(const Tree& tree, const Items& items, const std::ve
     };
     leaf(crossing.from, -crossing.weight);
     leaf(crossing.to, crossing.weight);
-    // Up to where both meet: parents come before their children.
+    // Up to the common ancestor: parents come before their children.
     uint32_t from = crossing.from == kNotChosen ? 0 : crossing.from;
     uint32_t to = crossing.to == kNotChosen ? 0 : crossing.to;
     while (from != to) {

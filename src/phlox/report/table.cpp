@@ -8,7 +8,7 @@
 namespace phlox::report {
 namespace {
 
-// Length of the valid UTF-8 character at the start, 0 when there is none.
+// Length of the valid UTF-8 character at the start; 0: none.
 size_t character_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -24,8 +24,8 @@ size_t character_length(std::string_view text) {
   return length;
 }
 
-// C0, DEL, C1, and the characters that turn the direction of what follows (U+061C, U+200E, U+200F, U+202A to
-// E, U+2066 to 9) or break lines.
+// C0, DEL, C1, and the characters that change the direction of the following text (U+061C, U+200E, U+200F,
+// U+202A to E, U+2066 to 9) or break lines.
 bool is_shown(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) >= 0x20 && byte(0) != 0x7f;
@@ -41,7 +41,7 @@ size_t columns_of(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-// Where character `count` begins; the end when there are fewer.
+// Where character `count` begins; the end if there are fewer.
 size_t place_of_character(std::string_view text, size_t count) {
   size_t at = 0;
   for (; at < text.size(); ++at) {
@@ -62,14 +62,13 @@ std::string_view last_columns(std::string_view text, size_t count) {
 constexpr std::string_view kCut = "…";
 constexpr size_t kShortInner = 12;
 
-// The longest span between brackets that close each other and lie in no others; empty: there is none that
-// would become shorter.
+// The longest text between matching outermost brackets; empty: none would become shorter.
 std::string_view longest_in_brackets(std::string_view text) {
   std::string_view longest;
   size_t depth = 0, begin = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
-    // The arrow of "fn() -> T" closes nothing; nor do the signs of operators.
+    // The arrow of "fn() -> T" closes nothing, and neither do operators.
     if (c == '<' || c == '(') {
       if (depth++ == 0) begin = at + 1;
     } else if ((c == ')' || (c == '>' && at > 0 && text[at - 1] != '-')) && depth > 0 && --depth == 0) {
@@ -182,13 +181,13 @@ std::string fitted_name(const std::string& plain_name, size_t width) {
   std::string name = plain_name;
   while (columns_of(name) > width) {
     const std::string_view inner = longest_in_brackets(name);
-    // Little is won by a short one, such as a system call's name, unless that is all it takes.
+    // Shortening a short one, such as a system call's name, saves little, unless that is enough.
     const size_t won = columns_of(inner) - 1;
     if (inner.empty() || (won < kShortInner && columns_of(name) - won > width)) break;
     name.replace(static_cast<size_t>(inner.data() - name.data()), inner.size(), kCut);
   }
   if (columns_of(name) <= width) return name;
-  // The end is what a function is called, the beginning whose it is.
+  // The end is the function's own name, the beginning its owner.
   const size_t left = width > 0 ? width - 1 : 0, end = left - left / 3;
   return std::string(first_columns(name, left - end)) + std::string(kCut) +
          std::string(last_columns(name, end));
@@ -197,7 +196,7 @@ std::string fitted_name(const std::string& plain_name, size_t width) {
 std::string fitted_place(const std::string& plain_place, size_t width) {
   if (columns_of(plain_place) <= width || width == 0) return plain_place;
   std::string_view end = last_columns(plain_place, width - 1);
-  // At a folder's name, where one begins.
+  // Start at a folder's name, if there is one.
   if (const size_t slash = end.find('/'); slash != std::string_view::npos) end.remove_prefix(slash);
   return std::string(kCut) + std::string(end);
 }

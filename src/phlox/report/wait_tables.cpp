@@ -15,7 +15,7 @@ std::string and_more(const std::string& thread, uint32_t threads) {
   return plain(thread) + (threads > 1 ? fmt::format(" and {} more", threads - 1) : "");
 }
 
-// What is held for less than this part of a wait is not worth a row.
+// A holder of less than this part of a wait gets no row.
 constexpr double kWorthARow = 0.05;
 
 void add_gil_holders(Table& table, std::vector<std::string> waiter, const GilWaitRow& row, size_t most) {
@@ -111,7 +111,7 @@ Table gil_table(const Report& report) {
                    {"held", true}, {"by"},          {"in", false, Fit::name}};
   constexpr size_t kMostHolders = 3;
   const size_t waiters = std::max<size_t>(report.gil_waits.size(), 1);
-  // Of many waiters the first holder each.
+  // With many waiters, only the first holder of each.
   const size_t most = std::clamp<size_t>(15 / waiters, 1, kMostHolders);
   for (const GilWaitRow& row : report.gil_waits) {
     add_gil_holders(table,

@@ -29,11 +29,11 @@ void put_awaited(Row& row, const profile::AlikeAwaited& awaited, uint32_t group)
   row.awaited = awaited[group].words;
 }
 
-// Of one place: how long in which native frame.
+// Time of one place by native frame.
 using NativeTimes = std::map<uint32_t, Nanoseconds>;
 
 NativeBeneath longest_native(const profile::Profile& profile, const NativeTimes& times, Nanoseconds wall) {
-  std::map<std::string, std::pair<Nanoseconds, uint32_t>> functions;  // by whole name
+  std::map<std::string, std::pair<Nanoseconds, uint32_t>> functions;  // by full name
   for (const auto& [frame, time] : times) {
     auto& [sum, known] = functions[profile::function_label(profile, profile::FrameId(frame)).whole_name()];
     sum += time;
@@ -48,7 +48,7 @@ NativeBeneath longest_native(const profile::Profile& profile, const NativeTimes&
   return native;
 }
 
-// Where most of the time of one place was called from. Such frames are asking_frame()'s.
+// Finds the caller with most of a place's time. Callers are frames of asking_frame().
 void put_called_from(WaitRow& row, const profile::Profile& profile, uint32_t place,
                      const std::map<uint32_t, Nanoseconds>& callers) {
   const auto longest = std::max_element(callers.begin(), callers.end(),
@@ -77,7 +77,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   const profile::AlikeAwaited awaited(profile);
   const std::vector<profile::StackPlace> stack_places = profile::stack_places(profile);
 
-  // By what for, system call and frame; what is looked up for every sample is a number.
+  // By reason, system call and frame; lookups for every sample use numbers.
   struct Sum {
     profile::WaitClass waits = profile::WaitClass::none;
     int16_t system_call = -1;
@@ -121,7 +121,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     if (part.doing == profile::Doing::waiting_unknown) sum.not_known += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
   }
-  // A span may be so brief that it takes no time.
+  // A span may be so short that it takes no time.
   std::erase_if(sums, [](const Sum& sum) { return sum.wall == 0; });
   std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);
