@@ -12,7 +12,7 @@
 namespace phlox::cli {
 namespace {
 
-// Of thousands of children a sample judges as many as it comes to; the next one goes on.
+// With thousands of children, one check judges only as many as it has time for; the next one continues.
 constexpr Nanoseconds kLongestCheck = kSecond / 20;
 constexpr size_t kMostGroups = 4, kMostIds = 6, kLongestCommand = 70;
 
@@ -24,7 +24,7 @@ std::string ids_of(const std::vector<const PythonProcess*>& processes) {
   return ids;
 }
 
-// "4713, 4714 (python3 worker.py); 4720 (python3 -c ...)": of one command line together.
+// "4713, 4714 (python3 worker.py); 4720 (python3 -c ...)": grouped by command line.
 std::string listed(const std::vector<const PythonProcess*>& processes) {
   std::vector<std::vector<const PythonProcess*>> groups;
   for (const PythonProcess* process : processes) {
@@ -44,7 +44,7 @@ std::string listed(const std::vector<const PythonProcess*>& processes) {
   return text;
 }
 
-// Between fork and exec a child of a Python looks like one: what has just begun is judged the next time.
+// Between fork and exec a child of a Python looks like a Python: a new process is judged at the next check.
 bool is_settled(const target::Stat& stat) {
   constexpr Nanoseconds kSettled = kSecond * 3 / 10;
   const auto ticks = static_cast<Nanoseconds>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
@@ -59,7 +59,7 @@ void Beside::check() {
   for (const pid_t pid : target::read_descendants(root_)) {
     if (!recorded_.contains(pid)) left.push_back(pid);
   }
-  // Those first that no sample has come to.
+  // Processes not yet judged come first.
   std::stable_partition(left.begin(), left.end(), [this](pid_t pid) { return !judged_.contains(pid); });
   const Nanoseconds until = clock_now() + kLongestCheck;
   size_t at = 0;

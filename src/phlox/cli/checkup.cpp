@@ -17,8 +17,8 @@ namespace {
 
 using sampler::SchedulingClass;
 
-constexpr size_t kMostModulesNamed = 5;  // of modules, in a row
-// Of the samples; a warning is given above this (profile::QualitySummary::needs_warning).
+constexpr size_t kMostModulesNamed = 5;  // modules named in a row
+// Share of samples; a higher one causes a warning (profile::QualitySummary::needs_warning).
 constexpr double kManyRejected = 0.01;
 
 std::string error_words(int error) {
@@ -29,7 +29,7 @@ std::vector<std::string> some(const std::string& hint) {
   return hint.empty() ? std::vector<std::string>() : std::vector<std::string>{hint};
 }
 
-// What a recording needs of the process, and does not get: the row that tells it.
+// The row for something that a recording needs and the process denies.
 Check refused_row(std::string name, const Error& refused) {
   return {std::move(name), Grade::fails, refused.message, some(refused.hint)};
 }
@@ -38,7 +38,7 @@ bool may_stop(const Findings& f) {
   return f.stop == 0 && !(f.state && f.state->traced());
 }
 
-// As a recording would have counted, for the sampler's own words on its way of reading.
+// The numbers that a recording would have, so that the sampler can describe its mode in its own words.
 sampler::SamplerThread::Numbers numbers_of(const Findings& f) {
   sampler::SamplerThread::Numbers numbers;
   numbers.scheduling = f.scheduling;
@@ -166,7 +166,7 @@ Check events_row(const Findings& f) {
   return {"perf events", Grade::partly, why.reason, some(why.hint)};
 }
 
-// Why it is what it is, the rows above say: perf events and real time.
+// The reason is in the rows above: perf events and real-time scheduling.
 Check native_row(const Findings& f) {
   sampler::SamplerThread::Numbers numbers = numbers_of(f);
   numbers.native = f.native;
@@ -188,7 +188,7 @@ Check kernel_row(const Findings& f) {
                     f.host.kptr_restrict.value_or(0)),
         {f.host.in_container ? "run phlox on the host" : "sudo phlox " + f.retry}};
   }
-  // The words of --verbose.
+  // The wording of --verbose.
   sampler::SamplerThread::Numbers numbers;
   numbers.native = f.events ? sampler::NativeSource::perf : sampler::NativeSource::ptrace;
   const auto words = sampler::details_of(numbers);
@@ -438,7 +438,7 @@ std::vector<Check> checks_of(const Findings& f) {
   rows.push_back(real_time_row(f));
   if (there) {
     rows.push_back(schedstat_row(f));
-    // Whoever's memory may not be read shows neither of these.
+    // Both need the right to read the process's memory.
     if (f.memory.readable()) {
       rows.push_back(blocked_row(f));
       rows.push_back(events_row(f));

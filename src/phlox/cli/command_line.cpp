@@ -16,7 +16,7 @@
 namespace phlox::cli {
 namespace {
 
-// CLI11's sentences begin with a capital letter, end as they like, and call an option by its longest name.
+// CLI11's sentences begin with a capital letter, end inconsistently, and call an option by its longest name.
 std::string as_message(std::string text, const std::vector<std::string>& words,
                        const Description& description, const CommandText* command) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
@@ -30,11 +30,11 @@ std::string as_message(std::string text, const std::vector<std::string>& words,
   return text;
 }
 
-// `word` was not expected.
+// The error for an unexpected `word`.
 Error one_too_many(const std::string& word, const Description& description, const CommandText* command) {
   if (word.starts_with("-") && word.size() > 1) return no_such_option(word, description, command);
   if (command == nullptr) return no_such_command(word, description);
-  // A program without "--" before it: its options could be taken for ours.
+  // A program without "--" before it: its options could be mistaken for ours.
   if (command->name == "record" && parse_pid(word)) {
     return {ErrorKind::usage, fmt::format("'{}' was not expected: each process has its own -p", word),
             "phlox record -p A -p B"};
@@ -60,17 +60,17 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
   const auto named = std::find_if(words.begin(), separator, [&](const std::string& word) {
     return grammar.description.find(word) != nullptr;
   });
-  // There it is between the two sides, and options may come behind it.
+  // In diff, "--" separates the two sides, and options may follow it.
   const bool sides = named != separator && *named == "diff" && separator != words.end();
   const auto dashes = sides ? words.end() : separator;
   const std::vector<std::string> typed(words.begin(), dashes);
-  std::vector<std::string> ours(typed.rbegin(), typed.rend());  // as the parser wants them
+  std::vector<std::string> ours(typed.rbegin(), typed.rend());  // in the parser's order
   if (sides) std::replace(ours.begin(), ours.end(), std::string("--"), std::string(kSides));
   const auto chosen = [&] {
     const auto& subcommands = grammar.app.get_subcommands();
     return subcommands.empty() ? std::string() : subcommands.front()->get_name();
   };
-  const CommandText* command = nullptr;  // the first word that is one
+  const CommandText* command = nullptr;  // the first word that names a command
   for (const std::string& word : typed) {
     if (command == nullptr) command = grammar.description.find(word);
   }
@@ -82,7 +82,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& words) {
     grammar.app.parse(ours);
   } catch (const CLI::ExtrasError& error) {
     auto extras = grammar.app.remaining(true);
-    // An unknown option first, whose value would be one too many; of an unknown command nothing is known.
+    // An unknown option first: its value is an extra word too. Without a known command, the first word.
     const auto word = std::find_if(extras.begin(), extras.end(), [&](const std::string& extra) {
       return extra.starts_with("-") == (command != nullptr || extras.size() == 1);
     });

@@ -71,7 +71,7 @@ std::string paragraphs(std::string_view text) {
   return out;
 }
 
-// groff: a backslash is written \e, a minus that may be copied \-, and no line may begin with a request.
+// groff: a backslash is written \e, a minus that can be copied \-, and no line may begin with a request.
 std::string troff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -118,14 +118,14 @@ std::string command_names(const Description& description) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-// What follows a value: commands of the completion script.
+// The completion script's commands for an option's value.
 std::string bash_value(const OptionText& option) {
   if (!option.choices.empty())
     return fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\")); return", fmt::join(option.choices, " "));
   if (!option.items.empty()) return fmt::format("_phlox_list '{}'; return", fmt::join(option.items, " "));
   if (option.processes) return "_phlox_pids; return";
-  if (!option.file) return "return";  // nothing that could be offered
-  // A positional one is a recording.
+  if (!option.file) return "return";  // nothing to offer
+  // A positional argument is a recording.
   return option.names.empty() ? "_phlox_recordings; return"
                               : "COMPREPLY=($(compgen -f -- \"$word\")); return";
 }
@@ -190,7 +190,7 @@ std::string bash(const Description& description) {
 
 std::string zsh(const Description& description) {
   const auto quoted_text = [](std::string text) {
-    // In _arguments a colon and brackets have a meaning.
+    // In _arguments, colons and brackets are special.
     std::string out;
     for (const char c : text) {
       if (c == ':' || c == '[' || c == ']' || c == '\\') out += '\\';
@@ -298,7 +298,7 @@ std::string help_text(const Description& description, const CommandText& command
 
 std::string overview_text(const Description& description) {
   std::string out = "Examples:\n";
-  // The first of the three commands that most people need.
+  // The first example of each of the three commands that most people need.
   for (const char* name : {"record", "export", "dump"}) {
     if (const CommandText* command = description.find(name))
       out += example_lines({command->examples.front()});

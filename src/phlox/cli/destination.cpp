@@ -35,8 +35,8 @@ Result<std::unique_ptr<Destination>> Destination::open(Options options, const st
   return made;
 }
 
-// Beside the output: "flame.svg.phlox", which nobody else's recording is called. Of an output that is no file
-// it is kept only as long as that was not written.
+// Next to the output, under a name that no other recording has: "flame.svg.phlox". If the output is no
+// regular file, the recording is kept only until the output is written.
 std::string Destination::kept_name(const std::string& name) {
   kept_ = exported_->is_new_file();
   if (kept_) return options_.output.path + ".phlox";
@@ -67,7 +67,7 @@ std::vector<NativeRows::Missing> Destination::name(const std::vector<sampler::Na
   return missing;
 }
 
-// Short enough to be summed up at once: recording takes 20 MiB at most, and 4 MB of rows are about that in
+// Short enough to summarize at once: recording takes at most 20 MiB, and 4 MB of rows need about that much
 // memory.
 bool Destination::is_short() const {
   constexpr off_t kLongest = 4'000'000;
@@ -109,7 +109,7 @@ Result<void> Destination::finish() {
   if (options_.source) options.source = [&](const std::string& file) { return sources.read(file); };
   if (auto written = format->write(profile_, choices, options, exported_->stream()); !written)
     return fail(written);
-  // What is said of the recording is of its threads.
+  // The summary of the recording is about its threads.
   if (options_.weighed == Weighed::tasks) profile_.show_samples_of(profile::kTimeOfThreads);
   if (auto committed = exported_->commit(); !committed) return committed;
   const auto place = kept_ ? std::nullopt : Place::find(where_, recording_owner());

@@ -42,11 +42,11 @@ class Destination {
   // Makes the file.
   Result<void> begin();
 
-  // After begin().
+  // Valid after begin().
   profile::Sink& sink() { return options_.native ? static_cast<profile::Sink&>(*rows_) : *writer_; }
-  // Of the same recording.
+  // The tasks of the same recording.
   profile::TaskSink& tasks() { return *writer_; }
-  // The native frames, when the recording is complete.
+  // Names the native frames, when the recording is complete.
   std::vector<NativeRows::Missing> name(const std::vector<sampler::NativeModule>& modules);
   // Closes the recording and writes the export from it.
   Result<void> finish();
@@ -60,7 +60,7 @@ class Destination {
   bool stays() const { return !writer_->has_file(); }
   // "a.phlox (12 KB), in place of the recording that was there": after finish().
   std::string what_was_written() const;
-  // Whether an export is made of the recording, and where; otherwise the recording is the only output.
+  // Whether and where an export is made; otherwise the recording is the only output.
   bool exports() const { return exported_ != nullptr; }
   // Remarks of the export.
   const std::vector<std::string>& remarks() const { return remarks_; }

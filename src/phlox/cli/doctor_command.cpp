@@ -20,7 +20,7 @@ std::string text_of(const std::vector<Check>& checks, const Plan& plan) {
   std::string out;
   bool facts = false;
   for (const Check& row : checks) {
-    // What there is to do stands above the first fact.
+    // Rows that ask for action come before the first fact.
     if (row.grade == Grade::fact && !std::exchange(facts, true)) out += "\n";
     out += fmt::format("{:<6}  {:<{}}  {}\n", word_of(row.grade), row.name, name, row.found);
     for (const std::string& hint : row.hints) out += fmt::format("{:<{}}hint: {}\n", "", 10 + name, hint);

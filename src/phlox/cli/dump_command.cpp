@@ -35,10 +35,10 @@
 namespace phlox::cli {
 namespace {
 
-// The longest source file that is read for a few of its lines.
+// The longest source file that is read to show some of its lines.
 constexpr size_t kLongestSource = size_t{16} << 20;
 
-// Of more children than these the dump is of the first ones alone, and says so.
+// With more children than this, the dump covers only the first ones, and says so.
 constexpr size_t kMostChildren = 200;
 
 Result<pid_t> process_to_dump(const CommandLine& line, Talk& talk) {
@@ -48,7 +48,7 @@ Result<pid_t> process_to_dump(const CommandLine& line, Talk& talk) {
   if (arguments.pid.empty()) return fail(ErrorKind::usage, "dump which process?", "phlox dump -p PID");
   auto pid = process_of(line, arguments.pid, arguments.container);
   if (!pid) return pid;
-  // top -H, logs and debuggers name threads.
+  // top -H, logs and debuggers show thread ids.
   if (const auto process = target::find_process_of(*pid); process && *process != *pid) {
     talk.note(fmt::format("{} is a thread of process {}: this is the dump of that process", *pid, *process));
     return *process;
@@ -56,34 +56,34 @@ Result<pid_t> process_to_dump(const CommandLine& line, Talk& talk) {
   return pid;
 }
 
-// One process: what was seen of it.
+// What was observed of one process.
 struct Observed {
   pid_t pid = 0;
   profile::Profile instant;
   report::Dump dump;
-  std::optional<FileUser> reader;  // with whose rights its source is read
+  std::optional<FileUser> reader;  // its source is read with this user's rights
 };
 
-// Whether the program's CLOCK_MONOTONIC is ours.
+// Whether the program's CLOCK_MONOTONIC is the same as ours.
 bool has_our_clock(pid_t pid) {
   if (const auto is_other = target::other_namespace(pid, "time")) return !*is_other;
-  // Before Linux 5.6 there is one clock for all.
+  // Before Linux 5.6 there are no time namespaces.
   return ::access("/proc/self/ns/time", F_OK) != 0;
 }
 
-// What is left of a sleep, in seconds. More than was asked for is of another clock.
+// Seconds left of a sleep. More than the requested time means another clock.
 std::optional<double> seconds_left(const python::AsyncTask& task, Nanoseconds now) {
   double asked = 0;
   const std::string& text = task.awaited;
   if (!task.until || std::from_chars(text.data(), text.data() + text.size(), asked).ec != std::errc())
     return {};
   const double left = *task.until - double(now) * 1e-9;
-  constexpr double kRounding = 1e-5;  // of what was asked for, as it is printed
+  constexpr double kRounding = 1e-5;  // of the requested time as printed
   if (left > asked * (1 + kRounding) + kRounding) return {};
   return std::max(left, 0.0);
 }
 
-// Both ends of the socket that a task awaits.
+// Adds both ends of the socket that a task awaits.
 void put_socket(report::DumpTask& task, pid_t pid, const std::string& link, target::SocketTables& sockets) {
   const target::NamedFile file = target::parse_descriptor_link(link);
   if (file.file.kind != target::OpenFile::Kind::socket) return;
@@ -211,7 +211,7 @@ std::vector<PythonProcess> children_of(pid_t pid) {
   return find_pythons(target::read_descendants(pid), recogniser).found;
 }
 
-// Those that --no-follow leaves out.
+// Names the children that --no-follow leaves out.
 void name_children(pid_t pid, Talk& talk) {
   constexpr size_t kMost = 6;
   const auto children = children_of(pid);
@@ -224,7 +224,7 @@ void name_children(pid_t pid, Talk& talk) {
                         children.size(), children.size() == 1 ? "" : "s", pid, ids));
 }
 
-// The Pythons that it started. One that has ended meanwhile is no news; one that cannot be read is.
+// The Pythons that it started. One that has ended since is ignored; one that cannot be read is reported.
 std::vector<Observed> dump_children(pid_t pid, const DumpArguments& arguments, Talk& talk) {
   std::vector<Observed> all;
   const auto children = children_of(pid);
@@ -253,7 +253,7 @@ std::string text_of(const std::vector<Observed>& all) {
   return text;
 }
 
-// One document over all.
+// One document for all of them.
 std::string json_of(std::vector<Observed> all) {
   Observed whole = std::move(all.front());
   for (size_t i = 1; i < all.size(); ++i) {
@@ -268,7 +268,7 @@ std::string json_of(std::vector<Observed> all) {
   return report::dump_json(whole.instant, whole.dump);
 }
 
-// On a thread of its own.
+// Runs on its own thread.
 void give_up(Overdue::Why why, Talk& talk) {
   talk.error(Overdue::error_of(why, "Nothing is shown"));
   ::_exit(exit_status(ErrorKind::system));
@@ -276,7 +276,8 @@ void give_up(Overdue::Why why, Talk& talk) {
 
 Result<void> run_dump(const CommandLine& line, Talk& talk) {
   const DumpArguments& arguments = line.dump;
-  // It is due at once, and goes on while it works. A server of debug information is waited for.
+  // The dump is due at once, and may take longer while it makes progress. A debuginfod server may take any
+  // time.
   const std::atomic<bool> due{!arguments.native.debuginfod};
   std::optional<Overdue> overdue(
       std::in_place, due, [&](Overdue::Why why) { give_up(why, talk); }, Overdue::Limits());

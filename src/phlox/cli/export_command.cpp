@@ -11,7 +11,7 @@ namespace {
 
 Result<const exporters::Format*> format_for(const ExportArguments& arguments) {
   if (!arguments.format.empty())
-    return exporters::find_format(arguments.format);  // one of the choices: the parser checked
+    return exporters::find_format(arguments.format);  // one of the choices: the parser checked it
   if (arguments.output.empty() || arguments.output == "-") return exporters::find_format("collapsed");
   if (const exporters::Format* format = exporters::find_format_for_file(arguments.output)) return format;
   return fail(ErrorKind::usage, fmt::format("cannot tell from '{}' what to write", arguments.output),

@@ -25,12 +25,11 @@
 namespace phlox::cli {
 namespace {
 
-// Long enough for the sampler to have settled on a CPU (sampler/capture/waker.h) and to be asked about its
-// samples.
+// Long enough for the sampler to settle on a CPU (sampler/capture/waker.h) and to report on its samples.
 constexpr Nanoseconds kTrial = 3 * kSecond / 4;
 constexpr Nanoseconds kEventInterval = 10'000'000;
 
-// Where the trial's rows go.
+// Discards the trial's rows.
 class NullSink : public profile::Sink {
  public:
   void receive(const profile::AnyRow&) override {}
@@ -94,7 +93,7 @@ void check_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {
                    });
 }
 
-// What a recording does first; its error is the one that record would end with.
+// The first checks of a recording; an error here is the one that record would end with.
 Result<void> check_process(pid_t pid, Findings& f) {
   auto state = target::read_process_state(pid);
   if (!state) return fail(state);
@@ -116,7 +115,7 @@ Result<void> check_process(pid_t pid, Findings& f) {
   return {};
 }
 
-// Nobody is stopped for it, where record might: what it would do instead the other tries say.
+// Stops no thread, although record might; the other checks show what record would do instead.
 void try_recording(pid_t pid, Findings& f) {
   sampler::Options options;
   options.rate_is_limit = true;
@@ -152,7 +151,7 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
   f.retry = fmt::format("record -p {}", pid ? std::to_string(*pid) : "PID");
   f.host = target::read_host_rights();
   f.groups = target::read_control_groups(::getpid());
-  // Before there are threads: who forks has one.
+  // Must run before there are threads: it forks.
   f.stop = target::try_stop();
   std::optional<target::Stranger> stranger;
   if (!pid) stranger.emplace();

@@ -16,7 +16,7 @@
 namespace phlox::cli {
 namespace {
 
-// Written beside its place: what was there stays until the import is whole.
+// Writes to a partial file: an existing file stays until the import is complete.
 class ImportDestination {
  public:
   explicit ImportDestination(std::string path)

@@ -17,7 +17,7 @@ void say(const char* text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// Any thread comes here, perhaps without memory and with locks held: nothing is allocated or destroyed.
+// Runs on any thread, possibly without memory and with locks held: must not allocate or destroy anything.
 [[noreturn]] void end_with_message() {
   const FailureWords words =
       std::current_exception() ? words_of_current_exception() : FailureWords{"an unknown error", ""};
@@ -33,8 +33,8 @@ void say(const char* text) {
 
 void do_nothing(int) {}
 
-// The C library aborts by itself where it has no way to report a failure: a munmap(2) that the system refuses
-// while the stack of an ended thread is freed. An abort that another process asks for stays one.
+// The C library calls abort() where it cannot report a failure, such as a munmap(2) that the system refuses
+// while the stack of an ended thread is freed. An abort that another process requests is not changed.
 void end_after_abort(int number, siginfo_t* info, void*) {
   if (info->si_code == SI_TKILL && info->si_pid == ::getpid()) {
     say("phlox: the C library ended phlox (abort); a refused munmap is one cause\n"
@@ -54,7 +54,7 @@ void install_last_resort() {
   at_abort.sa_sigaction = end_after_abort;
   at_abort.sa_flags = SA_SIGINFO;
   ::sigaction(SIGABRT, &at_abort, nullptr);
-  // A handler, because exec resets it; it would keep SIG_IGN.
+  // A handler instead of SIG_IGN: exec resets a handler, but keeps SIG_IGN.
   struct sigaction before = {};
   if (::sigaction(SIGXFSZ, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
     struct sigaction action = {};
@@ -69,7 +69,7 @@ FailureWords words_of_current_exception() noexcept {
   } catch (const std::bad_alloc&) {
     return {"the system refused more memory", "raise ulimit -v, or the container's memory limit"};
   } catch (const std::system_error& error) {
-    // As std::thread throws it.
+    // The code that std::thread throws.
     if (error.code() == std::errc::resource_unavailable_try_again)
       return {"the system refused another thread",
               "raise ulimit -u or -v, or the container's limit on processes"};

@@ -19,10 +19,10 @@ namespace {
 
 struct Row {
   const PythonProcess* process;
-  size_t depth;  // beneath Pythons that are listed
+  size_t depth;  // below other listed Pythons
 };
 
-// Children beneath their parents, in the order of their ids.
+// Children below their parents, in the order of their ids.
 std::vector<Row> in_tree_order(const std::vector<PythonProcess>& processes) {
   std::multimap<pid_t, const PythonProcess*> children;
   std::vector<Row> waiting;
@@ -39,7 +39,8 @@ std::vector<Row> in_tree_order(const std::vector<PythonProcess>& processes) {
   }
   std::reverse(waiting.begin(), waiting.end());
   std::vector<Row> rows;
-  // What is read is not of one moment: two that call each other parents would go round for ever.
+  // The processes were not read at one moment: two that name each other as parent would cause an endless
+  // loop.
   while (!waiting.empty() && rows.size() < processes.size()) {
     const Row row = waiting.back();
     waiting.pop_back();
@@ -52,7 +53,7 @@ std::vector<Row> in_tree_order(const std::vector<PythonProcess>& processes) {
   return rows;
 }
 
-// "0:07", "12:31", "3:02:11", as ps has it.
+// "0:07", "12:31", "3:02:11", as in ps.
 std::string time_words(Nanoseconds time) {
   const int64_t s = time / kSecond;
   return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)

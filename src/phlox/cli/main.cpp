@@ -6,7 +6,7 @@
 
 int main(int argc, char** argv) {
 #if defined(PHLOX_STATIC)
-  // Else names of users bring the libraries that an image's nsswitch.conf names, and its own C library with
+  // Otherwise, looking up user names loads the libraries of the image's nsswitch.conf, and its C library with
   // them.
   for (const char* database : {"passwd", "group", "initgroups"}) __nss_configure_lookup(database, "files");
 #endif

@@ -19,10 +19,11 @@
 namespace phlox::cli {
 namespace {
 
-// What JIT compilers wrote: of one process (some million functions), and of a recording's processes together.
+// Limits for what JIT compilers wrote: for one process (some million functions), and for all processes of a
+// recording.
 constexpr size_t kLargestMap = size_t{128} << 20;
 constexpr size_t kMostMaps = size_t{1} << 30;
-// What the libraries of one process and their debug information may make us read.
+// Limit for reading one process's libraries and their debug information.
 constexpr uint64_t kMostForNames = uint64_t{4} << 30;
 
 profile::FrameRole role_of(symbols::CythonPart part) {
@@ -40,8 +41,8 @@ profile::FrameRole role_of(symbols::CythonPart part) {
   return profile::FrameRole::none;
 }
 
-// The frame itself becomes the function that has code of its own; what was inlined there follows as frames of
-// their own.
+// The frame itself becomes the function that has its own code; functions inlined there follow as separate
+// frames.
 void put_named(profile::Sink& sink, profile::FrameId id, const profile::Frame& frame,
                const std::vector<symbols::NativeName>& levels, uint32_t& last_frame) {
   profile::FrameId into = id;
@@ -66,7 +67,7 @@ void put_named(profile::Sink& sink, profile::FrameId id, const profile::Frame& f
   }
 }
 
-// What one process makes us spend for its names.
+// The cost of naming one process's code.
 struct Effort {
   std::shared_ptr<elf::ReadBudget> budget = std::make_shared<elf::ReadBudget>(kMostForNames);
   Nanoseconds spent = 0;
@@ -118,7 +119,7 @@ void NativeRows::take(profile::FrameId id, const profile::Frame& frame) {
 
 void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wanted,
                                         const std::vector<profile::NativeModule>& modules) {
-  // One map for each process: what another one wrote says nothing of its code.
+  // One map for each process: another process's map says nothing about its code.
   struct Written {
     symbols::JitMap map;
     size_t left = kLargestMap;
@@ -127,7 +128,7 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
   for (auto& [id, frame] : frames_) {
     if (std::binary_search(wanted.begin(), wanted.end(), id)) frames.emplace(id, &frame);
   }
-  // Each address of a process's code, and no function that lies elsewhere.
+  // Only functions at wanted addresses of the process's code are kept.
   const auto map_of = [&frames](const std::set<profile::FrameId>* code) {
     std::vector<RemoteAddress> addresses;
     for (const auto& [id, frame] : frames) {
@@ -142,7 +143,7 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
     auto at = processes.find(module.code);
     if (at == processes.end()) at = processes.emplace(module.code, map_of(module.code.get())).first;
     Written& process = at->second;
-    // Read, not mapped: the target may cut its file short under us.
+    // Read, not mapped: the target may truncate its file meanwhile.
     const auto bytes = target::read_regular(*module.descriptor, std::min(left, process.left));
     if (!bytes) continue;
     left -= bytes->size();
@@ -237,7 +238,7 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
     effort.spent += took();
     spent += took();
     if (is_cut) missing.push_back({module.id, {}, too_long(module)});
-    if (is_vdso || is_cut) continue;  // nothing would bring its lines
+    if (is_vdso || is_cut) continue;  // nothing would provide its lines
     for (symbols::MissingNames& row : names->missing())
       missing.push_back({module.id, module.root, std::move(row)});
   }
@@ -254,7 +255,7 @@ std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::Nat
 NamesHere::~NamesHere() = default;
 NamesHere::NamesHere(symbols::DebugSearch search) : search_(std::move(search)) {}
 
-// Of another file than the one that was mapped, names would be wrong.
+// Names from another file than the mapped one would be wrong.
 symbols::ModuleNames* NamesHere::names_of(const profile::Module& module) {
   if (module.build_id.empty() || !module.path.starts_with('/')) return nullptr;
   const auto [at, added] = modules_.try_emplace({module.path, module.build_id});
@@ -297,7 +298,7 @@ void NamesHere::keep() {
 }
 
 void look_up_packages(std::vector<NativeRows::Missing>& missing) {
-  // One after another programs of a recording may have had another root each.
+  // Successive programs of a recording may have had different roots.
   std::map<std::shared_ptr<Descriptor>, std::vector<std::string>> paths;
   for (const NativeRows::Missing& row : missing) {
     if (row.root && !row.names.complete) paths[row.root].push_back(row.names.module);

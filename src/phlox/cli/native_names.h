@@ -24,8 +24,8 @@ class NativeRows : public profile::Sink {
  public:
   // Where the kernel's functions come from: this host (named here), or another recorder (named already).
   enum class Kernel { this_host, named_already };
-  // Native frames are put at once, and again with their names: for a recording that may end before. Or they
-  // are put once, at name(), if nothing reads the rows that refer to them before.
+  // Whether native frames are written at once and again with their names (for a recording that may end
+  // before), or only once, at name(), if nothing reads the rows that refer to them before.
   enum class Put { at_once, when_named };
   explicit NativeRows(profile::Sink& sink, Kernel kernel = Kernel::this_host, Put put = Put::at_once)
       : sink_(sink), kernel_(kernel), put_(put) {}
@@ -39,13 +39,13 @@ class NativeRows : public profile::Sink {
     std::shared_ptr<Descriptor> root;
     symbols::MissingNames names;
   };
-  // CPU time in which names are read and looked up, for one process and for all. What is not named by then
-  // has its address.
+  // CPU time for reading and looking up names, for one process and for all. Frames not named by then show
+  // their address.
   struct Patience {
     Nanoseconds of_process = 30 * kSecond;
     Nanoseconds of_all = 120 * kSecond;
   };
-  // Names every native frame that was put. Returns the missing names, worst first.
+  // Names every native frame received. Returns the missing names, worst first.
   std::vector<Missing> name(const std::vector<profile::NativeModule>& modules,
                             const symbols::DebugSearch& search, const Patience& patience);
   std::vector<Missing> name(const std::vector<profile::NativeModule>& modules,
@@ -82,9 +82,9 @@ class NamesHere {
   using Kernel = NativeRows::Kernel;
   explicit NamesHere(symbols::DebugSearch search);
   ~NamesHere();
-  // The native frames of a module without names, and the kernel's if they are of this running host.
+  // Names the native frames whose module has no names, and the kernel's if they are from the running host.
   void name(profile::Profile& profile, Kernel kernel);
-  // In the folder of the search.
+  // Keeps the names in the folder of the search.
   void keep();
 
  private:

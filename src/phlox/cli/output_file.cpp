@@ -21,10 +21,10 @@
 
 namespace phlox::cli {
 
-// Unlike std::filebuf it keeps errno.
+// Unlike std::filebuf, keeps errno.
 class OutputFile::Buffer : public std::streambuf {
  public:
-  // `text`: people read it, so control characters that names bring along are escaped.
+  // `text`: for people to read, so control characters in names are escaped.
   Buffer(int descriptor, bool text) : descriptor_(descriptor), text_(text) {
     setp(block_.data(), block_.data() + block_.size());
   }
@@ -67,7 +67,7 @@ class OutputFile::Buffer : public std::streambuf {
 namespace {
 
 tl::unexpected<Error> cannot_write(const std::string& path, int error) {
-  if (error == EPIPE) return fail(ErrorKind::output, "");  // its reader (head) had enough, and knows
+  if (error == EPIPE) return fail(ErrorKind::output, "");  // the reader (head) closed the pipe on purpose
   const char* hint = error == ENOENT   ? "is the folder there?"
                      : error == ENOSPC ? "free some room, or choose another place with -o"
                                        : "choose another file with -o FILE";
@@ -79,7 +79,7 @@ bool same_file(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-// Which of `inputs` this file is, or what lies beside it and is a part of it.
+// The one of `inputs` that this file is, or is a companion file of.
 std::optional<std::string> input_that_is(const struct stat& output, const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     for (const char* part : {"", "-wal", "-shm", "-journal"}) {
@@ -100,8 +100,8 @@ Result<void> check_rules(const std::string& path, const struct stat& there, cons
   return {};
 }
 
-// The descriptor of ours that a path such as /dev/stdout or /dev/fd/3 leads to. Opened by that name a plain
-// file would be written from its start, over what others have written through the same descriptor.
+// Our descriptor that a path such as /dev/stdout or /dev/fd/3 leads to. Opening a plain file by that name
+// would write from its start, over what others have written through the same descriptor.
 std::optional<int> descriptor_named(std::string path) {
   constexpr int kMostLinks = 8;
   for (int i = 0; i < kMostLinks; ++i) {
@@ -171,7 +171,7 @@ Result<void> OutputFile::open_beside(const std::string& path) {
   struct stat there {};
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return cannot_write(path, errno);
-  // Behind a link its target is replaced, not the link.
+  // A link's target is replaced, not the link.
   char* real = exists ? ::realpath(path.c_str(), nullptr) : nullptr;
   const std::string final = real != nullptr ? real : path;
   std::free(real);

@@ -12,10 +12,10 @@
 namespace phlox::cli {
 namespace {
 
-// So many samples find nothing done before the command is given up. They are counted, and no time is
-// measured: a process that was stopped (SIGSTOP) had no time to do anything.
+// The command is given up after this many consecutive samples without progress. Samples are counted instead
+// of time: a process that was stopped (SIGSTOP) had no time to do anything.
 constexpr int kSamples = 20;
-// Of CPU time between two samples: what this thread takes itself, and the command's idle polls.
+// CPU time between two samples that is no progress: this thread's own, and the command's idle polls.
 constexpr Nanoseconds kNothing = 2 * kSecond / 1000;
 
 Nanoseconds cpu_time() {

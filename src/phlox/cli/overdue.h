@@ -1,6 +1,6 @@
 // Ends a command that must end and does not. A read of another process's memory or files may never return: a
-// file system can be a program that does not answer. Only the end of phlox interrupts such a read. And what a
-// process makes us read may be more work than anybody waits for.
+// file system can be a program that does not answer. Only the end of phlox interrupts such a read. And a
+// process may make us read more than anyone waits for.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,12 @@ class Overdue {
   Overdue(const Overdue&) = delete;
   Overdue& operator=(const Overdue&) = delete;
 
-  // `left`: a sentence, what there is of its work.
+  // `left`: a sentence about what was saved of the command's work.
   static Error error_of(Why why, std::string_view left);
 
-  // From now on.
+  // Counts from now.
   void due_after(Nanoseconds duration);
-  // The command continues normally.
+  // Reports that the command continues normally.
   void alive() { ++signs_; }
 
  private:
@@ -45,7 +45,7 @@ class Overdue {
   const std::atomic<bool>& stop_;
   std::function<void(Why)> give_up_;
   Limits limits_;
-  std::atomic<Nanoseconds> due_{0};  // 0: not known
+  std::atomic<Nanoseconds> due_{0};  // 0: unknown
   std::atomic<uint64_t> signs_{0};
   std::mutex mutex_;
   std::condition_variable ended_;

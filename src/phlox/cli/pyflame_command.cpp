@@ -1,5 +1,5 @@
-// Pyflame's command line (src/prober.cc of its 1.6.7), with its spellings, defaults and exit statuses: 0, or
-// 1 for any error.
+// Pyflame's command line (src/prober.cc in 1.6.7), with its spellings, defaults and exit statuses: 0, or 1
+// for any error.
 #include <fmt/format.h>
 #include <getopt.h>
 #include <unistd.h>
@@ -100,7 +100,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   Arguments a;
   ::opterr = 0;
   ::optind = 1;
-  // ':': a missing value is no unknown option.
+  // ':' tells a missing value from an unknown option.
   for (int c = 0; !a.trace && (c = ::getopt_long(static_cast<int>(words.size()), argv.data(),
                                                  ":dhno:p:r:s:tvx", kLong, nullptr)) != -1;) {
     switch (c) {
@@ -191,7 +191,7 @@ Result<void> write(const Arguments& a, const profile::Profile& profile, OutputFi
   return output.commit();
 }
 
-// One look, for -d and -s 0.
+// A single sample, for -d and -s 0.
 Result<void> dump_once(const Arguments& a, OutputFile& output, Talk& talk) {
   profile::Profile profile;
   const auto seen = sampler::sample_once(*a.pid, {}, profile);
@@ -207,7 +207,7 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
   profile::Profile profile;
   sampler::Options options;
   options.rate_hz = 1 / a.interval;
-  // It counts looks, of which each is to stand for as much time.
+  // Pyflame counts samples, and each must stand for the same amount of time.
   options.way = sampler::Way::no_kernel;
   options.launched = a.trace;
   if (a.seconds >= 0) options.duration = static_cast<Nanoseconds>(a.seconds * 1e9);
@@ -231,7 +231,7 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
   });
   auto recorder = sampler::Recorder::attach({pid}, options, stop);
   if (!recorder) {
-    // If it was let go.
+    // If it was released.
     if (program && recorder.error().kind != ErrorKind::launch) program->wait();
     return tl::unexpected<Error>(explained(recorder.error(), pid));
   }

@@ -22,13 +22,13 @@ std::string user_name(uint32_t uid) {
   return known ? found->pw_name : std::to_string(uid);
 }
 
-// "3.12" of /usr/bin/python3.12: all there is without the right to read memory.
+// "3.12" from /usr/bin/python3.12: all that is known without the right to read memory.
 std::string version_by_name(const std::string& executable) {
   const auto version = python::version_of_file_name(base_name(executable));
   return version ? fmt::format("{}.{}", version->major, version->minor) : "";
 }
 
-// Nothing: it is no Python after all, or has none up in it.
+// Nothing if it is no Python, or has no interpreter running.
 std::optional<std::string> version_of(const target::ProcessState& state) {
   const auto found = python::locate(state.pid);
   if (found) return found->version + (found->layout.traits.free_threaded ? "t" : "");

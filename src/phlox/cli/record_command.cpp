@@ -36,7 +36,7 @@
 namespace phlox::cli {
 namespace {
 
-// One recording from start to end. The members are in the order of their making; they go away in the other.
+// One recording from start to end. Destruction order matters: the reverse of the members' order.
 class Recording {
  public:
   Recording(const RecordRequest& request, Talk& talk)
@@ -77,7 +77,8 @@ class Recording {
     begun_ = true;
     (*recorder)->with_tasks(destination_->tasks());
     for (const pid_t pid : pids_) put_container(pid);
-    // Of a new program not an instant is to be missed; those that are to be recorded get the time for it.
+    // Not for a new program, of which no instant may be missed; with --follow or a selection, siblings first
+    // get time to be recorded.
     if (!program_ && !options_.follow && !request_.selection) check_siblings(false);
     Nanoseconds next_check = clock_now() + kCheckSiblingsEvery;
     if (options_.duration) overdue_->due_after(*options_.duration);
@@ -106,8 +107,8 @@ class Recording {
   }
 
  private:
-  // SIGPIPE among them: blocked, a reader that goes away is an error of writing, and the program still gets
-  // its default.
+  // Includes SIGPIPE: while it is blocked, a closed reader is a write error; the program still gets the
+  // default.
   static constexpr std::array kAttached = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
   static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -128,19 +129,19 @@ class Recording {
   void check_siblings(bool at_the_end) {
     for (Beside& beside : beside_) {
       beside.check();
-      if (options_.follow && !at_the_end) continue;  // they may be recorded yet
+      if (options_.follow && !at_the_end) continue;  // they may still be recorded
       for (const std::string& line : beside.news()) talk_.warn(line);
     }
   }
 
-  // A Python that one of the processes started, and that is recorded from now on.
+  // A Python that one of the processes started, and that is now recorded too.
   void on_descendant(pid_t pid) {
     for (Beside& beside : beside_) beside.recorded(pid);
     ++descendants_;
     fresh_.push_back(pid);
   }
 
-  // Where it is, as long as it is there.
+  // Reads the process's container while the process still exists.
   void put_container(pid_t pid) {
     const auto container = target::read_container(pid);
     if (!container.id.empty()) destination_->sink().emit_meta(fmt::format("container.{}", pid), container.id);
@@ -148,7 +149,7 @@ class Recording {
       destination_->sink().emit_meta(fmt::format("control_group.{}", pid), container.control_group);
   }
 
-  // Those that came together in one line.
+  // One line for all that appeared together.
   void say_descendants() {
     constexpr int kMostLines = 5;
     const std::vector<pid_t> fresh = std::exchange(fresh_, {});
@@ -208,7 +209,8 @@ class Recording {
     return {};
   }
 
-  // What was recorded until now, in a file beside it. On the watch's thread; the recording goes on meanwhile.
+  // Writes what was recorded so far to a file next to the recording. Runs on the watch's thread; recording
+  // continues.
   void take_snapshot() {
     if (!begun_) return;
     const std::string name = snapshot_name(destination_->recording(), std::time(nullptr));
@@ -223,14 +225,14 @@ class Recording {
     }
   }
 
-  // On the watch's thread.
+  // Runs on the watch's thread.
   void on_signal(SignalSeen seen) {
     if (seen.number == SIGPIPE) return;
     if (seen.number == SIGUSR1 && !program_) return take_snapshot();
-    // A program that was not let go yet hears nothing: then the recording ends, as without one.
+    // A program that was not released yet gets no signal: the recording ends, as without a program.
     const bool ends = seen.number == SIGINT || !program_ || !released_;
     if (program_ && released_ && !(seen.from_kernel && (seen.number == SIGINT || seen.number == SIGQUIT))) {
-      program_->send_signal(seen.number);  // what the terminal sends, it sends to the program too
+      program_->send_signal(seen.number);  // the terminal sends these to the program too
     }
     if (!ends) return;
     if (stop_.exchange(true)) {
@@ -243,7 +245,7 @@ class Recording {
     }
   }
 
-  // On a thread of its own, while another one waits for ever. What was recorded is whole without it.
+  // Runs on its own thread while another one waits for ever. What was recorded is complete without that one.
   void give_up(Overdue::Why why) {
     talk_.error(Overdue::error_of(
         why, begun_ ? fmt::format("What was written until then is in {}", destination_->recording())
@@ -275,7 +277,7 @@ class Recording {
     std::optional<Error> error = outcome.error;
     std::vector<NativeRows::Missing> missing;
     if (options_.native && !error) {
-      // A server is waited for.
+      // A debuginfod server may take any time.
       if (request_.destination.debug_search.debuginfod) overdue_.reset();
       missing = destination_->name(outcome.modules);
       keep_within(options_.unwind_cache);
@@ -291,7 +293,7 @@ class Recording {
     for (const std::string& note : destination_->notes()) talk_.note(note);
     for (const std::string& detail : outcome.details) talk_.detail(detail);
     if (outcome.why == sampler::Ended::target_ended) {
-      // Of a process that is not our child the kernel tells only that it is gone.
+      // For a process that is not our child, the kernel reports only that it is gone.
       const bool known = outcome.how_target_ended != "ended" && !outcome.how_target_ended.empty();
       talk_.note(fmt::format("process {} ended{}; the recording is complete", pid_,
                              known ? ": " + outcome.how_target_ended : ""));
@@ -361,16 +363,16 @@ class Recording {
   Talk& talk_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> released_{false};
-  std::atomic<bool> begun_{false};  // there is a recording
+  std::atomic<bool> begun_{false};  // a recording exists
   sampler::Options options_;
   std::vector<pid_t> pids_;
-  pid_t pid_ = 0;  // the first of them
+  pid_t pid_ = 0;  // the first of pids_
   std::unique_ptr<Destination> destination_;
   std::optional<target::LaunchedProgram> program_;
   std::vector<Beside> beside_;
   int descendants_ = 0, lines_of_descendants_ = 0;
-  std::vector<pid_t> fresh_;        // descendants that nothing was said of yet
-  std::optional<Overdue> overdue_;  // its thread and the next one use the others
+  std::vector<pid_t> fresh_;        // descendants not reported yet
+  std::optional<Overdue> overdue_;  // the threads of this and the next member use the members above
   SignalWatch watch_;
 };
 

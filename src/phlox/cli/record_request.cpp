@@ -88,7 +88,7 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
                   "--native-source does not apply to --way kernel, which reads native frames itself",
                   "without --native-source, or without --way kernel");
     }
-    // Before a program is started.
+    // Checked before a program is started.
     if (auto possible = sampler::check_kernel_capture("record --way kernel"); !possible)
       return fail(possible);
   }
@@ -125,7 +125,7 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
   if (a.source && (destination.output.kind != OutputKind::exported || destination.output.format != "html"))
     return fail(ErrorKind::usage, "--source is for a page", "phlox record --source -o app.html …");
   if (destination.output.kind == OutputKind::exported && choices->thread_regex) {
-    // A pattern that does not parse must not be found out at the end of the recording.
+    // An invalid pattern must be found before the recording, not at its end.
     if (auto tried = profile::build_call_tree(profile::Profile(), *choices); !tried) return fail(tried);
   }
   request.options.launched = line.has_program;

@@ -66,7 +66,7 @@ std::string newcomers_words(const std::vector<Newcomer>& fresh) {
   });
   const std::string more =
       fresh.size() > kMostIds ? fmt::format(" and {} more", fresh.size() - kMostIds) : "";
-  std::vector<std::pair<std::string, std::string>> groups;  // by command line, as it is said: whose numbers
+  std::vector<std::pair<std::string, std::string>> groups;  // command line as printed, and its ids
   for (size_t i = 0; i < std::min(fresh.size(), kMostIds); ++i) {
     const std::string title = said(fresh[i], is_one ? kLongestCommandSaid : kLongestOfSeveral);
     auto at =
@@ -74,7 +74,7 @@ std::string newcomers_words(const std::vector<Newcomer>& fresh) {
     if (at == groups.end()) at = groups.insert(groups.end(), {title, {}});
     at->second += fmt::format("{}{}", at->second.empty() ? "" : ", ", fresh[i].pid);
   }
-  // What has no command line is not to be read as one with the next.
+  // Processes without a command line come first, so that they do not seem to share the next one's.
   std::stable_partition(groups.begin(), groups.end(), [](const auto& group) { return !group.first.empty(); });
   std::string text = fmt::format("recording process{} ", fresh.size() == 1 ? "" : "es");
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -97,7 +97,7 @@ std::string newcomers_words(const std::vector<pid_t>& fresh) {
 void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk) {
   constexpr size_t kMost = 5;
   size_t shown = 0, more = 0;
-  std::set<std::string> said;  // workers have their modules in common
+  std::set<std::string> said;  // workers share their modules
   for (const NativeRows::Missing& row : missing) {
     std::string words = describe(row);
     if (!said.insert(words).second) continue;

@@ -37,7 +37,7 @@ importers::ImportOptions options_of(const InputArguments& arguments) {
   options.event = arguments.event;
   options.files.sysroot = arguments.sysroot;
   options.files.unwind_cache = unwind_cache();
-  // Where perf keeps the files that its recordings name, and `perf archive` unpacks them.
+  // Where perf keeps the files that its recordings name, and where `perf archive` unpacks them.
   if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
     options.files.build_id_dirs.push_back(std::string(home) + "/.debug");
   options.files.build_id_dirs.insert(options.files.build_id_dirs.begin(), arguments.debug_paths.begin(),
@@ -55,7 +55,8 @@ symbols::DebugSearch debug_search_of(const InputArguments& arguments) {
   return search;
 }
 
-// Of a picture: `record -o flame.svg` keeps flame.svg.phlox, `view app.phlox` writes app.phlox.html.
+// The recording of a picture: `record -o flame.svg` keeps flame.svg.phlox, `view app.phlox` writes
+// app.phlox.html.
 std::optional<std::string> recording_beside(const std::string& path) {
   for (const std::string& one : {path + ".phlox", path.substr(0, path.rfind('.'))})
     if (one != path && one.ends_with(".phlox") && ::access(one.c_str(), R_OK) == 0)
@@ -65,7 +66,7 @@ std::optional<std::string> recording_beside(const std::string& path) {
 
 Result<const importers::Format*> format_of(importers::Input& input, const std::string& path,
                                            const std::string& from) {
-  if (!from.empty()) return importers::find_format(from);  // one of the choices: the parser checked
+  if (!from.empty()) return importers::find_format(from);  // one of the choices: the parser checked it
   if (const importers::Format* format = importers::recognise(input)) return format;
   return fail(ErrorKind::input, fmt::format("phlox does not recognise the format of {}", path),
               recording_beside(path).value_or("name its format with --from: " + importers::format_names()));
@@ -106,10 +107,10 @@ Result<void> import_from(importers::Input& file, const std::string& path, const 
 
 Result<profile::Profile> read_ours(const std::string& path, const InputArguments& arguments) {
   auto profile = recording::read_begun(path);
-  // A snapshot is one of a recording whose frames have no names yet, either.
+  // A snapshot is also of a recording whose frames have no names yet.
   if (profile && (profile::is_unfinished(*profile) || profile->meta().contains("snapshot_of"))) {
     NamesHere names(debug_search_of(arguments));
-    // Whoever records it does so on this host.
+    // A recording in progress is made on this host.
     names.name(*profile,
                profile::grows(*profile) ? NamesHere::Kernel::this_host : NamesHere::Kernel::named_already);
     names.keep();
@@ -120,7 +121,7 @@ Result<profile::Profile> read_ours(const std::string& path, const InputArguments
 Result<profile::Profile> read_all_events(const std::string& path, const InputArguments& arguments,
                                          Talk& talk) {
   auto input = importers::FileInput::open(path);
-  // Ours says better what is wrong with a file that cannot be opened, or is empty.
+  // Our reader has the better message for a file that cannot be opened, or is empty.
   if (!input || ((*input)->size() && (*(*input)->size() == 0 || is_ours(**input))))
     return read_ours(path, arguments);
   profile::Profile profile;

@@ -39,7 +39,7 @@ int help(const std::string& command, Talk& talk) {
 }
 
 int dispatch(const CommandLine& line, Talk& talk) {
-  // A reader that goes away (head) is an error of writing, not a death. Not for record: a program would
+  // A closed reader (head) is a write error and must not end phlox. Not for record and top: a program would
   // inherit it.
   if (line.command != "record" && line.command != "top") std::signal(SIGPIPE, SIG_IGN);
   if (line.global.version)
@@ -69,7 +69,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
 }
 
 int run_words(const std::vector<std::string>& words) {
-  // Pyflame's words are not ours: `phlox pyflame ...`, or the same by a link of its name.
+  // Pyflame's command line differs from ours: `phlox pyflame ...`, or a link named pyflame.
   const bool by_name = !words.empty() && (words[0] == "pyflame" || words[0].ends_with("/pyflame"));
   if (by_name || (words.size() > 1 && words[1] == "pyflame")) {
     Talk talk(stderr, Talk::options_for_stderr(false, false));

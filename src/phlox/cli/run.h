@@ -1,4 +1,4 @@
-// The whole of the program: words in, exit status out. main() does nothing else.
+// The whole program: words in, exit status out. main() does nothing else.
 #pragma once
 
 #include <string>

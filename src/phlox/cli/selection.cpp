@@ -18,9 +18,9 @@ namespace phlox::cli {
 namespace {
 
 constexpr size_t kMostNamed = 4, kLongestTitle = 60;
-// On the way to the first process.
+// Steps up to the first process.
 constexpr int kDeepest = 64;
-// Of a service that is refused over and over.
+// A limit for a service that is refused over and over.
 constexpr size_t kMostRefused = 10'000;
 
 Result<uint32_t> user_of(const std::string& text) {
@@ -34,7 +34,7 @@ Result<uint32_t> user_of(const std::string& text) {
               "a name or a number: --user www-data, --user 33");
 }
 
-// Of ours: what we started, and what that started.
+// Whether we started it, directly or not.
 bool is_own(pid_t pid) {
   const pid_t self = ::getpid();
   for (int i = 0; i < kDeepest && pid > 1; ++i) {
@@ -46,7 +46,7 @@ bool is_own(pid_t pid) {
   return false;
 }
 
-// "python3.12" of "/usr/bin/python3.12 app.py": all that is known of who may not be looked into.
+// "python3.12" in "/usr/bin/python3.12 app.py": all that is known of a process that may not be read.
 bool is_called_python(const std::string& title) {
   return base_name(title.substr(0, title.find(' '))).starts_with("python");
 }

@@ -1,6 +1,6 @@
 // Chooses the processes of this host that `phlox record` and `phlox top` take in addition to those with
-// --pid: by their command line, user or control group, or every Python. Each process is checked again when it
-// has run since. One thread checks; another may read which were refused.
+// --pid: by their command line, user or control group, or every Python. A process that has run since is
+// checked again. One thread checks; another may read which were refused.
 #pragma once
 
 #include <sys/types.h>
@@ -28,15 +28,14 @@ class Selection {
   static Result<std::unique_ptr<Selection>> of(const SelectionArguments& arguments);
   ~Selection();
 
-  // Whether this process is a Python that was asked for. False for phlox itself and for processes that it
-  // started.
+  // Whether this process is a requested Python. False for phlox itself and for processes that it started.
   bool takes(pid_t pid);
   // Whether one of them is running now.
   bool takes_any();
   // "whose command line matches 'worker', of user www-data"; "" for --all alone.
   const std::string& words() const { return words_; }
 
-  // Processes that seem to be asked for, and that we may not read: a sentence; empty: none.
+  // A sentence about processes that seem to be requested, but that we may not read; empty: none.
   std::string refused();
 
  private:

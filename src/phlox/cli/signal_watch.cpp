@@ -15,11 +15,11 @@ int end_signal() {
   return SIGRTMIN;
 }
 constexpr timespec kLongestWait{1, 0};
-// What stops and continues us interrupts a wait now and then, never so often in a row.
+// Stopping and continuing phlox interrupts a wait now and then, but never this often in a row.
 constexpr int kMostInterrupted = 20;
 
-// Where the kernel refuses or always interrupts sigtimedwait(2): ignoring a signal for a moment takes away
-// one that waits (sigaction(2)).
+// For kernels that refuse or always interrupt sigtimedwait(2): ignoring a signal for a moment removes a
+// pending one (sigaction(2)).
 void take_without_waiting(const sigset_t& wanted, const SignalWatch::Handler& call) {
   constexpr timespec kPause{0, 50'000'000};
   ::nanosleep(&kPause, nullptr);
@@ -43,8 +43,8 @@ SignalWatch::SignalWatch(std::span<const int> signals) {
   sigaddset(&waited_for_, end_signal());
   for (const int signal : signals) {
     struct sigaction action {};
-    // A blocked signal is never ignored by the kernel (kernel/signal.c: sig_ignored): blocking is what takes
-    // one, and what is to stay ignored must not be blocked. A launched program still finds it ignored.
+    // The kernel never ignores a blocked signal (kernel/signal.c: sig_ignored), so blocking makes a signal
+    // arrive, and one that is to stay ignored must not be blocked. A launched program still finds it ignored.
     const bool asks_for_the_end = signal == SIGINT || signal == SIGTERM;
     if (!asks_for_the_end && ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
       continue;
@@ -80,8 +80,8 @@ SignalWatch::~SignalWatch() {
     ::pthread_kill(thread_.native_handle(), end_signal());
     thread_.join();
   }
-  // A reader that went away was an error of writing already; that signal is for this thread alone, and the
-  // one that watches never saw it.
+  // A closed reader was already reported as a write error; its signal is for this thread alone, and the
+  // watching thread never saw it.
   sigset_t pipe;
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);

@@ -31,7 +31,7 @@ class SignalWatch {
 
   // The mask as it was before: a launched program gets it.
   const sigset_t& mask_before() const { return before_; }
-  // Calls `handler` for each signal, also for those since the construction. Once.
+  // Calls `handler` for each signal, including those since the construction. Call it once.
   void start(Handler handler);
 
  private:

@@ -32,7 +32,7 @@ Result<std::string> recording_of(pid_t pid) {
   for (const auto& file : files) {
     const auto path = std::filesystem::read_symlink(file, error);
     if (error || !path.is_absolute()) continue;
-    // As the recorder sees it, in whatever container.
+    // The path as the recorder sees it, in its container.
     const std::string here = folder + "/root" + path.string();
     if (!recording::is_recording(here)) continue;
     return recording::is_recording(path.string()) && std::filesystem::equivalent(path, here, error) && !error
@@ -56,7 +56,7 @@ Result<void> run_snapshot(const CommandLine& line, Talk& talk) {
     if (!found) return fail(found);
     file = *std::move(found);
   } else if (!recording::is_recording(file)) {
-    // Says what is wrong with it.
+    // Reports what is wrong with it.
     if (auto read = recording::read_begun(file); !read) return fail(read);
   }
   const std::string output =

@@ -14,7 +14,7 @@
 namespace phlox::cli {
 namespace {
 
-constexpr size_t kLongest = size_t{2} << 20;  // written by hand nothing is longer
+constexpr size_t kLongest = size_t{2} << 20;  // no handwritten file is longer
 
 constexpr std::string_view kExtensions[] = {".py",  ".pyw", ".pyx", ".pxd", ".pxi", ".c",   ".h",   ".cc",
                                             ".cpp", ".cxx", ".hpp", ".hh",  ".hxx", ".tcc", ".inl", ".cu",
@@ -28,7 +28,7 @@ SourceFiles::SourceFiles(const profile::Profile& profile) {
     users_.push_back(target::reading_user(rights.user));
   }
   if (!users_.empty()) return;
-  // Nobody knows of which program it is: what the caller may read, or, of root, what everybody may.
+  // The program is unknown: use the caller's rights, or for root those of nobody.
   constexpr uid_t kNobody = 65534;
   auto caller = recording_owner();
   if (!caller && ::geteuid() == 0) caller = FileUser{kNobody, kNobody, {}};

@@ -11,7 +11,7 @@
 namespace phlox::cli {
 
 // Reads files that the programs of a recording could read: if root reads, only files that each of their users
-// may read. A recording may come from anybody, and the files that it names go into a page that is passed on.
+// may read. A recording may come from anyone, and its files go into a page that is passed on.
 class SourceFiles {
  public:
   explicit SourceFiles(const profile::Profile& profile);

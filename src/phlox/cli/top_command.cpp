@@ -41,7 +41,7 @@ namespace {
 struct Request {
   TopSource::Options source;
   Nanoseconds interval = kSecond;
-  std::optional<size_t> count;  // of refreshes
+  std::optional<size_t> count;  // number of refreshes
   top::Controls controls;
 };
 
@@ -118,7 +118,7 @@ Result<Request> request_of(const CommandLine& line) {
   return request;
 }
 
-// Why there is no screen to draw; empty: there is one.
+// Why no screen can be drawn; empty if it can.
 std::string no_screen(const Request& request) {
   if (request.count) return "asked for";
   if (::isatty(STDOUT_FILENO) != 1 || ::isatty(STDIN_FILENO) != 1) return "no terminal";
@@ -136,7 +136,7 @@ bool wants_colour() {
   return no_color == nullptr || *no_color == 0;
 }
 
-// Of text: as wide as the terminal, or as it needs.
+// The size of text output: as wide as the terminal, or as the text needs.
 top::Size text_size() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
@@ -183,14 +183,14 @@ class Top {
     return exit_status(error.kind);
   }
 
-  // On a thread of its own, while another one draws, reads or waits for ever.
+  // Runs on its own thread while another one draws, reads or waits for ever.
   void give_up(Overdue::Why why) {
     top::Terminal::give_back();
     talk_.error(Overdue::error_of(why, "It shows nothing any more"));
     ::_exit(exit_status(ErrorKind::system));
   }
 
-  // A Ctrl-C was for the program, too.
+  // A Ctrl-C goes to the program, too.
   void wait_for_program() {
     constexpr Nanoseconds kSilently = kSecond;
     const Nanoseconds until = clock_now() + kSilently;
@@ -200,7 +200,7 @@ class Top {
     while (!leave_ && source_->runs_on()) ::usleep(10'000);
   }
 
-  // What was seen, as it is drawn.
+  // Takes a new picture and draws it.
   Result<void> refresh() {
     if (auto refreshed = source_->refresh(); !refreshed) return refreshed;
     whole_ = source_->seen();
@@ -233,7 +233,7 @@ class Top {
     Nanoseconds next = clock_now() + kFirstSample;
     while (!stop_) {
       (*terminal)->draw(top::layout(head_, picture_, controls_, (*terminal)->size()));
-      constexpr Nanoseconds kLongestWait = kSecond / 5;  // a signal is seen that soon
+      constexpr Nanoseconds kLongestWait = kSecond / 5;  // the time until a signal is noticed
       const Nanoseconds left = controls_.frozen ? kLongestWait : next - clock_now();
       const auto key = (*terminal)->read_key(
           static_cast<int>(std::clamp<Nanoseconds>(left, 1'000'000, kLongestWait) / 1'000'000));
@@ -249,7 +249,7 @@ class Top {
             break;
         }
         if (before != std::pair(controls_.pick.thread, controls_.pick.process)) {
-          // What is frozen has all of them.
+          // A frozen picture already has all rows.
           if (auto refreshed = controls_.frozen ? pick() : refresh(); !refreshed) return refreshed;
         } else if (auto drawn = draw_numbers(); !drawn) {
           return drawn;
@@ -258,7 +258,7 @@ class Top {
       if (controls_.frozen || clock_now() < next) continue;
       const Nanoseconds begin = clock_now();
       if (auto refreshed = refresh(); !refreshed) return refreshed;
-      // What takes long to look at is looked at less often.
+      // If a refresh takes long, refresh less often.
       next = begin + std::max(request_.interval, 4 * (clock_now() - begin));
     }
     return {};
@@ -278,18 +278,18 @@ class Top {
     return {};
   }
 
-  // The screen is soon of something.
+  // Short, so that the screen soon shows something.
   static constexpr Nanoseconds kFirstSample = kSecond / 2;
-  // Of CPU time after it was told to end: there is nothing to finish.
+  // CPU time after the request to end: there is nothing to finish.
   static constexpr Nanoseconds kMostWork = 10 * kSecond;
 
   Request request_;
   top::Controls controls_;
   Talk& talk_;
   std::atomic<bool> stop_{false};
-  std::atomic<bool> told_program_{false}, leave_{false};  // by Ctrl-C; by whatever came after that
+  std::atomic<bool> told_program_{false}, leave_{false};  // by Ctrl-C; by any later signal
   top::Head head_;
-  top::Seen whole_, picked_;  // all of it, and its part when one is picked
+  top::Seen whole_, picked_;  // everything, and the picked part of it
   top::Picture picture_;
   SignalWatch watch_;
   std::unique_ptr<TopSource> source_;

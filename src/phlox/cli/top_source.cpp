@@ -40,12 +40,12 @@ std::string save_as(const std::string& from, const std::string& name) {
   return saved ? fmt::format("wrote {}", name) : saved.error().message;
 }
 
-// A command line may be long: what stands first is seen.
+// A command line may be long: its beginning stays visible.
 std::string title_of(pid_t pid, const std::string& command) {
   return fmt::format("pid {}: {}", pid, command);
 }
 
-// A recording, read anew when it has grown.
+// A recording, read again when it has grown.
 class FileSource : public TopSource {
  public:
   explicit FileSource(const Options& options) : options_(options), names_(options.debug_search) {}
@@ -69,7 +69,7 @@ class FileSource : public TopSource {
 
   top::Seen seen() override {
     top::Seen seen = model_->seen();
-    // Whoever records it does so on this host.
+    // A recording in progress is made on this host.
     const auto kernel = grows_ ? NamesHere::Kernel::this_host : NamesHere::Kernel::named_already;
     names_.name(seen.lately, kernel);
     names_.name(seen.all, kernel);
@@ -92,7 +92,7 @@ class FileSource : public TopSource {
   std::optional<Error> error() const override { return {}; }
 
  private:
-  // What others recorded may tell no command, and no number either.
+  // Imported recordings may have no command, and no process id.
   std::string title_of(const profile::Process& process) const {
     const std::string& name = process.command();
     if (!name.empty() && process.pid != 0) return cli::title_of(process.pid, name);
@@ -140,7 +140,7 @@ class TeeSink : public profile::Sink {
 };
 
 constexpr std::string_view kScratchName = "phlox-top-";
-constexpr const char* kInUse = "in-use";  // locked as long as its top runs
+constexpr const char* kInUse = "in-use";  // locked while its top runs
 
 void empty_scratch(int folder, bool with_output) {
   for (const char* name : {"top.phlox", "top.phlox-wal", "top.phlox-shm", "top.phlox-journal", kInUse})
@@ -148,8 +148,8 @@ void empty_scratch(int folder, bool with_output) {
   if (with_output) ::unlinkat(folder, "output.txt", 0);
 }
 
-// What a top that was killed left behind. Only folders of our own: others may write to $TMPDIR, too. One that
-// is without a recording was kept, for the output in it, or is just being made.
+// Removes what a killed top left behind. Only our own folders: others may write to $TMPDIR, too. A folder
+// without a recording was kept for the output in it, or is just being made.
 void remove_leftovers() {
   const Folder all =
       list_folder(Descriptor(::open(temporary_folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
@@ -168,7 +168,7 @@ void remove_leftovers() {
   }
 }
 
-// A folder of our own for the recording and what the program prints, gone with us.
+// A temporary folder for the recording and the program's output; the destructor removes it.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -197,8 +197,8 @@ class ScratchFolder {
   bool keeps_output_ = false;
 };
 
-// What a program prints must not go over the screen: while this is there, our standard output and error are
-// the file, and standard input is empty, as the program inherits them.
+// Keeps a program's output off the screen: during this object's life our standard output and error are the
+// file, and standard input is empty, and the program inherits them.
 class Aside {
  public:
   explicit Aside(const std::string& path) {
@@ -223,7 +223,7 @@ class Aside {
   Descriptor before_[3];
 };
 
-// Processes, recorded meanwhile.
+// Processes, recorded while top runs.
 class LiveSource : public TopSource {
  public:
   LiveSource(const Options& options, std::atomic<bool>& stop)
@@ -256,7 +256,7 @@ class LiveSource : public TopSource {
       options_.recorder.command = fmt::format("{}", fmt::join(options_.program, " "));
     }
     for (const pid_t pid : pids) {
-      if (program_) break;  // it is none yet
+      if (program_) break;  // it is no Python yet
       const auto state = target::read_process_state(pid);
       if (!state) return fail(state);
       if (auto possible = target::check_recordable(*state); !possible) return possible;
@@ -362,10 +362,10 @@ class LiveSource : public TopSource {
   ScratchFolder scratch_;
   std::string name_;
   std::optional<target::LaunchedProgram> program_;
-  bool runs_on_ = false, has_printed_ = false;  // once it was closed
+  bool runs_on_ = false, has_printed_ = false;  // valid once closed
   std::unique_ptr<sampler::Recorder> recorder_;
   std::unique_ptr<recording::Writer> writer_;
-  sampler::Outcome outcome_;  // once it has ended
+  sampler::Outcome outcome_;  // valid once ended
   Nanoseconds started_ = 0;
   std::atomic<Nanoseconds> ended_at_{0};
   std::atomic<bool> ended_{false};

@@ -1,5 +1,5 @@
-// The source of `phlox top`: processes that are recorded meanwhile, into a private file, or a recording that
-// may be growing. Used by the thread of the screen; the recorder has one of its own.
+// The source of `phlox top`: processes that it records into a private file, or a recording that may be
+// growing. Used by the screen's thread; the recorder has its own.
 #pragma once
 
 #include <signal.h>
@@ -31,7 +31,7 @@ class TopSource {
     symbols::DebugSearch debug_search;
     Nanoseconds window = 5 * kSecond;
   };
-  // `mask`: of signals, for a program that is started. `stop` ends the recorder.
+  // `mask`: the signal mask for a program that is started. `stop` ends the recorder.
   static Result<std::unique_ptr<TopSource>> open(const Options& options, const sigset_t& mask,
                                                  std::atomic<bool>& stop, Talk& talk);
   virtual ~TopSource() = default;
@@ -45,8 +45,8 @@ class TopSource {
   virtual bool has_ended() const = 0;
   // Saves the samples to a recording; returns a message about it.
   virtual std::string save() = 0;
-  // Ends the recording. Returns whether a program that was started is still running, the message, and the
-  // error.
+  // Ends the recording. runs_on(): whether a program that was started is still running. Then the message, and
+  // the error.
   virtual void close() = 0;
   virtual bool runs_on() { return false; }
   virtual std::vector<std::string> notes() const = 0;

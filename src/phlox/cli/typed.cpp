@@ -11,7 +11,7 @@
 namespace phlox::cli {
 namespace {
 
-// All options that may stand with a command, or before any.
+// All options that are valid with a command, or before any.
 std::vector<const OptionText*> options_of(const Description& description, const CommandText* command) {
   std::vector<const OptionText*> options;
   for (const OptionText& option : description.phlox.options) options.push_back(&option);
@@ -21,7 +21,7 @@ std::vector<const OptionText*> options_of(const Description& description, const 
   return options;
 }
 
-// "--pid" of "--pid=4711", "-p" of "-p4711": what names the option in a word.
+// "--pid" for "--pid=4711", "-p" for "-p4711": the part of a word that names the option.
 std::string spelled(const std::string& word) {
   if (word.starts_with("--")) return word.substr(0, word.find('='));
   return word.size() > 1 && word[0] == '-' ? word.substr(0, 2) : std::string();
@@ -37,7 +37,7 @@ std::string without_case(std::string_view text) {
   return small;
 }
 
-// Other commands that have it.
+// Other commands that have this option.
 std::string commands_with(const Description& description, const std::string& name) {
   std::vector<std::string> names;
   for (const CommandText& command : description.commands) {
@@ -98,7 +98,7 @@ Error no_such_option(const std::string& word, const Description& description, co
   std::vector<std::string> names;
   for (const OptionText* option : options_of(description, command)) {
     for (const std::string& one : option->names) {
-      // Of two letters nothing is alike but the other case, or one that lacks a hyphen.
+      // For two letters, only the other case or a missing hyphen counts as similar.
       if (without_case(one) == without_case(name) || one == "-" + name) {
         error.hint = fmt::format("did you mean {}?", one);
         return error;
@@ -118,7 +118,7 @@ Error no_such_option(const std::string& word, const Description& description, co
 }
 
 Error no_such_command(const std::string& word, const Description& description) {
-  // What other tools call it.
+  // Names that other tools use.
   constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
       {"ps", "list"},        {"ls", "list"},           {"processes", "list"}, {"attach", "record"},
       {"profile", "record"}, {"run", "record"},        {"stack", "dump"},     {"backtrace", "dump"},

@@ -22,7 +22,7 @@
 namespace phlox::cli {
 namespace {
 
-// ".svg, .txt, .collapsed": what the registry knows.
+// ".svg, .txt, .collapsed": all extensions of the registry.
 std::string extensions() {
   std::string list;
   for (const exporters::Format& format : exporters::formats()) {
@@ -43,14 +43,14 @@ bool is_python(std::string_view program) {
   return program.starts_with("python") || program.starts_with("pypy");
 }
 
-// What an interpreter with these words runs: a file, or the module behind -m. Empty: neither.
+// What an interpreter with these arguments runs: a file, or the module of -m; empty if neither.
 std::string_view script_of(const std::vector<std::string>& command) {
   for (size_t i = 1; i < command.size(); ++i) {
     const std::string& word = command[i];
     if (word == "-m") return i + 1 < command.size() ? std::string_view(command[i + 1]) : std::string_view();
     if (word == "-c") return {};
     if (word == "-X" || word == "-W")
-      ++i;  // these take a value
+      ++i;  // these options take a value
     else if (!word.starts_with("-"))
       return base_name(word);
   }
@@ -87,7 +87,7 @@ Result<pid_t> parse_pid(std::string_view text) {
 
 Result<Nanoseconds> parse_duration(std::string_view text) {
   const auto ns = parse_nanoseconds(text);
-  // A year and more is a slip of the fingers.
+  // A year or more is a typing error.
   if (ns && *ns >= 1 && *ns < 3.2e16) return static_cast<Nanoseconds>(*ns);
   return fail(ErrorKind::usage, fmt::format("'{}' is not a duration", text),
               "seconds, or a number with ns, us, ms, s, m or h: -d 10, -d 1.5, -d 2m");
@@ -113,7 +113,7 @@ Result<uint64_t> parse_size(std::string_view text) {
 Result<double> parse_rate(std::string_view text) {
   if (text == "max") return 0.0;
   const auto number = parse_number<double>(text.ends_with("Hz") ? text.substr(0, text.size() - 2) : text);
-  // Below one sample in a quarter of an hour nothing is sampled; above a million nothing could be.
+  // Less than one sample in a quarter of an hour samples nothing; more than a million a second is impossible.
   if (number && *number >= 0.001 && *number <= 1e6) return *number;
   return fail(ErrorKind::usage, fmt::format("'{}' is not a rate", text),
               "samples a second, 0.001 to 1000000, or max: -r 200");
@@ -143,7 +143,7 @@ Result<sampler::Way> parse_way(std::string_view text, bool hands_off) {
 Result<uint64_t> parse_page_size(std::string_view text) {
   double megabytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), megabytes);
-  // Browsers end a page's text at 512 MB.
+  // Browsers limit a page's text to 512 MB.
   if (error != std::errc{} || end != text.data() + text.size() || !(megabytes > 0 && megabytes <= 500)) {
     return fail(ErrorKind::usage,
                 fmt::format("--max-page-size: '{}' is not a number of megabytes up to 500", text),
@@ -181,7 +181,7 @@ symbols::DebugSearch debug_search_of(const NativeArguments& native) {
   symbols::DebugSearch search;
   search.folders.insert(search.folders.begin(), native.debug_paths.begin(), native.debug_paths.end());
   search.debuginfod = native.debuginfod;
-  // Beside the unwind tables.
+  // Next to the unwind tables.
   if (const std::string tables = unwind_cache(); !tables.empty())
     search.name_cache = tables.substr(0, tables.rfind('/')) + "/names";
   return search;
@@ -189,7 +189,8 @@ symbols::DebugSearch debug_search_of(const NativeArguments& native) {
 
 namespace {
 
-// A folder that is ours, or may be made in one that is: under `sudo -E` the variables are another user's.
+// The folder, if it is ours or can be made in one that is ours: under `sudo -E` the variables are another
+// user's.
 std::string if_ours(const char* path) {
   if (path == nullptr || ::geteuid() != 0) return path == nullptr ? "" : path;
   struct stat there {};
@@ -200,7 +201,7 @@ std::string if_ours(const char* path) {
   return {};
 }
 
-// The home in whose .cache we may make folders: that of root where $HOME is another user's.
+// The home whose .cache we may create folders in: root's if $HOME is another user's.
 std::string home_of_cache() {
   const char* const home = std::getenv("HOME");
   if (home == nullptr) return {};
@@ -255,7 +256,7 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
     return fail(ErrorKind::usage,
                 "--weight await is the time of the whole recording, of which no part is known",
                 "leave --time, --label and --by label out");
-  // Who names states or threads asks about just these; CPU time has no waiting in it, await time nothing
+  // Selected states or threads are shown completely; CPU time has no waits in it, and await time has nothing
   // else.
   const bool precise =
       !view.states.empty() || !view.thread.empty() || choices.weight == profile::Weight::cpu || awaits;
@@ -306,7 +307,7 @@ Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view,
   if (!view.weight.empty()) return {};
   const bool timeless =
       std::none_of(samples.begin(), samples.end(), [](const auto& s) { return s.wall > 0; });
-  // The text of perf script may leave the numbers out.
+  // The text of perf script may lack the counts.
   if (counted && (timeless || !input.event.empty()) &&
       std::any_of(samples.begin(), samples.end(), [](const auto& s) { return s.value > 0; })) {
     choices.weight = profile::weight_of(event.unit);
@@ -336,7 +337,7 @@ Result<Output> parse_output(const std::string& text) {
 
 std::string short_name(const std::vector<std::string>& command) {
   std::string_view name = command.empty() ? "" : base_name(command[0]);
-  // An interpreter need not be called python (`3.13t app.py`); what it is given to run is then.
+  // An interpreter need not be called python (`3.13t app.py`), so the script's name decides too.
   const std::string_view script = script_of(command);
   if (!script.empty() && (is_python(name) || script.ends_with(".py"))) name = script;
   if (name.ends_with(".py")) name.remove_suffix(3);
@@ -346,7 +347,7 @@ std::string short_name(const std::vector<std::string>& command) {
                        c == '_' || c == '.' || c == '-';
     clean += plain ? c : '_';
   }
-  constexpr size_t kLongest = 60;  // of 255 that a file name may have
+  constexpr size_t kLongest = 60;  // a file name may have 255
   clean.resize(std::min(clean.size(), kLongest));
   while (!clean.empty() && (clean.front() == '.' || clean.front() == '-')) clean.erase(0, 1);
   return clean.empty() ? "process" : clean;

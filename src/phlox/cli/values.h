@@ -48,10 +48,10 @@ profile::Choices choices_for(const exporters::Format& format, profile::Choices c
 
 // A line about the waiting that the choices leave out.
 std::optional<std::string> left_out(const profile::Profile& profile, const profile::Choices& choices);
-// Frames that forked processes have of their parents: shown, or left out.
+// Frames that forked processes inherited from their parents: shown, or left out.
 profile::Inherited inherited_of(const ViewArguments& view);
-// If nothing else was asked for: for a named event, or a recording without times, the count of the event;
-// samples if that is not known either. ErrorKind::usage: there is no such number.
+// If nothing else was requested: for a named event, or a recording without times, the event's count, or
+// samples if that is unknown too. ErrorKind::usage: there is no such number.
 Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view, const InputArguments& input,
                            const profile::Profile& profile);
 

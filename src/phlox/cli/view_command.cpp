@@ -21,10 +21,10 @@ bool is_set(const char* name) {
   return value != nullptr && *value != 0;
 }
 
-// Whether the desktop was asked to show the file. It goes its own way: whatever it starts outlives us.
+// Asks the desktop to show the file; false if it cannot. What it starts outlives phlox.
 bool open_on_desktop(const std::string& path) {
   if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) return false;
-  if (target::calling_user()) return false;  // a browser is not for root
+  if (target::calling_user()) return false;  // no browser as root
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   if (::posix_spawn_file_actions_init(&files) != 0) return false;
@@ -53,7 +53,7 @@ Result<void> run_view(const ViewCommandArguments& arguments, Talk& talk) {
   if (arguments.file == "-" && arguments.output.empty())
     return fail(ErrorKind::usage, "where is the page of what comes from standard input to go?",
                 "phlox view - -o app.html");
-  // Beside the recording, under a name that no file of the user's own has.
+  // Next to the recording, under a name that no file of the user has.
   const std::string output = arguments.output.empty() ? arguments.file + ".html" : arguments.output;
   if (auto written = export_file({arguments.file, output, arguments.title, arguments.page_size,
                                   arguments.force, arguments.source, arguments.input, arguments.view},

@@ -23,7 +23,7 @@ constexpr std::pair<std::string_view, StateChoice> kStates[] = {
     {"blocked", StateChoice::blocked},     {"gil-holds", StateChoice::gil_holds},
     {"gil-waits", StateChoice::gil_waits}, {"idle", StateChoice::idle}};
 
-// Calls `word` for each part between commas; stops and returns false when it does.
+// Calls `word` for each part between commas; returns false as soon as a call does.
 template <class Word>
 bool each_word(std::string_view text, Word&& word) {
   while (true) {
@@ -113,7 +113,7 @@ Result<Show> parse_show(std::string_view text) {
 
 Result<TimeRange> parse_time_range(std::string_view text) {
   const size_t dots = text.find("..");
-  // "1.5..": the first two dots are the range's, unless a third follows the number's own.
+  // "1.5..": the first two dots are the range's, unless a third one shows that the first is the number's.
   if (dots == std::string_view::npos) {
     return fail(ErrorKind::usage, fmt::format("cannot read the time range '{}'", text),
                 "write FROM..TO, such as 2s..5s or ..500ms");

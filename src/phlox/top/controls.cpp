@@ -34,7 +34,7 @@ double weight_of(const PlaceRow& row, Order order) {
   return 0;
 }
 
-// What the filter looks at, one by one, so that ^ and $ are of a name.
+// The texts that the filter matches, one by one, so that ^ and $ apply to a name.
 std::vector<std::string> texts_of(const Picture& picture, Page page, size_t row) {
   switch (page) {
     case Page::functions:
@@ -114,11 +114,11 @@ void choose(Controls& controls, const Picture& picture) {
   } else {
     return;
   }
-  controls.filter.clear();  // it was there to find it
+  controls.filter.clear();  // it was only for finding the row
   go_to(controls, Page::functions);
 }
 
-// One step back: from a stack or the help, then the filter, then the pick.
+// Goes one step back: leaves a stack or the help, then the filter, then the pick.
 void leave(Controls& controls) {
   if (controls.page == Page::help) {
     go_to(controls, controls.before_help);
@@ -203,7 +203,7 @@ PictureOptions Controls::picture_options() const {
 }
 
 std::vector<size_t> rows_of(const Picture& picture, const Controls& controls) {
-  // A stack is a whole one.
+  // A stack is always shown completely.
   const auto expression = controls.page == Page::stack ? nullptr : compiled(controls.filter);
   std::vector<size_t> rows;
   for (size_t i = 0; i < count_of(picture, controls.page); ++i) {
@@ -264,7 +264,7 @@ Wish press(Controls& controls, int key, const Picture& picture, size_t visible) 
       controls.cursor = controls.first = 0;
       break;
     case 'v':
-      // everything, work, computing, waiting, whatever their order is
+      // everything, work, computing, waiting, whatever their order
       controls.show = next(controls.show, profile::Show::waiting);
       break;
     case 'c':

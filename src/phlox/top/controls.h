@@ -26,7 +26,7 @@ struct Controls {
   std::string picked;  // in words
   std::string stack_name, stack_where;
   bool frozen = false;
-  size_t cursor = 0, first = 0;  // of the rows of the page: the chosen one, the first that is shown
+  size_t cursor = 0, first = 0;  // for the page's rows: the selected one, and the first shown one
   std::string message;           // shown until the next key
 
   PictureOptions picture_options() const;

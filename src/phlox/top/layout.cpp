@@ -13,10 +13,10 @@ namespace {
 
 using report::plain;
 
-constexpr size_t kHeadLines = 4;  // title, numbers, choices, header of the table
+constexpr size_t kHeadLines = 4;  // title, numbers, choices, table header
 constexpr size_t kFootLines = 1;
 
-// The code point that the text begins with, and its bytes. Valid UTF-8.
+// The text's first code point, and its length in bytes. Expects valid UTF-8.
 std::pair<uint32_t, size_t> first_of(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const uint32_t c = byte(0);
@@ -26,7 +26,7 @@ std::pair<uint32_t, size_t> first_of(std::string_view text) {
   return {(c & 7) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
 }
 
-// Of East Asian Width (Unicode's UAX 11) the wide blocks, and what combines with what stands before it.
+// The wide blocks of East Asian Width (Unicode's UAX 11), and characters that combine with the previous one.
 size_t width_of(uint32_t c) {
   const auto in = [&](std::initializer_list<std::pair<uint32_t, uint32_t>> ranges) {
     return std::any_of(ranges.begin(), ranges.end(),
@@ -48,7 +48,7 @@ size_t width_of(uint32_t c) {
   return 1;
 }
 
-// "  9.8", "100.0", "   . " would be too much to read: nothing is a blank.
+// "  9.8", "100.0"; blank for nothing, since "   . " would be too much to read.
 std::string percent(double share) {
   if (share <= 0) return "";
   return share < 0.0005 ? "<0.1" : fmt::format("{:.1f}", share * 100);
@@ -86,7 +86,7 @@ Line numbers_line(const Picture& p) {
   return {{text, Style::plain}};
 }
 
-// On a narrow screen, what was asked for.
+// A narrow screen shows only what was requested.
 bool has_both_times(size_t columns) {
   return columns >= 70;
 }
@@ -94,7 +94,7 @@ bool has_both_times(size_t columns) {
 Line choices_line(const Picture& p, const Controls& c, size_t columns) {
   const bool places = c.page == Page::functions || c.page == Page::lines;
   const std::string lately = fmt::format("last {:.0f} s", static_cast<double>(p.span) * 1e-9);
-  // Over the two pairs of columns that they are of.
+  // Above the two pairs of columns that they describe.
   std::string text =
       places && has_both_times(columns) ? right(lately, 13) + right("since start", 14) : lately;
   text += fmt::format("   {}   {}", profile::show_name(c.show), report::weight_name(c.weight));
@@ -108,10 +108,11 @@ Line choices_line(const Picture& p, const Controls& c, size_t columns) {
   return line;
 }
 
-// What is left for the two columns of text: `first` as much as it needs, but never less than half for both.
+// Divides the room for the two text columns: `first` gets what it needs, but `second` keeps up to two fifths
+// of it.
 std::pair<size_t, size_t> share_out(size_t room, size_t first, size_t second) {
   if (room < 2) return {room, 0};
-  room -= 2;  // between them
+  room -= 2;  // the gap between them
   if (first + second <= room) return {first, second};
   const size_t least = room * 2 / 5;
   const size_t for_second = std::min(second, std::max(least, room - std::min(first, room)));
@@ -119,11 +120,11 @@ std::pair<size_t, size_t> share_out(size_t room, size_t first, size_t second) {
 }
 
 struct Row {
-  Line numbers;               // the columns in front, of one width in all rows
+  Line numbers;               // the front columns, equally wide in all rows
   std::string first, second;  // any bytes
 };
 
-// Rows of the screen with their columns of text beneath each other.
+// Screen rows with their text columns aligned.
 std::vector<Line> lined_up(const Line& header, const std::string& first, const std::string& second,
                            std::vector<Row> rows, size_t columns) {
   size_t front = 0, widest_first = columns_of(first), widest_second = columns_of(second);
@@ -136,7 +137,7 @@ std::vector<Line> lined_up(const Line& header, const std::string& first, const s
   }
   const auto [a, b] = share_out(columns > front ? columns - front : 0, widest_first, widest_second);
   std::vector<Line> lines;
-  // clang before 16 captures no structured binding by its name alone.
+  // clang before 16 cannot capture a structured binding by its name alone.
   const auto add = [&lines, a = a, b = b](Line line, const std::string& one, const std::string& two,
                                           Style style) {
     line.push_back({fit(one, a) + (b > 0 ? "  " + fit(two, b) : ""), style});
@@ -186,7 +187,7 @@ std::vector<Line> place_lines(const Picture& p, const Controls& c, const std::ve
   return lined_up(header, c.page == Page::lines ? "LINE OF" : "FUNCTION", "WHERE", std::move(rows), columns);
 }
 
-// Running, runnable, waiting for the GIL; what is blank is blocked.
+// Running, runnable, waiting for the GIL; blank means blocked.
 Line bar(const ThreadRow& row, size_t width) {
   const std::array<std::pair<double, std::pair<char, Style>>, 3> parts = {
       {{row.running, {'#', Style::running}},
@@ -325,7 +326,7 @@ std::string nothing_words(const Controls& c) {
                            profile::show_name(c.show));
 }
 
-// No wider than the screen.
+// Cuts a line to the screen's width.
 Line cut(Line line, size_t columns) {
   size_t used = 0;
   for (size_t i = 0; i < line.size(); ++i) {

@@ -30,7 +30,7 @@ struct Head {
   Nanoseconds elapsed = 0;
 };
 
-// `size.rows` lines at the most, none wider than `size.columns`.
+// At most `size.rows` lines, none wider than `size.columns`.
 std::vector<Line> layout(const Head& head, const Picture& picture, const Controls& controls, Size size);
 // Rows of the page that fit.
 size_t visible_rows(Size size);

@@ -6,7 +6,7 @@
 namespace phlox::top {
 namespace {
 
-// Copies samples into a profile of their own, with the stacks and frames that they need.
+// Copies samples into a separate profile, with the stacks and frames that they need.
 class Extract {
  public:
   Extract(const profile::Profile& from, profile::Profile& into) : from_(from), into_(into) {
@@ -30,7 +30,7 @@ class Extract {
     for (size_t i = 0; i < rows.size(); ++i) put(static_cast<uint32_t>(i + 1), rows[i]);
   }
 
-  // From the innermost frame outwards to one that is there already, and back.
+  // From the innermost frame outwards to one already copied, and back.
   profile::StackId stack(profile::StackId id) {
     std::vector<profile::StackId> missing;
     profile::StackId parent;
@@ -77,7 +77,7 @@ class Extract {
   tsl::robin_map<uint32_t, profile::AwaitedId, Spread> awaited_;
 };
 
-// The part of it from that moment on.
+// The part of a sample from that moment on.
 profile::Sample clipped(profile::Sample sample, Nanoseconds from) {
   if (sample.start >= from || sample.wall <= 0) return sample;
   const Nanoseconds rest = sample.start + sample.wall - from;
@@ -118,7 +118,7 @@ void Model::receive(const profile::AnyRow& row) {
     add(sample->id, sample->value);
   } else if (!std::holds_alternative<profile::Numbered<profile::WakeId>>(row) &&
              !std::holds_alternative<profile::Unnumbered<profile::Event>>(row)) {
-    rows_.receive(row);  // no view shows wakers or events, and there is no end to them
+    rows_.receive(row);  // no view shows wakers or events, and their number has no limit
   }
 }
 
@@ -132,7 +132,7 @@ void Model::add(profile::SampleId id, const profile::Sample& sample) {
     const auto row =
         std::lower_bound(lately_.begin(), lately_.end(), id,
                          [](const Row& one, profile::SampleId of) { return one.id.value < of.value; });
-    // A row grows for a second at the most, and stays longer than that.
+    // A row grows for at most a second, and stays longer than that.
     if (row == lately_.end() || row->id != id) return;
     add(sample, sample.wall - row->sample.wall, sample.cpu - row->sample.cpu,
         sample.samples - std::min(sample.samples, row->sample.samples));
@@ -156,7 +156,7 @@ void Model::add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu
   profile::Sample& sum = at.value();
   if (fresh) {
     sum.wall = sum.cpu = sum.samples = 0;
-    sum.awaited = {};  // of many
+    sum.awaited = {};  // several targets
   }
   sum.wall += wall;
   sum.cpu += cpu;

@@ -1,6 +1,6 @@
 // The samples so far, for `phlox top`: the last seconds as they were, and one sum since the start for each
-// thread, stack and state, so that it stays small however long it runs. The recorder's thread puts, another
-// one asks.
+// thread, stack and state, so that it stays small however long it runs. The recorder's thread writes, another
+// one reads.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -32,7 +32,7 @@ struct Seen {
   Nanoseconds left_out = 0;  // time of threads without stacks in `all`: too many different ones
 };
 
-// The picked part of it.
+// The picked part of `whole`.
 Seen picked(const Seen& whole, const Pick& pick);
 
 class Model : public profile::Sink {

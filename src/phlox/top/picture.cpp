@@ -24,7 +24,7 @@ using profile::Profile;
 std::string where_of(const profile::Label& label) {
   if (label.file.empty()) return label.module;
   auto file = std::string(base_name(label.file));
-  // Many files have these names: the folder tells which.
+  // Many files have these names: the folder distinguishes them.
   if ((file == "__init__.py" || file == "__main__.py") && label.file.size() > file.size() + 1) {
     const std::string_view folder(label.file.data(), label.file.size() - file.size() - 1);
     file = std::string(base_name(folder)) + "/" + file;
@@ -36,11 +36,11 @@ struct Weights {
   int64_t self = 0, total = 0;
 };
 
-// By label of the tree; recursion counted once. Time in native code is that of the Python function that it is
-// beneath as well.
+// By label of the tree; recursion counted once. Time in native code also counts for the Python function
+// around it.
 std::vector<Weights> weigh(const profile::CallTree& tree) {
   std::vector<Weights> sums(tree.labels.size());
-  std::vector<uint32_t> python(tree.nodes.size(), 0);  // by node: that of the innermost Python frame
+  std::vector<uint32_t> python(tree.nodes.size(), 0);  // by node: the node of the innermost Python frame
   for (size_t i = 1; i < tree.nodes.size(); ++i) {
     const profile::CallNode& node = tree.nodes[i];
     const bool is_python = tree.labels[node.label].kind == profile::FrameKind::python;
@@ -56,7 +56,7 @@ std::vector<Weights> weigh(const profile::CallTree& tree) {
   return sums;
 }
 
-// By name, file and place: what is called alike elsewhere is another one.
+// By name, file and place: the same name elsewhere is another function.
 using Places = std::map<std::array<std::string, 3>, PlaceRow>;
 
 void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::*self,
@@ -72,7 +72,7 @@ void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::
   }
 }
 
-// What a thread waits for. With the system call where the class says nothing.
+// What a thread waits for; with the system call if the class is not specific.
 struct Wait {
   profile::WaitClass what = profile::WaitClass::none;
   int16_t system_call = -1;
@@ -80,7 +80,7 @@ struct Wait {
   auto operator<=>(const Wait&) const = default;
 };
 
-// Of a thread's time: what waits less computes, and its row says so.
+// Share of a thread's time: a thread that waits less computes, and its row says so.
 constexpr double kMostlyWaits = 0.5;
 
 // Whole seconds of threads, as parts of theirs.
@@ -166,7 +166,7 @@ void add_threads(Picture& picture, const Profile& profile, Nanoseconds span) {
     waits.add(sum, sample);
   }
   std::map<uint32_t, ProcessRow> processes;
-  std::map<uint32_t, double> busiest;  // of a process, the part of a CPU of its busiest thread
+  std::map<uint32_t, double> busiest;  // CPU share of a process's busiest thread
   for (const auto& [id, sum] : sums) {
     const profile::Thread& thread = profile.thread(profile::ThreadId(id));
     ThreadRow row;
@@ -246,7 +246,7 @@ Result<void> add_loops(Picture& picture, const Profile& profile, const profile::
   return {};
 }
 
-// The heaviest leaf whose way to the root goes through the place.
+// The heaviest leaf whose path to the root contains the place.
 void add_stack(Picture& picture, const profile::CallTree& tree, const PictureOptions& options) {
   const auto is_it = [&](const profile::Label& label) {
     return label.name == options.stack_name && where_of(label) == options.stack_where;

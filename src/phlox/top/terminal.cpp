@@ -16,7 +16,7 @@
 #define NCURSES_NOMACROS 1
 #include <curses.h>
 
-// Of <term.h>, which makes macros of words such as "lines".
+// From <term.h>, which defines words such as "lines" as macros.
 extern "C" int setupterm(const char* term, int descriptor, int* error);
 
 namespace phlox::top {
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::array<int, 5> kCrashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
-// What a crash gives back, ready to be sent from a signal handler. There is one screen a process.
+// What a crash restores, prepared for a signal handler. A process has one screen.
 struct Restoring {
   int descriptor = -1;
   termios before{};
@@ -60,7 +60,7 @@ void remember(int descriptor) {
 }
 
 struct Attributes {
-  short colour;  // -1: as it is
+  short colour;  // -1: unchanged
   attr_t attributes;
 };
 
@@ -167,12 +167,12 @@ Result<std::unique_ptr<Terminal>> Terminal::open(std::FILE* output, std::FILE* i
                                                  const Options& options) {
   std::unique_ptr<Terminal> made(new Terminal(options));
   made->state_ = std::make_unique<State>();
-  // As the terminal was before ncurses set it up.
+  // The terminal's state before ncurses changes it.
   restoring = {};
   const int descriptor = ::fileno(output);
   termios before{};
   ::tcgetattr(descriptor, &before);
-  // newterm(), since initscr() ends the program where it fails.
+  // newterm(), since initscr() ends the program on failure.
   made->state_->screen = ::newterm(nullptr, output, input);
   if (made->state_->screen == nullptr)
     return fail(ErrorKind::system, "the terminal cannot be set up: its kind is not known (TERM)");
@@ -212,7 +212,7 @@ void Terminal::give_back() {
 }
 
 Size Terminal::size() const {
-  // No signal tells whoever was stopped (Ctrl-Z) that the size is another one.
+  // A stopped process (Ctrl-Z) gets no signal for a new size.
   winsize now{};
   if (::ioctl(restoring.descriptor, TIOCGWINSZ, &now) == 0 && now.ws_row > 0 && now.ws_col > 0 &&
       ::is_term_resized(now.ws_row, now.ws_col))

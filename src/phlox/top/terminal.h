@@ -1,5 +1,6 @@
-// The screen of a terminal, through ncurses: draws lines, reads keys, and restores the terminal however we
-// end, by a crash too. One at a time, in one thread. Only SIGKILL leaves it as it was drawn (`reset` helps).
+// The screen of a terminal, through ncurses: draws lines, reads keys, and restores the terminal however phlox
+// ends, even by a crash. One at a time, in one thread. Only SIGKILL leaves it as it was drawn (`reset`
+// helps).
 #pragma once
 
 #include <cstdio>
@@ -26,8 +27,8 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // From any thread, before the end of phlox while another one may hold the terminal. Nothing, if there is
-  // none.
+  // For any thread, before phlox ends while another one may hold the terminal. Does nothing if there is no
+  // terminal.
   static void give_back();
 
   Size size() const;
@@ -43,7 +44,7 @@ class Terminal {
   std::unique_ptr<State> state_;
 };
 
-// Whether this terminal can be drawn on: known, and no typewriter. Says why not.
+// Whether this terminal is known and can be drawn on (no typewriter); the error says why not.
 Result<void> check_terminal(int descriptor);
 
 }  // namespace phlox::top
