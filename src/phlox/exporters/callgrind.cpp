@@ -20,7 +20,7 @@ struct CallgrindFunction {
   int32_t first_line = 0;
 };
 
-// A number an event, those at the end that are 0 left out.
+// One number for each event, without zeros at the end.
 using CallCost = std::vector<int64_t>;
 
 void add(CallCost& cost, size_t event, int64_t value) {
@@ -29,17 +29,17 @@ void add(CallCost& cost, size_t event, int64_t value) {
   cost[event] += value;
 }
 
-// Numbers that are left out at the end of a line are 0.
+// Omitted numbers at the end of a line are 0.
 std::string words(const CallCost& cost) {
   return cost.empty() ? "0" : fmt::format("{}", fmt::join(cost, " "));
 }
 
 struct Line {
   CallCost cost;
-  std::map<uint32_t, CallCost> calls;  // callee -> cost with all that it called
+  std::map<uint32_t, CallCost> calls;  // callee -> cost including all its callees
 };
 
-// A word: "cache-misses:u" has none of what ends one.
+// The event as one word: the ':' of "cache-misses:u" would end it.
 std::string event_word(const std::string& name) {
   std::string word;
   for (const char c : name) {
@@ -81,7 +81,7 @@ std::string object_of(const profile::Profile& profile, const profile::Label& lab
   return "???";
 }
 
-// Strings are written whole once, and by number from then on.
+// A string is written in full once, and by number after that.
 class Names {
  public:
   std::string operator()(const std::string& name) {
@@ -133,7 +133,7 @@ class CallgrindWriter {
     lines_.resize(functions_.size());
   }
 
-  // Readers take functions of one name in one file for one: before Python 3.11 every __init__ is such.
+  // Readers merge functions of one name in one file: before Python 3.11 every __init__ is such a function.
   void tell_namesakes_apart() {
     std::map<std::tuple<std::string, std::string, std::string>, size_t> count;
     for (const CallgrindFunction& f : functions_) ++count[{f.object, f.file, f.name}];
@@ -153,11 +153,11 @@ class CallgrindWriter {
       add(line.cost, event, node.self);
       if (node.parent == 0) continue;
       const uint32_t caller = tree.nodes[node.parent].label;
-      // Of a function that is under way already the time is in the outer call.
+      // For a recursive call the time is already in the outer call.
       add(lines_[function_of[caller]][tree.labels[caller].line].calls[function], event,
           entered[i].function ? node.total : 0);
     }
-    // Weight without any frame to be written under.
+    // Weight that has no frame.
     if (tree.nodes[0].self != 0)
       add(lines_[function_of[tree.nodes[0].label]][0].cost, event, tree.nodes[0].self);
   }
@@ -165,15 +165,15 @@ class CallgrindWriter {
   void write_call(const CallgrindFunction& callee, int32_t line, const CallCost& cost) {
     out_ << "cob=" << objects_(callee.object) << "\ncfi=" << files_(callee.file)
          << "\ncfn=" << names_(callee.name) << '\n';
-    // How often nobody counted: once at least. Of 0 calls callgrind_annotate (3.19) takes the cost that
-    // follows for the caller's own.
+    // The number of calls is unknown, but at least 1. With 0 calls, callgrind_annotate (3.19) takes the
+    // following cost for the caller's own.
     out_ << "calls=1 " << callee.first_line << '\n' << line << ' ' << words(cost) << '\n';
   }
 
   std::ostream& out_;
   std::vector<CallgrindFunction> functions_;
   std::map<std::tuple<std::string, std::string, std::string, int32_t>, uint32_t> known_;
-  std::vector<std::vector<uint32_t>> function_of_;  // by tree, and by its label
+  std::vector<std::vector<uint32_t>> function_of_;  // by tree and label
   std::vector<std::map<int32_t, Line>> lines_;      // by function
   Names objects_, files_, names_;
 };

@@ -13,7 +13,7 @@
 namespace phlox::exporters {
 namespace {
 
-// Microseconds with all digits of the nanoseconds: what a double makes of them may nest wrongly.
+// Microseconds with all digits of the nanoseconds: after conversion to double, slices may nest wrongly.
 void put_time(JsonWriter& json, std::string_view key, Nanoseconds ns) {
   put_key(json, key);
   const std::string text = fmt::format("{}.{:03}", ns / 1000, ns % 1000);
@@ -34,7 +34,7 @@ std::string_view category_of(profile::FrameKind kind) {
   return "";
 }
 
-// By what the viewers know a thread. A thread that the kernel has no id of has its number in the recording.
+// The viewers' ids of a thread. A thread without a kernel id gets its number in the recording.
 struct ChromeRow {
   int32_t pid = 0;
   int64_t tid = 0;
@@ -48,7 +48,7 @@ ChromeRow row_of(const profile::Profile& profile, size_t index) {
     const profile::Thread& other = profile.threads()[i];
     if (other.tid == thread.tid && other.process == thread.process) row.tid = 0;
   }
-  // Above what the kernel gives (PID_MAX_LIMIT is 2^22).
+  // Above the kernel's range (PID_MAX_LIMIT is 2^22).
   constexpr int64_t kOwn = 1 << 23;
   if (row.tid == 0) row.tid = kOwn + static_cast<int64_t>(index);
   return row;
@@ -80,7 +80,7 @@ class Events : public SliceSink {
     json_.EndObject();
   }
 
-  // "thread_name" and the like.
+  // Metadata such as "thread_name".
   void fact(std::string_view name, ChromeRow row, std::string_view value) {
     json_.StartObject();
     put(json_, "ph", "M");
@@ -99,7 +99,7 @@ class Events : public SliceSink {
     begin("i", at);
     put(json_, "name", event_name(event.kind));
     put(json_, "cat", "event");
-    put(json_, "s", event.thread ? "t" : "p");  // as high as the thread, or the process
+    put(json_, "s", event.thread ? "t" : "p");  // as tall as the thread or the process
     if (const std::string words = event_words(event); !words.empty()) {
       put_key(json_, "args");
       json_.StartObject();
@@ -109,7 +109,7 @@ class Events : public SliceSink {
     json_.EndObject();
   }
 
-  // On a row of its own above the thread's functions.
+  // On a separate row above the thread's functions.
   void state(std::string_view name, Nanoseconds start, Nanoseconds end, int64_t id) {
     for (const char* phase : {"b", "e"}) {
       begin(phase, *phase == 'b' ? start : end);

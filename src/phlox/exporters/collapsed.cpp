@@ -41,7 +41,7 @@ std::string escape_collapsed(std::string_view name) {
     } else if (c == '\n') {
       out += "\\n";
     } else if (c == ';' || visible == 0) {
-      // Byte by byte; of what is invisible, the bytes behind the first begin no character either.
+      // Byte by byte: the later bytes of an invisible character do not begin a visible one.
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       out += name.substr(at, visible);
@@ -76,7 +76,7 @@ std::string unescape_collapsed(std::string_view text) {
 std::string collapsed_frame(const profile::Label& label, bool by_line) {
   std::string location = label.file;
   if (by_line && label.line != 0 && !location.empty()) location += fmt::format(":{}", label.line);
-  // Which library a native function is of; Python's files say it themselves.
+  // Native functions need their library; for Python the file is enough.
   if (label.kind == profile::FrameKind::native && !label.module.empty())
     location = location.empty() ? label.module : label.module + ": " + location;
   return location.empty() ? label.whole_name() : fmt::format("{} ({})", label.whole_name(), location);
@@ -94,7 +94,7 @@ void write_collapsed(const profile::CallTree& tree, bool by_line, std::ostream& 
     if (tree.nodes[i].self == 0) continue;
     path.clear();
     for (uint32_t node = i; node != 0; node = tree.nodes[node].parent) path.push_back(node);
-    // Weight on the root itself has no frame to be written under.
+    // Weight of the root itself has no frame.
     if (path.empty()) path.push_back(0);
     line.clear();
     for (size_t k = path.size(); k-- > 0;) {
@@ -103,7 +103,7 @@ void write_collapsed(const profile::CallTree& tree, bool by_line, std::ostream& 
       line += name;
       line += k == 0 ? ' ' : ';';
     }
-    // It would be a comment.
+    // It would be taken for a comment.
     if (line.starts_with('#')) line.replace(0, 1, "\\x23");
     out << line << tree.nodes[i].self << '\n';
   }

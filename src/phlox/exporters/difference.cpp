@@ -31,7 +31,7 @@ struct Merged {
 
 enum Side : size_t { kBefore = 0, kAfter = 1 };
 
-// Nodes of either tree by the merged node above them and their key, in the order in which they were met.
+// Nodes of both trees by merged parent and key, in the order in which they were found.
 class Merger {
  public:
   explicit Merger(bool by_line) : by_line_(by_line) { nodes_.emplace_back(); }
@@ -88,7 +88,7 @@ double share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-// One side of a node, as it is compared, and the variance of that.
+// One side of a node: the compared value and its variance.
 struct Weighed {
   double value = 0, variance = 0;
 };
@@ -116,7 +116,7 @@ Difference combine(const profile::CallTree& before, const profile::CallTree& aft
   for (uint32_t from : reading_order(merger.nodes())) {
     const Merged& merged = merger.nodes()[from];
     index[from] = static_cast<uint32_t>(difference.before.size());
-    if (merged.label == nullptr) continue;  // two empty trees: not even a root
+    if (merged.label == nullptr) continue;  // two empty trees have no root
     auto [label, added] = labels.try_emplace(merged.label, static_cast<uint32_t>(labels.size()));
     if (added) difference.after.labels.push_back(*merged.label);
     for (Side side : {kBefore, kAfter}) {
@@ -130,7 +130,7 @@ Difference combine(const profile::CallTree& before, const profile::CallTree& aft
 }
 
 std::vector<int8_t> change_steps(const Difference& difference, const Scales& scales) {
-  constexpr double kQuantile = 2.58;  // of the normal distribution: 99 % lie within on both sides
+  constexpr double kQuantile = 2.58;  // of the normal distribution: 99 % lie within this on both sides
   constexpr double kOwn = 0.1, kWhole = 0.01;
   const std::vector<profile::CallNode>& after = difference.after.nodes;
   const std::vector<profile::CallNode>& before = difference.before;
@@ -151,7 +151,7 @@ std::vector<int8_t> change_steps(const Difference& difference, const Scales& sca
   std::vector<int8_t> steps(after.size(), 0);
   for (size_t i = 1; i < after.size(); ++i) {
     if (changes[i] == 0) continue;
-    // A square root keeps small changes visible beside one big one.
+    // A square root keeps small changes visible next to a large one.
     double size = std::ceil(std::sqrt(std::fabs(changes[i]) / greatest) * 5 - 0.5);
     auto step = static_cast<int8_t>(std::clamp(size, 1.0, 5.0));
     steps[i] = changes[i] > 0 ? step : static_cast<int8_t>(-step);

@@ -26,8 +26,8 @@ struct Scales {
 
 // For each node how much more it took (1 to 5) or less (-1 to -5), with 5 for the greatest change of all; 0:
 // no difference found. A difference counts if it is more than a tenth of the node, more than a hundredth of
-// the whole, and more than sampling makes in one of a hundred comparisons (by the variance of a coin, which
-// that of samples in the order of time never exceeds).
+// the whole, and more than sampling causes in one of a hundred comparisons (by the variance of a coin toss,
+// which that of samples in time order never exceeds).
 std::vector<int8_t> change_steps(const Difference& difference, const Scales& scales = {});
 
 }  // namespace phlox::exporters

@@ -13,7 +13,7 @@ Result<std::vector<EventTree>> other_events(const profile::Profile& profile,
   const std::vector<bool> there = profile::sampled_besides(profile);
   for (size_t i = 0; i < events.size(); ++i) {
     if (!there[i]) continue;
-    // Beside await time, that of threads: it was not asked for.
+    // Without a name it is thread time next to await time: it was not requested.
     if (events[i].name.empty()) continue;
     const auto number = static_cast<uint16_t>(i + 1);
     profile::Choices wanted = choices;

@@ -30,16 +30,16 @@ void put_bool(JsonWriter& json, std::string_view key, bool value) {
 }
 
 // A row of a thread's samples. The profiler takes a stack to last from its sample to the next one, and CPU
-// time to be what was used since the sample before.
+// time to be the time used since the previous sample.
 struct FirefoxRow {
   Nanoseconds time = 0;
   int64_t stack = -1;  // none
   int64_t weight = 0;
-  Nanoseconds cpu = 0;  // used from here to the next row
+  Nanoseconds cpu = 0;  // used between this row and the next
 };
 
-// A span is a row where it begins and, of several looks, one where the last of them was: between distant
-// rows the profiler would draw the way from one state to the next.
+// A span becomes a row at its begin and, if it has several samples, a second one at its last sample: between
+// distant rows the profiler would draw a gradual change of state.
 std::vector<FirefoxRow> rows_of(const std::vector<ThreadSample>& samples, const FirefoxTables& tables) {
   std::vector<FirefoxRow> rows;
   Nanoseconds end = 0;
@@ -104,7 +104,7 @@ void put_samples(JsonWriter& json, const std::vector<FirefoxRow>& rows, profile:
 constexpr std::string_view kEventSchema = "Event", kStateSchema = "State";
 
 struct Marker {
-  Nanoseconds start = 0, end = 0;  // equal: a moment
+  Nanoseconds start = 0, end = 0;  // equal for a moment
   std::string name, details;
   std::string_view schema;
 };
@@ -218,7 +218,7 @@ void put_meta(JsonWriter& json, const profile::Profile& profile, const profile::
   put(json, "importedFrom", "phlox " PHLOX_VERSION);
   put(json, "processType", int64_t{0});
   put(json, "stackwalk", int64_t{1});
-  put(json, "version", int64_t{24});  // of the format before processing: not looked at
+  put(json, "version", int64_t{24});  // version of the unprocessed format: ignored
   put(json, "preprocessedProfileVersion", int64_t{kVersion});
   put_bool(json, "symbolicated", true);
   put_bool(json, "usesOnlyOneStackType", true);
@@ -251,7 +251,7 @@ void put_meta(JsonWriter& json, const profile::Profile& profile, const profile::
   json.EndObject();
 }
 
-// The row that the profiler hangs the others of the process on.
+// The row under which the profiler groups the other threads of the process.
 std::vector<bool> leaders(const profile::Profile& profile, const SamplesByThread& threads) {
   std::vector<bool> leads(threads.size(), false);
   for (size_t p = 0; p <= profile.processes().size(); ++p) {
@@ -289,7 +289,7 @@ void put_thread(JsonWriter& json, const profile::Profile& profile, size_t index,
     if (time > zero) {
       put_milliseconds(json, time - zero);
     } else {
-      json.Null();  // it was there still
+      json.Null();  // it was still running
     }
   };
   json.StartObject();
@@ -297,7 +297,7 @@ void put_thread(JsonWriter& json, const profile::Profile& profile, size_t index,
   put(json, "processType", "default");
   put(json, "processName", std::string_view(process == nullptr ? "" : process_label(*process)));
   put(json, "pid", std::string_view(std::to_string(process == nullptr ? 0 : process->pid)));
-  // Ids must differ: the kernel may give one twice, and does not have one for every thread.
+  // Ids must be unique: the kernel may reuse one, and some threads have none.
   const bool twice = std::any_of(profile.threads().begin(), profile.threads().begin() + ptrdiff_t(index),
                                  [&](const profile::Thread& other) { return other.tid == thread.tid; });
   put_key(json, "tid");

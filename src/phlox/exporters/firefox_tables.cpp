@@ -14,14 +14,14 @@ namespace {
 struct Category {
   std::string_view name, colour;
 };
-// By FrameKind, but for markers, which are the default one: it must be grey.
+// By FrameKind, except markers, which take the default category: it must be grey.
 enum : size_t { kOther, kPython, kNative, kKernel };
 constexpr Category kCategories[] = {
     {"Other", "grey"}, {"Python", "yellow"}, {"Native", "blue"}, {"Kernel", "orange"}};
 
 constexpr uint32_t kDeepestInlining = 1000;
 
-// A column that has the same in every row.
+// A column that is null in every row.
 void put_nulls(JsonWriter& json, std::string_view name, size_t length) {
   put_key(json, name);
   json.StartArray();
@@ -174,7 +174,7 @@ size_t FirefoxTables::add_frame(profile::FrameId id, const profile::Choices& cho
   row.subcategory = subcategory(row.category, label.module);
   row.line = label.line;
   row.inline_depth = inline_depth(frame);
-  // An address of the kernel is none of a file, and more than a number of JavaScript holds.
+  // A kernel address belongs to no file, and exceeds the integers of JavaScript.
   constexpr uint64_t kMost = uint64_t{1} << 53;
   if (label.kind == profile::FrameKind::native && label.module_id && label.address < kMost)
     row.address = static_cast<int64_t>(label.address);
@@ -254,7 +254,7 @@ void FirefoxTables::put_functions(JsonWriter& json) const {
   json.EndObject();
 }
 
-// One a library, in their order.
+// One for each library, in the libraries' order.
 void FirefoxTables::put_resources(JsonWriter& json) const {
   constexpr int kLibrary = 1;
   put_key(json, "resourceTable");

@@ -14,7 +14,7 @@ uint32_t pick(std::string_view text, uint32_t choices) {
   return ((value >> 16) ^ (value & 0xffff)) % choices;
 }
 
-// By its file's name: its own C is Python's.
+// Decided by the file name: the interpreter's C code counts as Python's.
 bool is_interpreter(std::string_view module) {
   if (module.starts_with("lib")) module.remove_prefix(3);
   constexpr std::string_view kPython = "python";

@@ -7,7 +7,7 @@
 namespace phlox::exporters {
 namespace {
 
-// Children of a node as linked lists in their order; 0: none, since the root is nobody's child.
+// Children of a node as linked lists, in order; 0 means none, since the root is no child.
 struct Links {
   std::vector<uint32_t> first_child;
   std::vector<uint32_t> next_sibling;
@@ -36,7 +36,7 @@ std::optional<FlameLayout> attempt(const std::vector<profile::CallNode>& nodes, 
   done.rows = 1;
   double scale = nodes[0].total > 0 ? options.width / static_cast<double>(nodes[0].total) : 0;
   done.boxes.push_back({0, 0, 0, options.width});
-  std::vector<double> offsets = {0};  // weight to the left, by box
+  std::vector<double> offsets = {0};  // weight to the left of each box
   for (size_t i = 0; i < done.boxes.size(); ++i) {
     double offset = offsets[i];
     uint32_t row = done.boxes[i].row + 1;

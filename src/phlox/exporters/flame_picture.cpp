@@ -27,7 +27,7 @@ void put_picture_key(PictureJson& json, std::string_view key) {
   json.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
 }
 
-// Gives equal strings one number, in the order of their first appearance.
+// Gives equal strings the same number, in the order of first use.
 class StringTable {
  public:
   uint32_t index(const std::string& text) {
@@ -157,7 +157,8 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
     for (const profile::NodePart& part : totals[node]) sum += part.self;
     return static_cast<double>(sum);
   };
-  // The smallest size that is kept. A child is never larger than its parent: whatever stays has its parents.
+  // The smallest size that is kept. A child is never larger than its parent, so a kept node's ancestors are
+  // kept.
   std::vector<double> sizes;
   sizes.reserve(tree.nodes.size());
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
@@ -171,14 +172,14 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
   std::nth_element(sorted.begin(), nth, sorted.end(), std::greater<>());
   double too_small = *nth;
 
-  // Columns that are pruned alike.
+  // Columns that are pruned in the same way.
   std::vector<std::vector<profile::CallNode>*> columns = {&tree.nodes};
   if (!before.empty()) columns.push_back(&before);
   std::vector<std::vector<profile::CallNode>> kept(columns.size());
   LeftOut out;
   constexpr uint32_t kGone = std::numeric_limits<uint32_t>::max();
   std::vector<uint32_t> index(tree.nodes.size(), kGone);
-  std::map<uint32_t, std::vector<profile::CallNode>> markers;  // by the parent's index: one a column
+  std::map<uint32_t, std::vector<profile::CallNode>> markers;  // by the parent's index: one for each column
   Parts kept_parts;
   std::map<uint32_t, std::array<profile::NodePart, profile::kDoings>> marker_parts;  // likewise
   for (size_t i = 0; i < tree.nodes.size(); ++i) {

@@ -12,7 +12,7 @@ namespace phlox::exporters {
 class GzipStream::Buffer : public std::streambuf {
  public:
   explicit Buffer(std::ostream& out) : out_(out) {
-    constexpr int kGzip = 16;  // added to the window bits: a gzip header, without a time in it
+    constexpr int kGzip = 16;  // added to the window bits: a gzip header without a time
     ready_ = deflateInit2(&deflate_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, 8,
                           Z_DEFAULT_STRATEGY) == Z_OK;
     setp(plain_.data(), plain_.data() + plain_.size());
@@ -33,7 +33,7 @@ class GzipStream::Buffer : public std::streambuf {
   }
 
  private:
-  // Compresses what is buffered.
+  // Compresses the buffered text.
   bool take(int flush) {
     if (!ready_) return false;
     deflate_.next_in = reinterpret_cast<Bytef*>(pbase());
@@ -46,7 +46,7 @@ class GzipStream::Buffer : public std::streambuf {
       out_.write(packed_.data(), static_cast<std::streamsize>(packed_.size() - deflate_.avail_out));
     } while (deflate_.avail_out == 0 && status == Z_OK);
     setp(plain_.data(), plain_.data() + plain_.size());
-    // Z_BUF_ERROR: there was nothing to do.
+    // Z_BUF_ERROR: nothing to do.
     return flush == Z_FINISH ? status == Z_STREAM_END : status == Z_OK || status == Z_BUF_ERROR;
   }
 

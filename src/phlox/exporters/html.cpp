@@ -17,7 +17,7 @@
 namespace phlox::exporters {
 namespace {
 
-// 'sha256-…' of a policy, from the hexadecimal digits that the build wrote down.
+// A policy's 'sha256-…', from the hexadecimal digits that the build produced.
 std::string source_hash(std::string_view hex) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
   std::string bytes;
@@ -26,7 +26,7 @@ std::string source_hash(std::string_view hex) {
   return "'sha256-" + base64(bytes) + "'";
 }
 
-// Nothing is fetched and nothing runs but the one script (in the page, and again in its worker).
+// The page loads nothing and runs only its one script (in the page, and again in its worker).
 std::string policy() {
   return fmt::format(
       "default-src 'none'; script-src {}; style-src {}; worker-src blob:; img-src data:; base-uri 'none'; "
@@ -43,7 +43,7 @@ struct Fitted {
   PageMerge merge;
 };
 
-// Whole where it fits, else with the mildest merge that does.
+// Unmerged if it fits, otherwise with the mildest merge that fits.
 Result<Fitted> fit(std::span<const PageSide> sides, const PageTables& whole, const profile::Choices& choices,
                    const ExportOptions& options, const PageSources& sources) {
   auto data = make_page_data(sides, choices, options, whole, {}, sources);

@@ -10,7 +10,7 @@ namespace phlox::exporters {
 namespace {
 
 constexpr size_t kMostWords = 3;      // of each kind
-constexpr size_t kMostStalls = 1000;  // of all loops
+constexpr size_t kMostStalls = 1000;  // for all loops
 
 std::string words_of(const profile::Profile& profile, const profile::LoopTime& loop,
                      const std::vector<profile::LoopStalls>& stalls) {
@@ -26,7 +26,7 @@ std::string words_of(const profile::Profile& profile, const profile::LoopTime& l
 
 PageLoops loops_of_page(const profile::Profile& profile, profile::Choices choices) {
   PageLoops page;
-  // Whatever the page begins with.
+  // Regardless of what the page shows first.
   choices.show = profile::Show::everything;
   const auto filter = profile::SampleFilter::make_judging(profile, choices);
   if (!filter) return page;

@@ -25,7 +25,7 @@ class Pair {
     tables_.spans.reserve(before.spans.size() + after.spans.size());
   }
 
-  // What is the same stays as it was added first.
+  // An equal row keeps the number it got first.
   void add(const PageTables& from, uint32_t first_thread) {
     const std::vector<uint32_t> places = places_of(from, functions_of(from));
     std::vector<uint32_t> nodes(from.nodes.size(), 0), states;
@@ -95,7 +95,7 @@ class Pair {
     return at->second;
   }
 
-  // 0: there is no room.
+  // 0: no slot is free.
   uint8_t event(const profile::SampledEvent& event) {
     auto& events = tables_.events;
     const auto known = std::find(events.begin(), events.end(), event);
@@ -112,7 +112,7 @@ class Pair {
   }
 
   PageTables tables_;
-  std::map<FunctionKey, uint32_t> functions_;  // views into the tables that were added
+  std::map<FunctionKey, uint32_t> functions_;  // views into the added tables
   std::map<PagePlace, uint32_t> places_;
   tsl::robin_map<uint64_t, uint32_t, Spread> children_;
   std::map<PageState, uint32_t> states_;

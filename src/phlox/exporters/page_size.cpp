@@ -15,8 +15,8 @@ struct Step {
   Nanoseconds window;
   double rare_share;
 };
-// Ten looks of the default rate and more still show what a thread did when; a stack with a millionth of the
-// time is a thousandth of a pixel.
+// Windows of ten or more samples at the default rate still show what a thread did when; a stack with a
+// millionth of the time is a thousandth of a pixel.
 constexpr Step kSteps[kMergeSteps] = {
     {10 * kMillisecond, 0},  {20 * kMillisecond, 0},  {50 * kMillisecond, 0}, {100 * kMillisecond, 0},
     {200 * kMillisecond, 0}, {500 * kMillisecond, 0}, {kSecond, 0},           {kSecond, 1e-6},
@@ -27,7 +27,7 @@ Nanoseconds window_of(Nanoseconds start, Nanoseconds window) {
   return start >= 0 ? start / window : -1 - (-1 - start) / window;
 }
 
-// Spans of one thread, stack, state, doing and wait within a window become one; the window's spans
+// Spans of one thread with the same stack, state, doing and wait become one within a window; a window's spans
 // lie end to end.
 void merge_windows(std::vector<PageSpan>& spans, Nanoseconds window) {
   std::vector<PageSpan> merged;
@@ -65,13 +65,13 @@ void merge_windows(std::vector<PageSpan>& spans, Nanoseconds window) {
   spans = std::move(merged);
 }
 
-// A stack that has less than `least` by itself ends at a marker beneath the frame that called its last one;
-// markers with too little go further out. Returns the time that was moved.
+// A stack with less than `least` of its own ends at a marker below the caller of its innermost frame; markers
+// with too little move further out. Returns the time that was moved.
 Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
   const size_t count = tables.nodes.size();
   std::vector<Nanoseconds> self(count, 0), pool(count, 0);
   Nanoseconds moved = 0;
-  // Where something was counted a stack stays as it is.
+  // A stack with event counts stays as it is.
   std::vector<bool> counted(count, false);
   for (const PageSpan& span : tables.spans) {
     self[span.node] += span.wall;
@@ -80,7 +80,7 @@ Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
   std::vector<bool> cut(count, false), spilt(count, false);  // own time, the marker's
   for (size_t i = count; i-- > 1;) {
     const uint32_t parent = tables.nodes[i].parent;
-    // What stands directly beneath the root stays: markers of ours, and where a thread starts.
+    // Children of the root stay: our markers, and thread start functions.
     if (parent == 0) continue;
     if (self[i] < least && !counted[i]) {
       cut[i] = true;
@@ -110,8 +110,7 @@ Nanoseconds cut_rare(PageTables& tables, Nanoseconds least) {
   return moved;
 }
 
-// A wait with less than `least` keeps only what it was for; of what has less than that even so, nothing is
-// said.
+// A wait with less than `least` keeps only what it waited for; if that still has less, the wait is dropped.
 void cut_waits(PageTables& tables, Nanoseconds least) {
   const auto sums = [&] {
     std::vector<Nanoseconds> wall(tables.waits.size(), 0);

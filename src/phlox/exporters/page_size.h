@@ -9,7 +9,7 @@
 namespace phlox::exporters {
 
 struct PageMerge {
-  // Order and gaps within this much time of a thread are lost; 0: nothing was merged.
+  // Order and gaps within this much of a thread's time are lost; 0: nothing was merged.
   Nanoseconds window = 0;
   double rare_share = 0;  // stacks with less than this share of the time were truncated; 0: none
   uint64_t spans_before = 0, spans_after = 0;
@@ -17,10 +17,10 @@ struct PageMerge {
   Nanoseconds cut_wall = 0;  // in truncated stacks
 };
 
-// The mildest merge first. kMergeSteps of them.
+// The mildest merge first.
 inline constexpr size_t kMergeSteps = 14;
 
-// step < kMergeSteps. Every sum by thread, state and (unless truncated) stack stays the same.
+// `step` is below kMergeSteps. Every sum by thread, state and (unless truncated) stack stays the same.
 PageMerge merge_page(PageTables& tables, size_t step);
 
 // The marker in place of the removed frames.

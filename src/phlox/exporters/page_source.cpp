@@ -14,11 +14,10 @@
 namespace phlox::exporters {
 namespace {
 
-constexpr size_t kMostFiles =
-    500;  // more than anybody opens; a recording of everything imported names thousands
-constexpr size_t kMostBytes = size_t{16} << 20;  // of text: 4 MB of a page, a sixth of what it may have
+constexpr size_t kMostFiles = 500;  // more than anyone opens; a recording of all imports names thousands
+constexpr size_t kMostBytes = size_t{16} << 20;  // of text: 4 MB in a page, a sixth of its limit
 
-// As a name is, line by line: tabs and ends of lines are what text has.
+// As for names, but line by line: tabs and line ends are part of the text.
 std::string displayable_lines(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -30,7 +29,7 @@ std::string displayable_lines(std::string_view text) {
   return out;
 }
 
-// Files with a line of code in them that was seen, those with most time of their own first.
+// Files that have a sampled line, those with the most self time first.
 std::vector<std::string> files_by_time(const PageTables& tables) {
   std::vector<Nanoseconds> self(tables.places.size(), 0);
   for (const PageSpan& span : tables.spans) self[tables.nodes[span.node].place] += span.wall + 1;
@@ -75,7 +74,7 @@ Result<PageSources> collect_sources(const PageTables& tables, const SourceOf& so
       ++sources.files;
       bytes += text->size();
       json.StartArray();
-      put(displayable(file));  // as the page's table of functions has it
+      put(displayable(file));  // as in the page's table of functions
       put(displayable_lines(*text));
       json.EndArray();
     }

@@ -1,4 +1,4 @@
-// The program's source in a page, if asked for: which files, and how much they add. Pure: a function of the
+// The program's source in a page, if requested: which files, and how much they add. Pure: a function of the
 // caller provides the texts.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace phlox::exporters {
 
 struct PageSources {
-  std::string json;     // [["/app/app.py", "text"], ...], the hottest file first; empty: not asked for
+  std::string json;     // [["/app/app.py", "text"], ...], the hottest file first; empty: not requested
   uint64_t packed = 0;  // bytes that it adds to a page
   size_t files = 0;
   size_t missing = 0;   // hot files that could not be read

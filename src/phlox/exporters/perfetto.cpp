@@ -28,7 +28,7 @@ enum : Tag {
   kSequenceFlags = 13,
   kTrackDescriptor = 60,
 };
-enum : uint32_t { kStateCleared = 1, kNeedsState = 2 };  // of kSequenceFlags
+enum : uint32_t { kStateCleared = 1, kNeedsState = 2 };  // bits of kSequenceFlags
 }  // namespace packet
 namespace clocks {
 enum : Tag { kClock = 1, kPrimary = 2 };
@@ -51,7 +51,7 @@ enum : Tag { kIid = 1, kName = 2 };
 enum : Tag { kFile = 2, kFunction = 3, kLine = 4 };
 }  // namespace interned
 
-// Ids of tracks: a kind above a row number.
+// Track ids: the kind above a row number.
 enum class Track : uint64_t { process = 1, thread = 2, state = 3 };
 uint64_t uuid(Track kind, size_t row) {
   return static_cast<uint64_t>(kind) << 32 | (row + 1);
@@ -133,7 +133,7 @@ class Packets : public SliceSink {
     });
   }
 
-  // A name is told with the first packet that needs it.
+  // A name is written with the first packet that needs it.
   void intern(pbf_writer& message, size_t label) {
     if (known_.size() <= label) known_.resize(frames_.labels().size(), false);
     if (known_[label]) return;
@@ -186,7 +186,7 @@ void put_process(Packets& packets, const profile::Process& process, size_t row) 
   });
 }
 
-// A thread that the kernel has no id of, and a second row of one that has, is a plain track of its process.
+// A thread without a kernel id, and a second row with the same id, is a plain track of its process.
 void put_thread(Packets& packets, const profile::Profile& profile, size_t index) {
   const profile::Thread& thread = profile.threads()[index];
   const profile::Process* process = process_of(profile, thread);

@@ -68,8 +68,8 @@ void add_value_type(protozero::pbf_writer& message, PprofStrings& strings, const
   value.add_int64(kUnit, strings.index(unit));
 }
 
-// Libraries. They have no place in memory: addresses are those that the files state, which readers take as
-// they are where a mapping begins and ends at 0. The first one is taken for the program.
+// Libraries. Their load addresses are not written: addresses are those in the files, which readers use
+// unchanged if a mapping begins and ends at 0. Readers take the first mapping for the program.
 class Mappings {
  public:
   Mappings(protozero::pbf_writer& message, PprofStrings& strings, const std::vector<profile::Module>* modules)
@@ -92,7 +92,7 @@ class Mappings {
     out.add_uint64(kMappingNumber, at->second);
     out.add_int64(kMappingFile, strings_.index(file));
     if (!build_id.empty()) out.add_int64(kMappingBuildId, strings_.index(build_id));
-    // pprof would look for the file else, and where it finds no name there it forgets ours, "libfoo+0x1a40".
+    // Otherwise pprof would look for the file, and if it finds no name there, drop ours, "libfoo+0x1a40".
     for (const auto has : {kHasFunctions, kHasFiles, kHasLines, kHasInlined}) out.add_bool(has, true);
     return at->second;
   }
@@ -103,8 +103,8 @@ class Mappings {
   std::map<std::pair<std::string, std::string>, uint64_t> ids_;  // file, build-id
 };
 
-// A location a label of a tree, a function a (name, file, first line): lines of one function share it, and
-// trees do.
+// One location for each label of a tree, one function for each (name, file, first line): lines of one
+// function share it, and so do trees.
 class Locations {
  public:
   Locations(protozero::pbf_writer& message, PprofStrings& strings, const PprofFacts& facts)
@@ -113,7 +113,7 @@ class Locations {
         by_line_(facts.by_line),
         mappings_(message, strings, facts.modules) {}
 
-  // The number of the first label's location; those of the others follow.
+  // Returns the number of the first label's location; those of the others follow.
   uint64_t add(const profile::CallTree& tree) {
     const uint64_t first = last_ + 1;
     for (const profile::Label& label : tree.labels) add(label);
@@ -128,8 +128,8 @@ class Locations {
     if (added) {
       protozero::pbf_writer out(message_, kFunction);
       out.add_uint64(kFunctionNumber, function->second);
-      // Without a system name: of one that equals the name pprof cuts out what stands in <> (its
-      // symbolizer.go), which is all of "<module>", and who has it of "<T as Clone>::clone".
+      // Without a system name: if it equals the name, pprof removes the text in <> (its symbolizer.go), which
+      // is all of "<module>", and the type in "<T as Clone>::clone".
       out.add_int64(kName, strings_.index(label.whole_name()));
       out.add_int64(kFilename, strings_.index(label.file));
       if (first_line > 0) out.add_int64(kStartLine, first_line);
@@ -152,14 +152,15 @@ class Locations {
   uint64_t last_ = 0;
 };
 
-// Which of a sample's values a tree tells: its number, of how many. None: the tree's weights, or samples, are
-// not told.
+// The places of a tree's samples and weights among the `count` values of a sample; none if they are not
+// written.
 struct Values {
   size_t count = 1;
   std::optional<size_t> samples, weight;
 };
 
-// One a node with something of its own, the leaf's location first. Readers add up samples of one stack.
+// One sample for each node with weight of its own, the leaf's location first. Readers add up samples with the
+// same stack.
 void add_samples(protozero::pbf_writer& message, const profile::CallTree& tree, uint64_t first_location,
                  const Values& which) {
   std::vector<uint64_t> own(tree.nodes.size());
@@ -173,7 +174,7 @@ void add_samples(protozero::pbf_writer& message, const profile::CallTree& tree, 
     path.clear();
     for (uint32_t node = i; node != 0; node = tree.nodes[node].parent)
       path.push_back(tree.nodes[node].label + first_location);
-    // Samples without any frame keep the root's own name.
+    // Samples without frames keep the root's own name.
     if (path.empty()) path.push_back(tree.nodes[0].label + first_location);
     std::vector<int64_t> values(which.count);
     if (which.samples) values[*which.samples] = static_cast<int64_t>(own[i]);

@@ -15,8 +15,8 @@
 namespace phlox::exporters {
 namespace {
 
-// CPython's Python/marshal.c, version 3 of the format and later (Python 3.4). What begins with a type that
-// has kReference in it can be named again by its number.
+// CPython's Python/marshal.c, format version 3 and later (Python 3.4). An object whose type has kReference
+// set can be referenced later by its number.
 class Marshal {
  public:
   explicit Marshal(std::ostream& out) : out_(out) {}
@@ -62,7 +62,7 @@ class Marshal {
 
 struct Cost {
   int64_t self = 0;
-  int64_t total = 0;  // with everything that was called; recursion once
+  int64_t total = 0;  // including callees; recursion counted once
 };
 
 struct Function {
@@ -93,7 +93,7 @@ class Functions {
 
  private:
   uint32_t number(const profile::Label& label) {
-    // "~" is cProfile's own for what has no file.
+    // "~" is cProfile's name for a missing file.
     Function function{label.file.empty() ? label.module : label.file, label.whole_name(), label.line, {}, {}};
     if (function.file.empty()) function.file = "~";
     const auto [at, added] = known_.try_emplace({function.file, function.line, function.name},
@@ -143,7 +143,7 @@ class PstatsWriter {
     marshal_.integer(functions_[function].line);
     marshal_.text(displayable(functions_[function].name));
   }
-  // Calls (all, and those that were no recursion), seconds.
+  // Calls (all, and non-recursive ones), seconds.
   void costs(const Cost& cost) {
     marshal_.integer(0);
     marshal_.integer(0);

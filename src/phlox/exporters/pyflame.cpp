@@ -17,7 +17,7 @@ using profile::GilState;
 using profile::Profile;
 using profile::Sample;
 
-// Where there is no GIL the threads that run are what Pyflame would have seen.
+// Without a GIL, the running threads are what Pyflame would have seen.
 bool holds_interpreter(const Sample& sample) {
   return sample.gil_state == GilState::holds ||
          (sample.gil_state == GilState::not_applicable && sample.cpu_state == profile::CpuState::running);
@@ -30,7 +30,7 @@ std::string frame_text(const profile::Frame& frame, bool line_numbers) {
   return text;
 }
 
-// Leaf first. Parents have smaller ids than their children, so this ends.
+// Leaf first. Parents have smaller ids than their children, so the loop ends.
 std::vector<std::string> frames_of(const Profile& profile, profile::StackId stack, bool line_numbers) {
   std::vector<std::string> frames;
   while (stack) {
@@ -42,7 +42,7 @@ std::vector<std::string> frames_of(const Profile& profile, profile::StackId stac
   return frames;
 }
 
-// Root first, made once for each stack.
+// Root first, built once for each stack.
 class StackTexts {
  public:
   StackTexts(const Profile& profile, bool line_numbers, bool ends_in_separator)
@@ -106,14 +106,14 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
     if (!options.threads && !rejected && !holds_interpreter(sample)) continue;
     if (!rejected && !sample.stack) continue;
     const std::string* text = rejected ? &kFailed : &texts.of(sample.stack);
-    // A span of looks alike counts as its looks, evenly.
+    // A span of equal samples counts as its samples, evenly spaced.
     for (uint32_t i = 1; i <= sample.samples; ++i) {
       moments.push_back({sample.start + sample.wall * i / sample.samples, text});
     }
   }
   std::stable_sort(moments.begin(), moments.end(),
                    [](const Moment& a, const Moment& b) { return a.time < b.time; });
-  // From the monotonic clock to the calendar's.
+  // From the monotonic clock to calendar time.
   const Nanoseconds start = meta_number(profile, "start_monotonic_ns");
   const Nanoseconds shift = meta_number(profile, "start_unix_ns") - start;
   // One of the two is 0.
@@ -126,7 +126,7 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
   const bool fill = !options.threads && !options.exclude_idle;
   Nanoseconds last = start;
   const auto fill_until = [&](Nanoseconds end) {
-    // Looks lie up to one and a half intervals apart; a wider gap had nobody on the GIL.
+    // Samples lie up to one and a half intervals apart; in a wider gap no thread held the GIL.
     for (last += interval; fill && last + interval / 2 < end; last += interval) write(last, kIdle);
   };
   for (const Moment& moment : moments) {
@@ -138,7 +138,7 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
 }
 
 void write_pyflame_dump(const Profile& profile, const PyflameOptions& options, std::ostream& out) {
-  // The last look at each thread.
+  // The last sample of each thread.
   std::map<uint32_t, const Sample*> last;
   for (const Sample& sample : profile.samples()) {
     if (sample.samples > 0) last[sample.thread.value] = &sample;

@@ -42,7 +42,7 @@ Result<void> export_svg(const profile::Profile& profile, const profile::Choices&
   return {};
 }
 
-// How far to believe it, and what it lacks.
+// How reliable the recording is, and what is left out.
 std::string facts_in_words(const profile::Profile& profile, const profile::Choices& choices) {
   std::string words = profile::quality_line(profile::summarize_quality(profile));
   const std::string left_out = profile::left_out_words(profile::waiting_for_work(profile, choices));

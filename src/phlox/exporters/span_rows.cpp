@@ -17,7 +17,7 @@
 namespace phlox::exporters {
 namespace {
 
-// Nothing: not known.
+// Nothing: unknown.
 using Value = std::variant<std::monostate, int64_t, bool, std::string>;
 
 Value text_or_nothing(std::string_view text) {
@@ -26,7 +26,7 @@ Value text_or_nothing(std::string_view text) {
 Value number_or_nothing(int64_t number, bool known) {
   return known ? Value(number) : Value();
 }
-// `names`: by the number of an enum, "" for what is not known.
+// `names`: indexed by the enum's value, "" for unknown.
 template <class Enum, size_t N>
 Value word(Enum value, const std::string_view (&names)[N]) {
   return text_or_nothing(names[static_cast<size_t>(value)]);
@@ -37,18 +37,18 @@ constexpr std::string_view kGilStates[] = {"", "none", "holds", "waits", "not ap
 constexpr std::string_view kQualities[] = {"ok", "cut", "unproved", "detached", "rejected"};
 constexpr std::string_view kKinds[] = {"python", "native", "kernel", "marker"};
 
-// What its wait was for; nullptr: it is not known.
+// The wait target; nullptr if unknown.
 const profile::Awaited* awaited_of(const profile::Profile& profile, const profile::Sample& sample) {
   return sample.awaited && sample.awaited.value <= profile.awaited().size()
              ? &profile.awaited()[sample.awaited.value - 1]
              : nullptr;
 }
 
-// What is the same for all rows.
+// Values shared by all rows.
 struct Recording {
   const profile::Profile& profile;
   Nanoseconds start = 0;
-  int64_t unix_start = 0;  // ns since 1970; 0: not known
+  int64_t unix_start = 0;  // ns since 1970; 0: unknown
   std::string machine = {}, event = {};
   bool has_value = false;
   std::vector<profile::Label> labels = {};  // by frame id - 1
@@ -65,7 +65,7 @@ struct Row {
   const profile::Awaited* awaited = nullptr;
 };
 
-// Of the leaf, which a thread may be without.
+// A value of the leaf, which a thread may lack.
 template <class Get>
 Value of_leaf(const Row& row, Get&& get) {
   return row.label == nullptr ? Value() : get(*row.label);
@@ -167,8 +167,8 @@ Row row_of(const Recording& recording, const profile::Sample& sample,
   return row;
 }
 
-// Calls `write` with each row and the names of its stack's frames, root first. `begin` comes before all, once
-// the choices are known to be right.
+// Calls `write` with each row and the names of its stack's frames, root first. Calls `begin` once before
+// that, when the choices have been checked.
 template <class Begin, class Write>
 Result<void> each_row(const profile::Profile& profile, const profile::Choices& choices, Begin&& begin,
                       Write&& write) {
@@ -205,8 +205,8 @@ void put_value(JsonWriter& json, const Value& value) {
   }
 }
 
-// A spreadsheet takes what begins like this for a formula, which may start a program: an apostrophe before it
-// says that it is text.
+// A spreadsheet takes text that begins like this for a formula, which may start a program; a leading
+// apostrophe marks it as text.
 bool looks_like_formula(std::string_view text) {
   return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
 }

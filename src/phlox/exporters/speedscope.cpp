@@ -23,7 +23,7 @@ void put_frames(JsonWriter& json, const FrameTable& frames) {
   json.EndArray();
 }
 
-// Among the profiles of the file: a thread without samples has none.
+// Among the profiles of the file: threads without samples have none.
 size_t place_of_busiest(const SamplesByThread& threads) {
   const auto end = threads.begin() + static_cast<ptrdiff_t>(busiest_thread(threads).value_or(0));
   return static_cast<size_t>(
@@ -76,7 +76,7 @@ Result<void> write_speedscope(const profile::Profile& profile, const profile::Ch
   json.StartObject();
   put_frames(json, frames);
   json.EndObject();
-  // The thread that computes most is looked at first.
+  // The thread that computes most is shown first.
   if (const size_t first = place_of_busiest(threads); first != 0)
     put(json, "activeProfileIndex", static_cast<int64_t>(first));
   put_key(json, "profiles");
@@ -87,7 +87,7 @@ Result<void> write_speedscope(const profile::Profile& profile, const profile::Ch
     put_thread(json, frames, thread_title(profile, profile.threads()[i]), threads[i], choices.weight);
     empty = false;
   }
-  // A file without any profile is not opened.
+  // speedscope does not open a file without profiles.
   if (empty) put_thread(json, frames, "no samples", {}, choices.weight);
   json.EndArray();
   json.EndObject();

@@ -17,17 +17,17 @@ constexpr double kPageWidth = 1200;
 constexpr double kMargin = 10;
 constexpr double kRowHeight = 18;  // as in web/src/svg/flame_svg.ts
 constexpr double kTextMargin = 4;
-// The widest of the monospaced fonts in flame.css takes 0.602 em a column: 7.23 px at 12 px.
+// The widest monospaced font in flame.css needs 0.602 em for a column: 7.23 px at 12 px.
 constexpr double kColumnWidth = 7.25;
-// Small print is set in a proportional font of 11.5 px; 6.4 px a character is above its average for any text
-// but capitals.
+// Small text has a proportional font of 11.5 px; 6.4 px for a character is above its average for all text
+// except capitals.
 constexpr double kSmallColumnWidth = 6.4;
 
-// A box has its name in a title for browsers without scripts; the embedded tree has each name once, these
-// repeat it.
+// Each box has its name in a title for browsers without scripts; the embedded tree has each name once, and
+// these repeat it.
 constexpr size_t kTitleColumns = 300;
 
-// The words above the boxes, written from the top down.
+// The text above the boxes, written from the top down.
 class Heading {
  public:
   explicit Heading(std::string& out) : out_(out) {}
@@ -112,7 +112,7 @@ void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::
   out += "</g>\n";
 }
 
-// Inside CDATA the one thing that cannot stand is its end.
+// CDATA can contain anything except its end.
 void write_cdata(std::string_view text, std::ostream& out) {
   constexpr std::string_view kEnd = "]]>";
   out << "<![CDATA[";

@@ -93,7 +93,8 @@ Axis::Axis(const profile::Profile& profile, const profile::Choices& choices)
 Axis::Span Axis::place(const ThreadSample& sample) {
   const bool counted = weight_ == profile::Weight::samples;
   Span span{end_, counted ? sample.part.weight * kSample : sample.part.weight};
-  // What overlaps (another tool's recording may) is moved behind: slices of a thread must nest.
+  // Overlapping samples (possible in another tool's recording) are moved behind the previous one: a thread's
+  // slices must nest.
   if (weight_ == profile::Weight::wall) span.start = std::max(end_, sample.part.start - start_);
   end_ = span.start + span.length;
   return span;
@@ -128,7 +129,7 @@ void write_slices(const std::vector<ThreadSample>& samples, Axis axis, const Fra
 
 namespace {
 
-// Which file, socket, pipe or child it waits for.
+// The file, socket, pipe or child that it waits for.
 std::string awaited_words(const profile::Profile& profile, const profile::Sample& sample) {
   if (!sample.awaited || sample.awaited.value > profile.awaited().size()) return {};
   const profile::Awaited& awaited = profile.awaited()[sample.awaited.value - 1];
@@ -137,7 +138,7 @@ std::string awaited_words(const profile::Profile& profile, const profile::Sample
              : displayable(profile::awaited_words(awaited, profile::AwaitedDetail::alike));
 }
 
-// A sample without a name ends a run and begins none.
+// A sample without a name ends a run and starts none.
 template <class Name>
 void add_runs(const std::vector<ThreadSample>& samples, std::vector<StateRun>& runs, Name&& name_of) {
   bool open = false;

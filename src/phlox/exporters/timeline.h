@@ -54,9 +54,9 @@ class FrameTable {
   std::vector<size_t> numbers_;
 };
 
-// The place of a sample on the axis of a thread's slices, in nanoseconds. Wall time is where it passed,
-// counted from the recording's start. Other weights have no place in time: their samples follow one another,
-// as long as they weigh.
+// The place of a sample on the axis of a thread's slices, in nanoseconds. Wall time is placed where it
+// passed, counted from the recording's start. Other weights have no place in time: their samples follow one
+// another, each as long as its weight.
 class Axis {
  public:
   Axis(const profile::Profile& profile, const profile::Choices& choices);

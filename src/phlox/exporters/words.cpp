@@ -15,8 +15,8 @@ struct Decoded {
   size_t bytes = 1;
 };
 
-// One code point by the table of Unicode 15, 3.9 D92 (well-formed byte sequences); a byte that begins none is
-// one U+FFFD.
+// Decodes one code point according to Unicode 15, 3.9 D92 (well-formed byte sequences); a byte that begins
+// none yields one U+FFFD.
 Decoded decode(std::string_view text) {
   auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   auto follows = [&](size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
@@ -35,8 +35,8 @@ Decoded decode(std::string_view text) {
   return {};
 }
 
-// Turn the direction of text, or are invisible and join or break lines: a name made of them would lie about
-// what it is.
+// Characters that change the direction of text, or are invisible and join or break lines: a name that
+// contains them could be mistaken for another.
 bool is_deceiving(char32_t code) {
   return code == 0x061c || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
          (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
@@ -47,8 +47,8 @@ struct Range {
   char32_t last;
 };
 
-// East Asian Wide and Fullwidth and emoji blocks, coarsely (Unicode 15 EastAsianWidth.txt): rather too wide
-// than too narrow.
+// East Asian Wide, Fullwidth and emoji blocks, coarsely (Unicode 15 EastAsianWidth.txt): too wide rather than
+// too narrow.
 constexpr Range kWide[] = {{0x1100, 0x115f},   {0x231a, 0x231b},  {0x2329, 0x232a},   {0x23e9, 0x23f3},
                            {0x25fd, 0x25fe},   {0x2600, 0x27bf},  {0x2b1b, 0x2b55},   {0x2e80, 0xa4cf},
                            {0xa960, 0xa97f},   {0xac00, 0xd7a3},  {0xf900, 0xfaff},   {0xfe10, 0xfe6f},

@@ -14,11 +14,11 @@
 namespace phlox::exporters {
 
 // Valid UTF-8 that XML may contain and that shows what is there: invalid bytes become U+FFFD; control
-// characters and those that turn the direction of text become \xNN or \uNNNN in letters.
+// characters and those that change the direction of text become \xNN or \uNNNN in letters.
 std::string displayable(std::string_view name);
 
-// The bytes of the character that the text begins with, if it shows itself. 0: it is a control character or
-// turns the direction of text, or the text does not begin with valid UTF-8.
+// The bytes of the text's first character, if it is visible. 0: it is a control character or changes the
+// direction of text, or the text does not begin with valid UTF-8.
 size_t visible_character(std::string_view text);
 
 // For text and attribute values of XML. The input is displayable.

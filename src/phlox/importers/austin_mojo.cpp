@@ -20,7 +20,7 @@ constexpr int64_t kNewest = 4;
 constexpr size_t kLongestText = 65536;
 constexpr size_t kMostKeys = 4'000'000;
 constexpr size_t kMostTextBytes = size_t{256} << 20;
-// Python's own limit can be raised; deeper ones lose what is beyond.
+// Python's own limit can be raised; frames beyond this one are dropped.
 constexpr size_t kMostMojoFrames = 65536;
 
 enum Event : uint8_t {
@@ -39,7 +39,7 @@ enum Event : uint8_t {
   repeat = 13,
 };
 
-// What austin gives a number to. Numbers are those of one process: another one's mean something else.
+// What austin numbers. The numbers are valid within one process only.
 struct Key {
   int64_t pid = 0, number = 0;
   friend bool operator==(const Key&, const Key&) = default;
@@ -50,7 +50,7 @@ struct KeyHash {
   }
 };
 
-// The first byte has a sign and six bits, each further one seven.
+// The first byte holds a sign and six bits, each further one seven.
 int64_t read_number(ByteStream& in) {
   uint8_t next = in.byte();
   const bool negative = (next & 0x40U) != 0;
@@ -78,7 +78,7 @@ class MojoImport {
                   "mojo2austin of the same austin makes text of it, which is read");
     }
     while (!in_.at_end() && !strange_) take_event();
-    // What the file ends in is whole when its metric is there.
+    // The stack at the file's end is complete if its metric was read.
     if (measured_) end_stack();
     ImportOutcome out = rows_.finish("MOJO", refused_, in_.failed());
     if (strange_)
@@ -143,7 +143,7 @@ class MojoImport {
 
   void end_stack() {
     if (open_ && sensible_ && measured_) {
-      // Full metrics tell of each sample whether it was idle.
+      // Full metrics say for each sample whether it was idle.
       if (rows_.mode() == "full" && !sample_.idle) sample_.idle = false;
       if (version_ >= 4 && !sample_.invalid) remember();
       sample_.stack = rows_.interner().stack(frames_, repeated_);
@@ -164,7 +164,7 @@ class MojoImport {
     if (frame.is_python) python_frames_ = frames_.size();
   }
 
-  // Of a thread, what a sample of it may repeat: down to the innermost function of Python.
+  // Remembers what the thread's next sample may repeat: the stack down to the innermost Python function.
   void remember() {
     const auto python = std::span(std::as_const(frames_)).first(python_frames_);
     std::string thread = fmt::format("{}:{}", sample_.pid, sample_.thread);
@@ -176,8 +176,8 @@ class MojoImport {
     }
   }
 
-  // What the thread had of Python at its last sample it has again; frames of C that it has now may stand on
-  // either side of the event.
+  // The thread has the Python frames of its previous sample again; C frames of the current one may come
+  // before or after the event.
   void take_repeat() {
     const auto found = last_.find(fmt::format("{}:{}", sample_.pid, sample_.thread));
     if (!open_ || found == last_.end()) {
@@ -187,12 +187,12 @@ class MojoImport {
     }
   }
 
-  // Says what a frame is; a stack has references to it, what was called first before the rest.
+  // Defines a frame; stacks refer to it, outermost frame first.
   void take_frame() {
     const int64_t key = read_number(in_);
     const int64_t file = read_number(in_), function = read_number(in_), line = read_number(in_);
     if (version_ >= 2) {
-      for (int i = 0; i < 3; ++i) read_number(in_);  // where it ends, columns
+      for (int i = 0; i < 3; ++i) read_number(in_);  // end line, columns
     }
     if (in_.failed()) return;
     const AustinFrame made = rows_.frame(text_of(file), text_of(function), line_of(line));
@@ -227,9 +227,9 @@ class MojoImport {
   size_t text_bytes_ = 0;
   int64_t pid_ = 0;
   AustinSample sample_;
-  profile::StackId repeated_;  // what frames_ stand on
+  profile::StackId repeated_;  // the stack below frames_
   std::vector<profile::FrameId> frames_;
-  size_t python_frames_ = 0;  // up to the innermost one of Python
+  size_t python_frames_ = 0;  // up to the innermost Python frame
   bool open_ = false, measured_ = false, sensible_ = true;
   std::optional<int> strange_;
   uint64_t refused_ = 0;

@@ -22,10 +22,10 @@ std::optional<Number> number_in_row(std::string_view text, int base = 10) {
   return value;
 }
 
-// A version or a mode is a word. The metadata of a damaged file may be anything.
+// A version or a mode is one word, but the metadata of a damaged file may be anything.
 constexpr size_t kLongestMetadata = 100;
 
-// austinp's frames of C are in libraries; all others are Python's, whatever their file is called.
+// austinp's C frames are in libraries; all others are Python's, whatever the file's name.
 bool is_library(std::string_view file) {
   return file.starts_with("native@") || file.ends_with(".so") || file.find(".so.") != std::string_view::npos;
 }
@@ -77,7 +77,7 @@ profile::FrameId AustinRows::kernel_frame(std::string_view function) {
   return rows_.interner().frame(frame);
 }
 
-// Before Python 3.11 a thread may be known by its pthread_t alone, which is no number of the kernel's.
+// Before Python 3.11 a thread may be known only by its pthread_t, which is not a kernel id.
 profile::ThreadId AustinRows::thread_of(const AustinSample& sample) {
   const profile::ProcessId process = rows_.process(sample.pid, "");
   const std::string_view text = sample.thread;

@@ -29,7 +29,7 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// The number behind the last blank or tab is taken off, with the blanks around it.
+// Removes the number after the last blank or tab, with the blanks around it.
 std::string_view take_last_word(std::string_view& text) {
   constexpr std::string_view kBetween = " \t";
   const size_t end = text.find_last_not_of(kBetween);
@@ -41,7 +41,7 @@ std::string_view take_last_word(std::string_view& text) {
   return word;
 }
 
-// Up to the next ';', which is taken too.
+// Up to the next ';', which is removed too.
 std::string_view take_part(std::string_view& text) {
   const size_t end = text.find(';');
   const std::string_view part = text.substr(0, end);
@@ -49,7 +49,7 @@ std::string_view take_part(std::string_view& text) {
   return part;
 }
 
-// "12": time or, of a recording of memory, bytes. "12,1,4096": time, whether it was idle, bytes.
+// "12": time, or bytes in a recording of memory. "12,1,4096": time, whether it was idle, bytes.
 bool take_metrics(std::string_view text, bool memory, AustinSample& sample) {
   const auto first = take_number<int64_t>(text);
   if (!first) return false;
@@ -80,8 +80,8 @@ class AustinText {
     return true;
   }
 
-  // Of austin 1: "Process 12;Thread 55d2a2e1be40;work (app.py);L7 1200", without the process unless children
-  // were recorded. One number is time or memory, which the text does not say; three are time and memory.
+  // austin 1: "Process 12;Thread 55d2a2e1be40;work (app.py);L7 1200", without the process unless children
+  // were recorded. One number is time or memory (the text does not say which); three are time and memory.
   bool take_old_line(std::string_view text) {
     AustinSample sample;
     std::vector<int64_t> numbers;
@@ -108,7 +108,7 @@ class AustinText {
     return true;
   }
 
-  // Whether a line of austin 1 had one number.
+  // Whether a line of austin 1 had only one number.
   bool one_number() const { return one_number_; }
   AustinRows& rows() { return rows_; }
 
@@ -187,8 +187,8 @@ bool has_line_of_austin(std::string_view text) {
   return false;
 }
 
-// The thread's id is a pthread_t: hexadecimal, and never as short as a number of the kernel's. Without such
-// an id, the lines of frames tell.
+// The thread id is a pthread_t: hexadecimal, and always longer than a kernel id. Without such an id, the
+// lines of frames decide.
 bool begins_as_austin_1(std::string_view text) {
   if (take(text, "Process ") && (!take_number<int32_t>(text) || !take(text, ";"))) return false;
   if (!take(text, "Thread ")) return false;
@@ -209,7 +209,7 @@ bool begins_as_austin(std::string_view text) {
 }  // namespace
 
 bool recognise_austin_text(std::span<const std::byte> head) {
-  constexpr size_t kMostPreambleLines = 100;  // of a log, or of what its program printed
+  constexpr size_t kMostPreambleLines = 100;  // of a log, or of the program's output
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.find('\0') != std::string_view::npos) return false;
   for (size_t i = 0; i < kMostPreambleLines && !text.empty(); ++i) {

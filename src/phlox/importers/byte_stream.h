@@ -1,5 +1,5 @@
-// Bytes one after the other, of a file or from a decompressor, in little memory. A read beyond the end gives
-// zero and sets failed(), as in base/byte_reader.h, which is for bytes that are all in memory.
+// Bytes in order, from a file or a decompressor, in little memory. A read beyond the end gives zero and sets
+// failed(), as in base/byte_reader.h, which is for bytes that are all in memory.
 #pragma once
 
 #include <cstddef>

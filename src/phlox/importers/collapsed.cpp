@@ -20,18 +20,18 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// Weights are shown to a millionth.
+// Weights are shown with a precision of a millionth.
 constexpr unsigned kMostDigits = 6;
-// Of a fraction, so many digits count: a double has no more.
+// Digits of a fraction that count: a double has no more.
 constexpr unsigned kMostWritten = 18;
-// What a text may say before its first stack: "Sampling process 100 times a second. Press Control-C to exit."
+// Bytes of text before the first stack: "Sampling process 100 times a second. Press Control-C to exit."
 constexpr size_t kMostPreamble = 1000;
 
-// perl's \s, without the ends of a line.
+// perl's \s, without line ends.
 constexpr bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\v' || c == '\f';
 }
-// Where the last blank is; npos: nowhere.
+// The position of the last blank, or npos.
 size_t last_blank(std::string_view text) {
   size_t at = text.size();
   while (at > 0 && !is_blank(text[at - 1])) --at;
@@ -47,11 +47,11 @@ constexpr uint64_t power_of_ten(unsigned exponent) {
   return power;
 }
 
-// A weight as it is written: 12.5 is 12 and 5 * 10^17.
+// A weight as written: 12.5 is 12 and 5 * 10^17.
 struct WrittenNumber {
   uint64_t whole = 0;
   uint64_t fraction = 0;  // of 10^18
-  unsigned digits = 0;    // of the fraction, without zeros at its end
+  unsigned digits = 0;    // of the fraction, without trailing zeros
 
   Wide parts() const { return Wide{whole} * power_of_ten(kMostWritten) + fraction; }
 };
@@ -82,7 +82,7 @@ std::optional<WrittenNumber> parse_number(std::string_view text) {
   return number;
 }
 
-// The number behind the last blank; the rest is the stack, and may be nothing.
+// The number after the last blank; the rest is the stack, and may be empty.
 std::optional<CollapsedLine> parse_line(std::string_view text) {
   text = without_blanks(text);
   const size_t blank = last_blank(text);
@@ -92,15 +92,15 @@ std::optional<CollapsedLine> parse_line(std::string_view text) {
   return CollapsedLine{without_blanks(text.substr(0, blank)), *weight};
 }
 
-// Whether another number is the end of a stack.
+// Whether a stack ends in another number.
 bool ends_in_number(std::string_view stack) {
   size_t begin = stack.size();
   while (begin > 0 && is_of_number(stack[begin - 1])) --begin;
   return begin > 0 && is_blank(stack[begin - 1]) && parse_number(stack.substr(begin)).has_value();
 }
 
-// flamegraph.pl knows no comments, and Ruby has frames like "#<Class:0x1>#run". austin's "# mode: wall" is
-// none.
+// flamegraph.pl has no comments, and Ruby has frames like "#<Class:0x1>#run"; austin's "# mode: wall" is a
+// comment.
 bool is_comment(std::string_view text) {
   if (without_blanks(text).empty()) return true;
   if (!text.starts_with('#')) return false;
@@ -134,17 +134,17 @@ std::string unescape(std::string_view text) {
   }
 }
 
-// What all lines have in common, which their numbers are to be read by.
+// Properties of all lines together, which decide how their numbers are read.
 struct Weights {
   uint64_t lines = 0, with_two = 0, largest = 0;
   unsigned digits = 0;  // of the finest
-  Wide sum = 0;         // of whole numbers
+  Wide sum = 0;         // of the whole numbers
 
-  // difffolded.pl: what a stack weighed before and after.
+  // difffolded.pl: a stack's weight before and after.
   bool are_two() const { return lines > 0 && with_two == lines; }
-  // A row of the model counts no more samples.
+  // A row of the model cannot count more samples.
   bool are_samples() const { return digits == 0 && largest <= std::numeric_limits<uint32_t>::max(); }
-  // With fewer where the sum would be too large.
+  // Fewer if the sum would be too large.
   unsigned shown_digits() const {
     unsigned shown = std::min(digits, kMostDigits);
     while (shown > 0 && (sum + lines) * power_of_ten(shown) > EventNumbers::kMost) --shown;
@@ -225,7 +225,7 @@ class CollapsedImport {
     lines_.clear();
   }
 
-  // What is cut from one weight is added to the next: the sum is cut once.
+  // The rest cut from one weight is added to the next, so that only the sum is cut.
   uint64_t in_shown_digits(const WrittenNumber& weight) {
     const uint64_t part = power_of_ten(kMostWritten - digits_);
     const Wide exact = weight.parts() + rest_;
@@ -245,7 +245,7 @@ class CollapsedImport {
                        : rows_.thread(*process, 0, "");
   }
 
-  // Lines that follow each other often begin alike: what they share is taken from the line before.
+  // Adjacent lines often begin alike: the shared part is taken from the previous line.
   void add_stack(std::string_view frames, bool tachyon) {
     size_t at = keep_what_is_shared(frames, tachyon);
     stacks_.begin(levels_.size());
@@ -264,7 +264,7 @@ class CollapsedImport {
     if (!levels_.empty()) nameless_ += levels_.back().nameless;
   }
 
-  // Leaves the frames that begin both lines; where in `frames` the next one begins.
+  // Keeps the frames that begin both lines; returns where the next one begins in `frames`.
   size_t keep_what_is_shared(std::string_view frames, bool tachyon) {
     if (tachyon != tachyon_before_) levels_.clear();
     tachyon_before_ = tachyon;
@@ -277,7 +277,7 @@ class CollapsedImport {
     return levels_.empty() ? 0 : std::min(levels_.back().end + 1, frames.size());
   }
 
-  // Names come again and again: the last ones are kept, each in a place of its hash.
+  // Names repeat often: the latest ones are kept, each in the slot of its hash.
   profile::FrameId frame_of(std::string_view text, bool tachyon) {
     Known& known = known_[std::hash<std::string_view>()(text) % known_.size()];
     if (known.id && known.tachyon == tachyon && known.text == text) return known.id;
@@ -319,10 +319,10 @@ class CollapsedImport {
     return out;
   }
 
-  // A frame of the line before.
+  // A frame of the previous line.
   struct Level {
     size_t end = 0;         // of its name, in the line
-    uint64_t nameless = 0;  // of it and its callers
+    uint64_t nameless = 0;  // including callers
   };
   struct Known {
     std::string text;
@@ -338,12 +338,12 @@ class CollapsedImport {
 
   ForeignRows rows_;
   StackBatch stacks_{rows_.interner()};
-  std::vector<Line> lines_;  // whose stacks have no ids yet
+  std::vector<Line> lines_;  // stacks without ids so far
   EventNumbers numbers_;
   Weights weights_;
-  unsigned digits_;     // of fractions that are shown
+  unsigned digits_;     // of shown fractions
   uint64_t rest_ = 0;   // of the last weight, of 10^18
-  std::string before_;  // the frames of the line before
+  std::string before_;  // the previous line's frames
   std::vector<Level> levels_;
   bool tachyon_before_ = false;
   std::vector<Known> known_{kKnown};
@@ -357,7 +357,7 @@ class CollapsedImport {
 bool recognise_collapsed(std::span<const std::byte> head) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.empty() || text.find('\0') != std::string_view::npos) return false;
-  // The last line may be cut; a byte order mark was taken off.
+  // The last line may be truncated; a byte order mark was removed.
   const bool whole = head.size() + kByteOrderMark.size() < Forwards::kHead;
   size_t good = 0, preamble = 0, bad = 0;
   bool stacks = false;
@@ -369,14 +369,14 @@ bool recognise_collapsed(std::span<const std::byte> head) {
       stacks = stacks || parsed->stack.find(';') != std::string_view::npos;
       ++good;
     } else if (parse_number(without_blanks(line))) {
-      continue;  // a weight without a stack: left out, and said
+      continue;  // a weight without a stack: dropped and reported
     } else if (good > 0) {
       ++bad;
     } else if (++preamble > kMostPreamble) {
       return false;
     }
   }
-  // Lines of a log among stacks; never a log among whose lines some end in a number.
+  // Accepts log lines among stacks, but not a log in which some lines end in a number.
   return good > 0 && (preamble + bad == 0 || (stacks && bad * 4 <= good));
 }
 

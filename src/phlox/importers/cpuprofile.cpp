@@ -38,7 +38,7 @@ class CpuProfile {
     const auto thread = rows_.thread(rows_.process(0, ""), 0, "");
     const Json* samples = member(&file_, "samples");
     const std::vector<Number> times = times_of(length(samples));
-    // A sample stands for the time until the next.
+    // A sample stands for the time until the next one.
     for (size_t i = 0; i < length(samples); ++i) {
       const auto id = index_of(element(samples, i));
       const auto node = id ? nodes_.find(*id) : nodes_.end();
@@ -69,11 +69,11 @@ class CpuProfile {
   }
 
  private:
-  // Of each sample, and the end of the last one: microseconds from the start, never before the one before.
+  // Times of each sample, and of the last one's end: microseconds since the start, never decreasing.
   std::vector<Number> times_of(size_t count) {
     const Json* deltas = member(&file_, "timeDeltas");
     const Json* stamps = member(&file_, "timestamps");
-    // Times since 1970 or since boot: microseconds, but in the first versions seconds, unlike their
+    // Times since 1970 or since boot, in microseconds; the first versions used seconds, unlike for their
     // timestamps.
     const Number told = number(member(&file_, "startTime")).value_or(0);
     const bool by_delta = length(deltas) > 0;
@@ -93,13 +93,13 @@ class CpuProfile {
       if (stated) at = by_delta ? at + *stated : *stated;
       take(by_delta ? at : at - start);
     }
-    // The last one lasts until the next delta, which some have, or until the end.
+    // The last sample lasts until the next delta, if there is one, or until the end.
     const auto next = number(element(deltas, count));
     times.push_back(std::max(latest, next ? at + *next : end - start));
     return times;
   }
 
-  // Of Chrome up to 2014, and what v8-profiler wrote: each node holds its children.
+  // Chrome up to 2014, and v8-profiler: each node holds its children.
   void read_tree(const Json* head) {
     std::vector<std::pair<const Json*, const Json*>> open{{head, nullptr}};  // with its parent
     while (!open.empty()) {
@@ -130,7 +130,7 @@ class CpuProfile {
         found->second.parent = *id;
         found->second.has_parent = true;
       }
-      // Of perfetto and others each node tells its parent.
+      // perfetto and others: each node names its parent.
       if (const auto parent = index_of(member(row, "parent")); id && parent && !nodes_[*id].has_parent) {
         nodes_[*id].parent = *parent;
         nodes_[*id].has_parent = true;
@@ -138,7 +138,7 @@ class CpuProfile {
     }
   }
 
-  // Up to what is known, then down again; a chain that leads into itself ends where it does.
+  // Up to the first known node, then down again; a cycle ends the chain.
   profile::StackId stack_of(Node& leaf) {
     std::vector<Node*> chain;
     profile::StackId stack;
@@ -169,7 +169,7 @@ class CpuProfile {
     frame.function = frame.qualified_name = name.empty() ? "(anonymous)" : std::string(name);
     if (name.starts_with('(') && name.ends_with(')')) frame.kind = profile::FrameKind::marker;
     frame.file = text(member(call, "url"));
-    // From 0 on; -1: none. It is where the function begins.
+    // 0-based; -1: none. It is the line where the function begins.
     if (const auto at = number(member(call, "lineNumber")); at && *at >= 0 && *at < 2e9)
       frame.first_line = static_cast<int32_t>(*at) + 1;
     return rows_.interner().frame(frame);

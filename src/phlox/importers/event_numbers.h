@@ -93,7 +93,7 @@ class EventNumbers {
     return number;
   }
 
-  // All values together: readers of recordings believe no more.
+  // The most that all values together may be: readers of recordings accept no more.
   static constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
   // `value`, or less if all values together exceed kMost.
   int64_t take(uint64_t value) {

@@ -23,8 +23,8 @@ constexpr Number kLongestFirefoxTime = 3.15e18L;
 
 enum class FirefoxWeights { counts, time, bytes };
 
-// Stacks, frames, functions and names, which a thread has of its own or shares with all others (since version
-// 56).
+// Stacks, frames, functions and names, which a thread has for itself or (since version 56) shares with all
+// others.
 class Tables {
  public:
   Tables(const Json& file, const Json* thread, ForeignRows& rows)
@@ -54,7 +54,7 @@ class Tables {
     return row ? text(element(strings_, *row)) : std::string_view();
   }
 
-  // A row's prefix stands before it.
+  // A row's prefix comes before it.
   void read_stacks() {
     const Json* prefixes = member(stacks_, "prefix");
     const Json* frames = member(stacks_, "frame");
@@ -120,7 +120,7 @@ class Tables {
   void add_module(uint64_t row, uint64_t function, profile::Frame& frame) const {
     const auto resource = index_of(element(member(functions_, "resource"), function));
     const auto library = resource ? index_of(element(member(resources_, "lib"), *resource)) : std::nullopt;
-    // The list of libraries was each thread's own up to version 41.
+    // Up to version 41 each thread had its own list of libraries.
     const Json* libraries = member(thread_, "libs");
     if (libraries == nullptr) libraries = member(&file_, "libs");
     const Json* lib = library ? element(libraries, *library) : nullptr;
@@ -206,7 +206,7 @@ class FirefoxImport {
     return type.empty() || type == "samples" ? FirefoxWeights::counts : FirefoxWeights::bytes;
   }
 
-  // What a unit of threadCPUDelta is in nanoseconds; 0: it is no time.
+  // A unit of threadCPUDelta in nanoseconds; 0 if it is no time.
   Number cpu_unit() const {
     const std::string_view unit = text(member(member(meta_, "sampleUnits"), "threadCPUDelta"));
     return unit == "ns" ? 1 : unit == "\xc2\xb5s" || unit == "us" ? 1e3 : 0;
@@ -234,7 +234,7 @@ class FirefoxImport {
       const auto row = index_of(stack);
       profile::Sample sample;
       sample.thread = id;
-      // What a thread used until the next sample stands there.
+      // The CPU time until the next sample is stored with that sample.
       const Number cpu = number(element(member(samples, "threadCPUDelta"), i + 1)).value_or(0) * unit;
       const auto stated = number(element(weights_there, i));
       weightless_ += !stated && length(weights_there) > 0;
@@ -254,8 +254,8 @@ class FirefoxImport {
     }
   }
 
-  // Weights that no row counts as samples, and bytes, are values of an event. Where there is one, all weights
-  // are.
+  // Weights that cannot be a row's number of samples, and bytes, are values of an event. If one weight is,
+  // all are.
   bool has_values(const Json* samples) const {
     if (weights_of(samples) == FirefoxWeights::bytes) return true;
     const bool is_count = weights_of(samples) == FirefoxWeights::counts;
@@ -267,7 +267,7 @@ class FirefoxImport {
     return false;
   }
 
-  // Times are those since the recording began; some files have times since 1970, which no recording holds.
+  // Times are relative to the recording's start; some files have times since 1970, which no recording holds.
   Number origin_of(const Json* threads) const {
     constexpr Number kNoBeginning = 5e17L / kMillisecond;
     std::optional<Number> first;
@@ -287,12 +287,12 @@ class FirefoxImport {
     const auto unit = is_time    ? profile::Unit::nanoseconds
                       : is_count ? profile::Unit::count
                                  : profile::Unit::bytes;
-    // The first one is shown, whatever comes first.
+    // Numbered first so that it is the one shown, whichever comes first in the file.
     const uint16_t more = numbers_.of({name, unit});
     return less ? numbers_.of({name + std::string(profile::kLess), unit}) : more;
   }
 
-  // What is freed weighs less than nothing.
+  // Freed memory has a negative weight.
   void put(profile::Sample& sample, Number weight, FirefoxWeights weights) {
     sample.event = event_of(weights, weight < 0);
     freed_ += weight < 0;
@@ -320,7 +320,7 @@ class FirefoxImport {
   Nanoseconds latest_ = 0;
   bool timed_ = false, with_values_ = false;
   Number origin_ = 0;            // of times, in milliseconds
-  WholeWeights weights_, less_;  // those below zero
+  WholeWeights weights_, less_;  // less_: negative ones
   uint64_t refused_ = 0, freed_ = 0, weightless_ = 0, fractions_ = 0;
 };
 

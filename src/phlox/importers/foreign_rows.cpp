@@ -13,16 +13,16 @@
 namespace phlox::importers {
 namespace {
 
-// What a file may make us keep by name.
+// Named rows that a file may make us keep.
 constexpr size_t kMostRows = 1'000'000;
-// So many samples between two commits, each of which costs a write to disk.
+// Samples between two commits: each commit costs a write to disk.
 constexpr uint32_t kRowsPerCommit = 50'000;
 // 18 years from time 0: two such times are no further apart than a recording holds.
 constexpr Nanoseconds kFarthest = Nanoseconds{1} << 59;
-// A recording holds no later end of a process or thread, and is no longer.
+// The latest end of a process or thread, and the longest duration, in a recording.
 constexpr Nanoseconds kLatestEnd = Nanoseconds{1} << 60;
 
-// Beyond the limit all are the first one.
+// Beyond the limit, all keys share the first number.
 template <class Key, class Make>
 uint32_t number_of(std::map<Key, uint32_t>& known, uint64_t& beyond, Key key, Make&& make) {
   if (known.size() >= kMostRows && !known.contains(key)) {
@@ -34,7 +34,7 @@ uint32_t number_of(std::map<Key, uint32_t>& known, uint64_t& beyond, Key key, Ma
   return at->second;
 }
 
-// "file.py:12" into both; no number: 0.
+// Splits "file.py:12"; returns 0 if there is no number.
 int32_t take_line(std::string_view& source) {
   const size_t colon = source.rfind(':');
   if (colon == std::string_view::npos) return 0;
@@ -45,7 +45,7 @@ int32_t take_line(std::string_view& source) {
   return line;
 }
 
-// From the first sample of a process or thread to its last; nothing where the format tells of no time.
+// Extends a process or thread from its first sample to its last; does nothing if the format has no times.
 template <class Row>
 void widen(Row& row, const profile::Sample& sample) {
   const Nanoseconds end = std::min(sample.start + sample.wall, kLatestEnd);
@@ -54,7 +54,7 @@ void widen(Row& row, const profile::Sample& sample) {
   row.end = std::max(row.end, end);
 }
 
-// What stackcollapse-perf.pl --all writes behind a name.
+// The note that stackcollapse-perf.pl --all adds to a name.
 std::optional<char> take_note(std::string_view& text) {
   if (text.size() < 4 || !text.ends_with(']') || text.substr(text.size() - 4, 2) != "_[") return std::nullopt;
   const char note = text[text.size() - 2];
@@ -106,7 +106,7 @@ profile::ModuleId ForeignRows::module(std::string_view path, std::string_view bu
 
 void ForeignRows::sample(profile::Sample sample, uint64_t samples) {
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  // Some 4 * 10^12 samples: more is no count.
+  // Some 4 * 10^12 samples: a larger number is no count.
   constexpr int kMostOfOne = 1000;
   samples_ += samples;
   for (int i = 0; i < kMostOfOne; ++i) {
@@ -126,7 +126,7 @@ void ForeignRows::value(profile::Sample sample) {
 }
 
 void ForeignRows::put(profile::Sample sample) {
-  // A reader believes no more.
+  // A reader accepts no more.
   const auto take = [this](Nanoseconds& time) {
     const Nanoseconds taken = std::min(time, time_left_);
     time_cut_ = time_cut_ || taken < time;
@@ -147,7 +147,7 @@ void ForeignRows::put(profile::Sample sample) {
   if (last_sample_ % kRowsPerCommit == 0) static_cast<void>(sink_.commit());
 }
 
-// Rows were put when they were first met, and nothing was known then of when they end.
+// Rows were written at first use, when their end was not known.
 void ForeignRows::put_spans() {
   for (size_t i = 0; i < process_rows_.size(); ++i) {
     if (process_rows_[i].end > 0)
@@ -205,7 +205,7 @@ profile::Frame frame_of_text(std::string_view text) {
   if (auto python = python_frame(text)) return *std::move(python);
   profile::Frame frame;
   frame.kind = note == 'k' ? profile::FrameKind::kernel : profile::FrameKind::native;
-  // "operator() (file.cpp:3)": the last bracket, behind a space.
+  // "operator() (file.cpp:3)": the last bracket, after a space.
   const size_t open = text.ends_with(')') ? text.rfind(" (") : std::string_view::npos;
   if (open != std::string_view::npos && open > 0) {
     std::string_view source = text.substr(open + 2, text.size() - open - 3);

@@ -33,13 +33,13 @@ class ForeignRows {
   profile::Interner& interner() { return interner_; }
   // Equal ones get the same id.
   profile::ModuleId module(std::string_view path, std::string_view build_id);
-  // Puts a sample. A count that is too large for one row becomes several rows.
+  // Writes a sample. A count that is too large for one row becomes several rows.
   void sample(profile::Sample sample, uint64_t samples);
-  // The count of another event in a sample that was put already.
+  // The count of another event in a sample that was already written.
   void value(profile::Sample sample);
 
-  // Puts meta and tallies, and from when to when each process and thread was sampled. `elapsed`: 0: not
-  // known.
+  // Writes meta and tallies, and from when to when each process and thread was sampled. `elapsed`: 0:
+  // unknown.
   ImportOutcome finish(Nanoseconds elapsed, std::string summary);
   uint64_t samples() const { return samples_; }
 
@@ -67,7 +67,7 @@ class ForeignRows {
 // Adds the warning "3 lines were left out", or the one for a single line; none for a count of 0.
 void warn(ImportOutcome& out, uint64_t count, std::string_view of_one, std::string_view of_more);
 
-// What a frame without a name, file and address is called.
+// The name of a frame without a name, file and address.
 inline constexpr std::string_view kNoName = "[no name]";
 // The message about such frames, of which there is at least one.
 std::string told_of_no_names(uint64_t frames);

@@ -59,7 +59,7 @@ size_t GzipInput::unpack(std::span<std::byte> into) {
     }
     const int result = inflate(&stream, Z_NO_FLUSH);
     if (result == Z_STREAM_END) {
-      // A file may have several parts, one behind the other; what else follows its end is none of it.
+      // A file may have several parts in a row; anything else after the end does not belong to it.
       std::byte mark[2];
       const uint64_t next = taken_ - stream.avail_in;
       ended_ = packed_.read_at(next, mark) < sizeof mark || !is_gzip(mark) || inflateReset(&stream) != Z_OK;

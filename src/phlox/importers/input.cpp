@@ -15,7 +15,7 @@
 namespace phlox::importers {
 namespace {
 
-// `error`: stays as it is where nothing fails.
+// `error`: unchanged unless something fails.
 size_t take(int descriptor, std::span<std::byte> into, int& error) {
   const ssize_t got = retried([&] { return ::read(descriptor, into.data(), into.size()); });
   if (got < 0) error = errno;
@@ -35,12 +35,12 @@ size_t read_from(int descriptor, uint64_t offset, std::span<std::byte> into, int
   return have;
 }
 
-// Goes when it is closed.
+// Deleted when closed.
 Descriptor nameless_file() {
   std::string path = temporary_folder("/var/tmp");
   Descriptor file(::open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
-  // Some network and overlay file systems have none.
+  // Some network and overlay file systems have no O_TMPFILE.
   path += "/phlox.XXXXXX";
   file = Descriptor(::mkostemp(path.data(), O_CLOEXEC));
   if (file) ::unlink(path.c_str());
@@ -50,7 +50,7 @@ Descriptor nameless_file() {
 }  // namespace
 
 size_t Input::room_for(uint64_t offset, uint64_t most) const {
-  // A file of /proc says 0.
+  // A file in /proc reports 0.
   const uint64_t all = size().value_or(0);
   return all == 0 ? most : std::min(most, all - std::min(all, offset));
 }
@@ -100,7 +100,7 @@ size_t Forwards::fill(std::span<std::byte> into) {
   return have;
 }
 
-// Of the bytes that come next, up to the first that the disk has no room for.
+// Keeps the next bytes, up to the first one that the disk has no room for.
 void Forwards::keep(std::span<const std::byte> bytes) {
   if (!kept_ || kept_to_ != at_) return;
   while (!bytes.empty()) {
@@ -112,7 +112,7 @@ void Forwards::keep(std::span<const std::byte> bytes) {
   }
 }
 
-// Takes out what lies before `offset`.
+// Reads everything before `offset`.
 bool Forwards::pass(uint64_t offset) {
   if (at_ >= offset) return true;
   if (!kept_ && (kept_ = nameless_file())) kept_from_ = kept_to_ = at_;
@@ -142,7 +142,7 @@ size_t Forwards::read_at(uint64_t offset, std::span<std::byte> into) {
   }
   if (offset >= kept_from_ && offset < kept_to_ && have < into.size()) {
     const size_t asked = std::min<uint64_t>(into.size() - have, kept_to_ - offset);
-    int error = 0;  // what is not read is asked for again below, and lost
+    int error = 0;  // bytes not read are requested again below, and lost
     const size_t got = read_from(kept_.get(), offset, into.subspan(have, asked), error);
     have += got;
     offset += got;
@@ -170,7 +170,7 @@ tl::unexpected<Error> no_room_to_read_again() {
 
 std::optional<std::string> read_all(Input& input, size_t most) {
   std::string text;
-  // As much again each time: what is small needs little room.
+  // Doubles each time: small input needs little memory.
   constexpr size_t kFirst = size_t{64} << 10, kLargest = size_t{4} << 20;
   text.reserve(std::min<uint64_t>(input.size().value_or(0), most));
   while (true) {

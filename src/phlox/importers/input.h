@@ -1,4 +1,4 @@
-// The bytes of a file that somebody else recorded, read by position. A pipe is one too. Apart from these,
+// The bytes of a file that someone else recorded, read by position; a pipe is possible too. Apart from these,
 // importers only open files of modules (module_files.h).
 #pragma once
 
@@ -21,7 +21,7 @@ namespace phlox::importers {
 class Input {
  public:
   virtual ~Input() = default;
-  // How many bytes were read, up to into.size(); fewer only at the end.
+  // Returns how many bytes were read, up to into.size(); fewer only at the end.
   virtual size_t read_at(uint64_t offset, std::span<std::byte> into) = 0;
   // None: a pipe.
   virtual std::optional<uint64_t> size() const = 0;
@@ -96,7 +96,7 @@ class FileInput : public Input {
 // Windows editors put this before UTF-8; not a part of the text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// Before it is read twice: a pipe is read to its end, into a file without a name.
+// Call it before reading twice: a pipe is read to its end, into a file without a name.
 void keep_all(Input& input);
 
 // The message if input.lost().

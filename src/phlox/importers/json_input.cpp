@@ -11,20 +11,21 @@ namespace phlox::importers {
 namespace {
 
 constexpr size_t kLargest = size_t{1} << 30;
-// Names are short. One of a gigabyte, packed into a megabyte, is meant to cost memory.
+// Names are short. A name of a gigabyte, compressed to a megabyte, is meant to exhaust memory.
 constexpr size_t kLongestJsonText = size_t{16} << 20;
 constexpr size_t kJsonPiece = size_t{1} << 20;
 
-// A value takes 16 bytes in memory, whatever it takes in the file.
+// A value takes 16 bytes in memory, regardless of its size in the file.
 constexpr size_t kMostJsonValues = size_t{1} << 27;
 constexpr size_t kDeepestJson = 100'000;
-// Of blanks in a row, so many are kept: a gigabyte of them is meant to cost memory too.
+// Blanks kept in a row: a gigabyte of them is meant to exhaust memory too.
 constexpr size_t kMostBlanks = 1024;
 
-// Looks for what would take too much memory while the bytes come in.
+// Finds what would take too much memory while the bytes arrive.
 class JsonLimits {
  public:
-  // How many of the bytes remain, moved to the front. None: a limit is exceeded, which why() tells.
+  // Moves the remaining bytes to the front and returns their number. None: a limit is exceeded; why() says
+  // which.
   std::optional<size_t> take(std::span<char> bytes) {
     size_t kept = 0;
     for (const char c : bytes) {
@@ -72,10 +73,10 @@ class JsonLimits {
   size_t length_ = 0, blanks_ = 0, depth_ = 0, values_ = 0;
 };
 
-// Collects the keys of the outermost object while the bytes come in.
+// Collects the keys of the outermost object while the bytes arrive.
 class OuterKeys {
  public:
-  // False: it is no object, or ends.
+  // False if it is no object, or has ended.
   bool take(std::string_view bytes) {
     for (const char c : bytes) {
       if (within_ ? !take_text(c) : !take_plain(c)) return false;
@@ -124,7 +125,7 @@ Result<std::string> read_checked(Input& input) {
   std::string bytes;
   JsonLimits limits;
   uint64_t offset = 0;
-  // Its end is marked by a byte more.
+  // One byte more for the end mark.
   bytes.reserve(std::min<uint64_t>(input.size().value_or(0), kLargest) + 1);
   while (offset <= kLargest) {
     const size_t have = bytes.size();
@@ -152,7 +153,7 @@ Result<JsonFile> parse_json(Input& input) {
   file.bytes_ = std::make_unique<std::string>(*std::move(bytes));
   char* text = file.bytes_->data();
   if (file.bytes_->starts_with(kByteOrderMark)) text += kByteOrderMark.size();
-  // Without recursion: how deep it goes is the file's choice.
+  // Without recursion: the file decides how deep it nests.
   file.root_.ParseInsitu<rapidjson::kParseIterativeFlag>(text);
   if (!file.root_.HasParseError()) return file;
   return fail(ErrorKind::input, fmt::format("no JSON from byte {} on: {}", file.root_.GetErrorOffset(),
@@ -188,7 +189,7 @@ std::optional<Number> number(const Json* value) {
 }
 
 uint64_t WholeWeights::take(Number weight) {
-  constexpr Number kMostWhole = 18446744073709551615.0L;  // of a uint64_t
+  constexpr Number kMostWhole = 18446744073709551615.0L;  // the largest uint64_t
   const Number exact = weight + rest_;
   const Number whole = std::clamp(std::round(exact), Number{0}, kMostWhole);
   rest_ = std::clamp(exact - whole, Number{-1}, Number{1});

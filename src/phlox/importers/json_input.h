@@ -1,4 +1,4 @@
-// JSON that somebody else wrote: read completely, without recursion, with values that may be missing.
+// JSON from outside: read completely, without recursion, with values that may be missing.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -43,8 +43,8 @@ std::string_view text(const Json* value);
 using Number = long double;
 static_assert(std::numeric_limits<Number>::digits >= 64);
 std::optional<Number> number(const Json* value);
-// Rounds weights that are not below zero: what is rounded off one is added to the next, so that only their
-// sum is rounded.
+// Rounds weights that are not negative: the rest of one is added to the next, so that only their sum is
+// rounded.
 class WholeWeights {
  public:
   uint64_t take(Number weight);

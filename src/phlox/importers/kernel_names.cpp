@@ -15,7 +15,7 @@ namespace phlox::importers {
 namespace {
 
 constexpr size_t kLargestKernelFile = size_t{128} << 20;
-// The kernel's own text; behind it, from 1 GiB on, lie its modules (Documentation/arch/x86/x86_64/mm.rst).
+// The kernel's own text; its modules follow from 1 GiB on (Documentation/arch/x86/x86_64/mm.rst).
 constexpr uint64_t kLongestKernelText = uint64_t{1} << 30;
 
 std::string kernel_text_of(const std::string& path) {
@@ -23,7 +23,7 @@ std::string kernel_text_of(const std::string& path) {
   return input ? read_all(**input, kLargestKernelFile).value_or("") : std::string();
 }
 
-// The NT_GNU_BUILD_ID of the kernel that runs here, as hex.
+// The NT_GNU_BUILD_ID of the running kernel, in hex.
 std::string own_build_id() {
   const std::string notes = kernel_text_of("/sys/kernel/notes");
   ByteReader in(std::as_bytes(std::span(notes)));
@@ -54,7 +54,7 @@ std::optional<std::string_view> KernelNames::Source::find_own(uint64_t address) 
   return text ? text->find(address - moved) : symbols ? symbols->find(address - moved) : std::nullopt;
 }
 
-// Where nothing moved, so that they are where they were.
+// Only if nothing moved: then modules are still where they were.
 std::optional<std::string_view> KernelNames::Source::find_of_module(uint64_t address) {
   if (moved != 0) return std::nullopt;
   if (text && !symbols) symbols.emplace(std::string(text->text()));

@@ -18,11 +18,11 @@
 namespace phlox::importers {
 namespace {
 
-// Files that a recording may name; beyond, each is one without a file.
+// Files that a recording may name; code of further ones counts as code without a file.
 constexpr size_t kMostFiles = 100'000;
 constexpr std::string_view kVdso = "[vdso]";
 
-// perf fills the id up to 20 bytes with zeros.
+// perf pads the id with zeros to 20 bytes.
 bool same_id(std::string_view id, std::string_view recorded) {
   return !id.empty() && recorded.starts_with(id) &&
          recorded.find_first_not_of('0', id.size()) == std::string_view::npos;
@@ -33,9 +33,9 @@ bool is_one_of(std::string_view id, const std::vector<std::string>& recorded) {
                      [&](const std::string& other) { return same_id(id, other); });
 }
 
-// Whether a file is the one that was mapped. The kernel tells a mapping's device and inode as the file system
-// beneath has them: where stat() tells of a device without hardware (overlayfs, btrfs) devices cannot be
-// compared, and overlayfs may put the number of a layer into the inode's upper bits.
+// Whether a file is the mapped one. The kernel reports a mapping's device and inode from the underlying file
+// system: if stat() reports a device without hardware (overlayfs, btrfs), devices cannot be compared, and
+// overlayfs may put the number of a layer into the inode's upper bits.
 bool is_the_mapped(const struct stat& there, const MappedIdentity& mapped) {
   const bool virtual_device = major(there.st_dev) == 0 || mapped.device >> 32 == 0;
   if (!virtual_device && mapped.device != (uint64_t{major(there.st_dev)} << 32 | minor(there.st_dev)))
@@ -44,7 +44,7 @@ bool is_the_mapped(const struct stat& there, const MappedIdentity& mapped) {
   return virtual_device && static_cast<uint32_t>(there.st_ino) == static_cast<uint32_t>(mapped.inode);
 }
 
-// Of this very process, for a recording that was made on this kernel.
+// The vdso of this process, for a recording made on this kernel.
 std::optional<elf::FileBytes> own_vdso() {
   const uint64_t start = ::getauxval(AT_SYSINFO_EHDR);
   if (start == 0) return std::nullopt;
@@ -118,7 +118,7 @@ std::string ModuleFiles::beneath_sysroot(std::string_view path) const {
 void ModuleFiles::know(const BuildIds& ids, std::string_view host, std::string_view kernel) {
   struct utsname here {};
   ids_ = &ids;
-  // What --sysroot holds are copies.
+  // Files in --sysroot are copies.
   recorded_here_ = search_.sysroot.empty() && !host.empty() && ::uname(&here) == 0 && host == here.nodename;
   by_this_kernel_ = recorded_here_ && kernel == here.release;
 }
@@ -144,7 +144,7 @@ ModuleFile& ModuleFiles::file(uint32_t number) {
   return file;
 }
 
-// A file that is one, and what it says.
+// An opened ELF file.
 struct ModuleFiles::Opened {
   elf::FileBytes bytes;
   elf::ElfFile elf;
@@ -171,7 +171,8 @@ struct ModuleFiles::Opened {
   }
 };
 
-// What the mapping says itself holds; what perf read at the path in the end is of one of those that had it.
+// A mapping's own id is certain; one that perf read at the path at the end belongs to one of the files that
+// had the path.
 std::vector<std::string> ModuleFiles::ids_of(const ModuleFile& file) const {
   if (!file.mapped_.build_id.empty()) return {file.mapped_.build_id};
   if (ids_ == nullptr) return {};
@@ -182,7 +183,7 @@ std::vector<std::string> ModuleFiles::ids_of(const ModuleFile& file) const {
 bool ModuleFiles::open_vdso(ModuleFile& file, const std::vector<std::string>& ids) const {
   auto bytes = own_vdso();
   auto elf = bytes ? elf::ElfFile::parse(*bytes) : fail(ErrorKind::input, "");
-  // The one of another kernel would be as wrong as any other file. With -z perf tells no build-ids.
+  // Another kernel's vdso would be as wrong as any other file. With -z perf records no build ids.
   if (!elf || !(ids.empty() ? by_this_kernel_ : is_one_of(elf->build_id(), ids))) return false;
   file.build_id_ = elf->build_id();
   file.bytes_ = std::move(bytes);
@@ -191,7 +192,7 @@ bool ModuleFiles::open_vdso(ModuleFile& file, const std::vector<std::string>& id
   return true;
 }
 
-// Takes the id of a file that was not mapped away from `ids`.
+// Removes the id of a file that was not mapped from `ids`.
 bool ModuleFiles::open_at_path(ModuleFile& file, std::vector<std::string>& ids) {
   const std::string path = beneath_sysroot(file.path_);
   auto opened = Opened::at(path);
@@ -225,7 +226,7 @@ bool ModuleFiles::open_in_cache(ModuleFile& file, std::string_view id) const {
   };
   if (id.size() < 4) return false;
   if (find(id)) return true;
-  // An id of 16 bytes, filled up.
+  // An id of 16 bytes, padded.
   std::string_view shorter = id;
   while (shorter.size() > 32 && shorter.ends_with("00")) shorter.remove_suffix(2);
   return shorter.size() < id.size() && find(shorter);
@@ -236,7 +237,7 @@ void ModuleFiles::open(ModuleFile& file) {
   file.trouble_ = "not there";
   if (file.path_ == kVdso ? open_vdso(file, ids) : file.path_.starts_with('/') && open_at_path(file, ids))
     return;
-  // One of several ids may be any of them: then there is no telling.
+  // With several ids it is unknown which one is right.
   if (ids.size() != 1) return;
   file.build_id_ = ids.front();
   open_in_cache(file, ids.front());

@@ -81,8 +81,8 @@ class ModuleFiles {
  public:
   explicit ModuleFiles(FileSearch search);
 
-  // Before the first file is requested. `ids` must outlive this. `host`, `kernel` (its release): of the
-  // recording.
+  // Call it before the first file is requested. `ids` must outlive this. `host`, `kernel` (its release): the
+  // recording's.
   void know(const BuildIds& ids, std::string_view host, std::string_view kernel);
 
   // The same for the same path and identity.

@@ -24,14 +24,14 @@
 namespace phlox::importers {
 namespace {
 
-// So many samples between two commits, each of which costs a write to disk.
+// Samples between two commits: each commit costs a write to disk.
 constexpr uint64_t kCommitEvery = 50'000;
-// 73 years after a host was started: sums and differences of such times do not overflow.
+// 73 years after the host's boot: sums and differences of such times do not overflow.
 constexpr Nanoseconds kLatestPerfTime = Nanoseconds{1} << 61;
-// Of stacks, in bytes, which perf record takes (tools/perf/util/callchain.c: get_stack_size).
+// The most bytes of a stack that perf record copies (tools/perf/util/callchain.c: get_stack_size).
 constexpr size_t kLongestDump = 65528;
 
-// The fields of sched:sched_switch, which lie where they lay since 2.6.35.
+// The fields of sched:sched_switch, at the same offsets since 2.6.35.
 struct SwitchFields {
   int64_t previous_state = 0;
   pid_t next = 0;
@@ -155,12 +155,12 @@ class PerfImport {
   PerfStacks stacks_;
   PerfThreads threads_;
   bool begun_ = false;
-  // By whose samples time is shared out, by its place in the file: a pipe may tell of further events.
+  // The event whose samples share out time, by its place in the file: a pipe may announce more events later.
   std::optional<uint32_t> wanted_;
   EventNumbers numbers_;
   ClockPeriods clock_periods_;
   HybridEvents hybrid_;
-  std::vector<Seen> seen_;  // of events, by their place in the file
+  std::vector<Seen> seen_;  // of events, by place in the file
   profile::StackId off_cpu_;
   Nanoseconds first_ = 0, last_ = 0;
   uint64_t samples_ = 0, cut_ = 0, lost_ = 0, lost_samples_ = 0, throttled_ = 0, damaged_ = 0,
@@ -168,7 +168,7 @@ class PerfImport {
   std::set<std::string> jit_troubles_;
 };
 
-// "cycles" is "cycles:u" too, when there is no other.
+// "cycles" also means "cycles:u" if there is no other.
 bool PerfImport::is_wanted(const PerfEvent& event) const {
   if (event.name.starts_with("dummy")) return false;
   if (options_.event.empty())
@@ -179,7 +179,7 @@ bool PerfImport::is_wanted(const PerfEvent& event) const {
   return event.name == options_.event || name == options_.event || (begins && !wanted_);
 }
 
-// Of the wanted event, on whichever kind of core.
+// Whether it is the wanted event, on any kind of core.
 bool PerfImport::is_of_wanted(const PerfEvent& event) const {
   if (!wanted_) return false;
   const PerfEvent& wanted = file_.events()[*wanted_];
@@ -194,7 +194,7 @@ std::string PerfImport::event_names() const {
   return names;
 }
 
-// Once all events are known: a pipe tells of them before the first record.
+// Called once all events are known: a pipe announces them before the first record.
 void PerfImport::begin() {
   begun_ = true;
   using Switches = PerfThreads::Switches;
@@ -287,7 +287,7 @@ void PerfImport::take_sample(const perf::SampleRecord& record, const PerfEvent& 
 
 void PerfImport::put_switch(const perf::SampleRecord& record, profile::Sample sample) {
   const auto fields = switch_fields(record.raw);
-  // Of a tracepoint the state is a mask of bits; none of them: it could have gone on.
+  // For a tracepoint the state is a bit mask; no bit set means that it could have continued.
   const bool preempted = fields && (fields->previous_state & 0xff) == 0;
   threads_.switched_out(record.pid, record.tid, record.time, preempted, sample, true);
   if (fields && fields->next != record.tid) threads_.switched_in(-1, fields->next, record.time);
@@ -315,7 +315,7 @@ void PerfImport::take_switch(const perf::SwitchRecord& record) {
 
 void PerfImport::take_map(const perf::MapRecord& record) {
   if (record.pid != -1) return threads_.map(record);
-  // "[kernel.kallsyms]_text": the offset is where that symbol was.
+  // "[kernel.kallsyms]_text": the offset is that symbol's address.
   constexpr std::string_view kKernel = "[kernel.kallsyms]";
   if (!record.path.starts_with(kKernel) || record.path.size() == kKernel.size()) return;
   std::string build_id = hex(record.build_id);
@@ -337,7 +337,7 @@ void PerfImport::put_meta() {
   put("machine", facts.architecture);
   put("command_line", facts.command_line);
   put("clock", "perf");
-  // perf record --per-thread asks for no times.
+  // perf record --per-thread records no times.
   put("start_monotonic_ns", last_ == 0 ? "" : std::to_string(first_));
   put("end_monotonic_ns", last_ == 0 ? "" : std::to_string(last_));
 }
@@ -374,7 +374,7 @@ std::string PerfImport::samples_by_event() const {
   return counts.empty() ? "no samples" : text;
 }
 
-// A file whose recorder was ended has no version.
+// A file of a killed recorder has no version.
 std::string PerfImport::recorder() const {
   const std::string& version = file_.facts().perf_version;
   return version.empty() ? "perf" : "perf " + version;
@@ -399,8 +399,8 @@ std::string PerfImport::summary() const {
   return text;
 }
 
-// Why few stacks or none of a program in Python have its functions; empty: they have them, or it has next to
-// no part in this.
+// Why few or no stacks of a Python program have its functions; empty if they do, or if Python has next to no
+// part in the recording.
 std::string PerfImport::missing_python() const {
   const PerfThreads::PythonStacks& stacks = threads_.python_stacks();
   const uint64_t all = stacks_.counts().samples;

@@ -17,13 +17,13 @@ namespace {
 constexpr std::string_view kMagic = "PERFILE2";
 constexpr std::string_view kOldMagic = "PERFFILE";
 constexpr std::string_view kSwappedMagic = "2ELIFREP";
-// A perf with thousands of CPUs and tracepoints stays far below; memory that a file may ask for ends here.
+// A perf with thousands of CPUs and tracepoints stays far below; limits the memory that a file may request.
 constexpr size_t kMostEvents = 4096;
 constexpr uint64_t kLargestSection = uint64_t{64} << 20;
 constexpr size_t kMostBuildIds = 200'000;
 constexpr size_t kMostOfOnePath = 64;
 
-// Of the features (bits of the header) those that are read.
+// The features (bits of the header) that are read.
 enum Feature : unsigned {
   feature_build_id = 2,
   feature_host = 3,
@@ -55,7 +55,7 @@ std::string_view read_string(ByteReader& in) {
   return text_of(in.bytes(size));
 }
 
-// As `perf list` calls them; others get their number.
+// Names as in `perf list`; other events get their number.
 std::string name_of(uint32_t type, uint64_t config) {
   constexpr std::string_view kHardware[] = {
       "cycles",        "instructions", "cache-references",        "cache-misses",           "branches",
@@ -112,7 +112,7 @@ Result<PerfFile> PerfFile::open(Input& input) {
     return fail(ErrorKind::input,
                 fmt::format("a perf.data that ends inside its header, after {} bytes", bytes.size()));
   file.data_start_ = data;
-  // Until perf record ends it leaves the size 0, and what follows the data is not there yet.
+  // Until perf record ends, the size is 0 and what follows the data is missing.
   if (data_size != 0 && data_size <= ~uint64_t{0} - data) {
     file.data_end_ = data + data_size;
     file.read_events(input, attrs, attrs_size, attr_size);
@@ -130,7 +130,7 @@ Result<PerfFile> PerfFile::open(Input& input) {
 void PerfFile::read_events(Input& input, uint64_t offset, uint64_t size, uint64_t entry_size) {
   if (entry_size < 16 + PERF_ATTR_SIZE_VER0 || entry_size > 4096) return;
   const auto bytes = read_section(input, offset, size);
-  // All events may say that their ids lie at the same place.
+  // All events may claim the same place for their ids.
   uint64_t ids_left = kLargestSection;
   for (size_t at = 0; bytes.size() - at >= entry_size; at += entry_size) {
     const auto entry = std::span(bytes).subspan(at, entry_size);
@@ -221,7 +221,7 @@ void PerfFile::take_feature(unsigned feature, std::span<const std::byte> bytes) 
   }
 }
 
-// Records of the type of build_id_event; the size of the id stands behind it since perf 5.10.
+// Records with the layout of build_id_event; since perf 5.10 the id's size follows the id.
 void PerfFile::take_build_ids(std::span<const std::byte> bytes) {
   constexpr uint16_t kHasSize = 1 << 15;
   ByteReader in(bytes);
@@ -257,7 +257,7 @@ void PerfFile::take_event_names(std::span<const std::byte> bytes) {
       ++refused_;
       return;
     }
-    // In the order of the attributes; where both have ids, those tell.
+    // In the order of the attributes; if both have ids, the ids decide.
     PerfEvent* event = i < events_.size() ? &events_[i] : nullptr;
     for (uint32_t k = 0; k < ids; ++k) {
       const auto found = by_id_.find(in.read<uint64_t>());
@@ -274,9 +274,9 @@ void PerfFile::name_unnamed() {
 }
 
 void PerfFile::settle_machine() {
-  // Of a recorder that was killed, or a pipe's first records, the architecture is not known: that of the
-  // registers asked for tells. x86-64 has no register 32, aarch64's pc, without PERF_REG_X86_XMM*, which no
-  // perf samples of user space.
+  // For a killed recorder, or a pipe's first records, the architecture is unknown: the requested registers
+  // reveal it. x86-64 has no register 32, aarch64's pc, without PERF_REG_X86_XMM*, which no perf samples in
+  // user space.
   uint64_t registers = 0;
   for (const PerfEvent& event : events_) registers |= event.shape.user_registers;
   machine_ = EM_X86_64;
@@ -291,7 +291,7 @@ const PerfEvent* PerfFile::event_of(std::span<const std::byte> record) const {
   if (events_.empty()) return nullptr;
   if (events_.size() == 1 || !events_.front().identified) return &events_.front();
   const uint64_t id = perf::identifier_of(record);
-  // What perf record itself made up at the start carries none.
+  // Records that perf record itself made up at the start have none.
   if (id == 0) return &events_.front();
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &events_[found->second];

@@ -6,7 +6,7 @@
 namespace phlox::importers {
 namespace {
 
-// std::push_heap() keeps what is "largest" in front: here the oldest.
+// std::push_heap() keeps the "largest" in front: here the oldest.
 constexpr auto kLater = [](const auto& a, const auto& b) {
   return a.time != b.time ? a.time > b.time : a.number > b.number;
 };
@@ -23,8 +23,8 @@ void PerfOrder::put(std::span<const std::byte> record, const PerfPiece& piece, N
   ++held_.back().waiting;
   newest_ = std::max(newest_, time);
   if (bytes_ <= most_bytes_) return;
-  // More than fits: the older half goes out, and what comes too late is counted. All of it, where a single
-  // old record would keep the memory of many.
+  // Too much is waiting: the older half is delivered, and records that come too late are counted. Everything
+  // is delivered if a single old record would keep the memory of many.
   const size_t keep = waiting_.size() / 2;
   while (waiting_.size() > keep) deliver_oldest();
   let_go();

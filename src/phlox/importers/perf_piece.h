@@ -10,7 +10,7 @@ namespace phlox::importers {
 
 using PerfPiece = std::shared_ptr<std::vector<std::byte>>;
 
-// Hands out pieces, and reuses those that nobody keeps: used memory need not be allocated or cleared again.
+// Hands out pieces, and reuses those that no user keeps: used memory need not be allocated or cleared again.
 class PerfPieces {
  public:
   PerfPiece take() {

@@ -21,15 +21,15 @@
 namespace phlox::importers {
 namespace {
 
-// A program that maps and unmaps for days; beyond, what it maps is code without a file.
+// Enough for a program that maps and unmaps for days; further mappings are code without a file.
 constexpr size_t kMostMapped = 16384;
 constexpr size_t kMostRegions = 65536;
-// A map of a JIT compiler that ran for days: some 10 million functions.
+// A map from a JIT compiler that ran for days: some 10 million functions.
 constexpr size_t kLargestJitFile = size_t{512} << 20;
-// Forks of forks, whose maps are read for the last one.
+// Ancestors in a chain of forks whose maps are read for the last child.
 constexpr size_t kMostParentMaps = 64;
 
-// How perf names memory without a file. Huge pages that hold code stand for what was copied there, unknown.
+// How perf names memory without a file. Huge pages that hold code are a copy of something unknown.
 bool is_file(std::string_view path) {
   if (path == "[vdso]") return true;
   return path.starts_with('/') && !path.starts_with("//anon") && !path.starts_with("/memfd:") &&
@@ -41,7 +41,7 @@ bool is_jitdump(std::string_view path) {
   return name.starts_with("jit-") && name.ends_with(".dump");
 }
 
-// What another user left in /tmp is not taken for what the recorded process wrote. Under sudo the caller's
+// A file that another user left in /tmp is not taken for the recorded process's. Under sudo, the caller's
 // files are ours.
 bool is_ours(uid_t owner) {
   if (owner == 0 || owner == ::geteuid()) return true;
@@ -49,7 +49,7 @@ bool is_ours(uid_t owner) {
   return caller != nullptr && fmt::format("{}", owner) == caller;
 }
 
-// Empty: not there, or `trouble` says why not.
+// Empty: no such file, or `trouble` says why it was not read.
 std::string read_jit_file(const std::string& path, std::string& trouble) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat there {};
@@ -74,7 +74,7 @@ std::string read_jit_file(const std::string& path, std::string& trouble) {
 
 void PerfProcess::put(uint64_t start, uint64_t end, uint32_t mapping) {
   if (start >= end || regions_.size() >= kMostRegions) return;
-  // What lay here before is gone: the parts of it outside stay.
+  // The previous mapping here is gone; its parts outside this range stay.
   auto at = regions_.lower_bound(start);
   if (at != regions_.begin()) {
     auto before = std::prev(at);
@@ -157,8 +157,8 @@ void PerfProcess::read(PerfMap& map) {
   map.jit.python = text.find(kPythonPrefix) != std::string::npos;
 }
 
-// Whoever has code without a file may have said what it is; files of an earlier process of this number, and
-// of one that forked, are asked for names only where there is such code.
+// A process with code in no file may have described it. Files of an earlier process with this number, and of
+// one that forked, are searched only if there is such code.
 void PerfProcess::read_jit() {
   jit_asked_ = true;
   if (!jitdump_.empty()) {
@@ -172,8 +172,8 @@ void PerfProcess::read_jit() {
   for (const auto& map : parents_maps_) read(*map);
 }
 
-// A child of Python 3.12 begins a map of its own, without what its parent had compiled before the fork. Its
-// parent's names hold where nothing was mapped since.
+// A child of Python 3.12 begins its own map, without what its parent compiled before the fork. The parent's
+// names hold where nothing was mapped since.
 std::optional<symbols::JitMap::Found> PerfProcess::named(RemoteAddress address) const {
   if (const auto found = own_map_->jit.map.find(address)) return found;
   if (const auto found = jit_ ? jit_->map.find(address) : std::nullopt) return found;
@@ -212,8 +212,8 @@ std::string PerfProcess::python() {
   return version == 0 ? "" : fmt::format("{}.{}", version >> 8, version & 0xff);
 }
 
-// At every return address in a trampoline of -X perf (Python/asm_trampoline.S, x86-64): 3.12 and 3.13 only
-// keep the stack aligned, later ones keep the caller's frame pointer too, which is no chain of frame
+// For every return address in a trampoline of -X perf (Python/asm_trampoline.S, x86-64): 3.12 and 3.13 only
+// keep the stack aligned; later versions keep the caller's frame pointer too, which is no chain of frame
 // pointers.
 unwind::Rule PerfProcess::trampoline_rule() {
   unwind::Rule rule;
@@ -264,7 +264,7 @@ PerfProcess::MappedCode PerfProcess::find(RemoteAddress address) {
   const MappedFile& p = opened(entry->module);
   found.file = &files_.file(p.file);
   found.file_number = p.file;
-  // Of a file that cannot be had: what a position-independent one that lies in memory as on disk would have.
+  // For a missing file: the bias of a position-independent file that lies in memory as on disk.
   found.bias = found.file->found() ? p.bias : p.start - p.offset;
   return found;
 }

@@ -29,12 +29,12 @@ class PerfProcess {
       : pid_(pid), machine_(machine), files_(files), own_map_(std::make_shared<PerfMap>(pid)) {}
 
   void map(const perf::MapRecord& record);
-  // execve: removes everything.
+  // execve: removes all mappings.
   void clear();
-  // fork: copies everything.
+  // fork: copies all mappings.
   void inherit(const PerfProcess& parent);
 
-  // The contents of an address.
+  // The code at an address.
   struct MappedCode {
     ModuleFile* file = nullptr;  // null: code without a file, or nothing
     uint32_t file_number = 0;
@@ -59,7 +59,7 @@ class PerfProcess {
     settle();
     return generation_;
   }
-  // Frees what can be made again.
+  // Frees what can be rebuilt.
   void rest() {
     unwinder_.reset();
     known.clear();

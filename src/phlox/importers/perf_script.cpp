@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostScriptFrames = 8192;
 constexpr size_t kMostScriptProcesses = 1'000'000;
-// Before the time: a command is 16 bytes at most.
+// Before the time: a command has at most 16 bytes.
 constexpr size_t kMostWords = 16;
 
 std::string_view trimmed(std::string_view text) {
@@ -36,7 +36,7 @@ std::optional<Number> script_number(std::string_view text, int base = 10) {
   return value;
 }
 
-// "3305.705454": seconds, with six digits of them or (--ns) nine.
+// "3305.705454": seconds with six decimals or (--ns) nine.
 std::optional<Nanoseconds> time_of(std::string_view text) {
   const size_t dot = text.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
@@ -56,15 +56,15 @@ struct Head {
   std::optional<Nanoseconds> time;
   uint64_t period = 0;
   std::string_view event;
-  std::string_view rest;       // behind the event: without a call graph, the one frame that there is
+  std::string_view rest;       // after the event: without a call graph, the only frame
   bool address_first = false;  // in `rest`, in the column where perf prints it
 };
 
-// The words of a line, one after the other.
+// Reads a line word by word.
 class Words {
  public:
   explicit Words(std::string_view line) : line_(line) {}
-  // Empty: there are no more.
+  // Empty at the end.
   std::string_view next() {
     const size_t start = std::min(line_.find_first_not_of(" \t", at_), line_.size());
     at_ = std::min(line_.find_first_of(" \t", start), line_.size());
@@ -106,7 +106,7 @@ std::string_view between(std::string_view first, std::string_view last) {
   return {first.data(), static_cast<size_t>(last.data() + last.size() - first.data())};
 }
 
-// As perf prints an address: to the right of a column of 16 digits. `word` is one of `line`.
+// As perf prints an address: right-aligned in a column of 16 digits. `word` is part of `line`.
 bool is_in_address_column(std::string_view line, std::string_view word) {
   constexpr size_t kColumn = 16;
   const auto start = static_cast<size_t>(word.data() - line.data());
@@ -115,8 +115,8 @@ bool is_in_address_column(std::string_view line, std::string_view word) {
   return blanks + word.size() >= kColumn && script_number<uint64_t>(word, 16).has_value();
 }
 
-// Behind the time: "1001001 cpu-clock:pppH:  ...", of which -F may leave out either. An address may be there
-// instead, and all its digits be decimal.
+// After the time: "1001001 cpu-clock:pppH:  ...", of which -F may omit either part. There may be an address
+// instead, and all its digits may be decimal.
 void take_event(std::string_view line, Words& words, Head& head) {
   size_t place = words.place();
   std::string_view word = words.next();
@@ -129,7 +129,7 @@ void take_event(std::string_view line, Words& words, Head& head) {
       word = next;
     }
   }
-  // "PERF_RECORD_SWITCH OUT" is no sample: the caller passes it over.
+  // "PERF_RECORD_SWITCH OUT" is no sample: the caller skips it.
   if (word.ends_with(':') || word.starts_with("PERF_RECORD_")) {
     while (word.ends_with(':')) word.remove_suffix(1);
     head.event = word;
@@ -140,8 +140,8 @@ void take_event(std::string_view line, Words& words, Head& head) {
   if (const auto first = words.next(); !first.empty()) head.address_first = is_in_address_column(line, first);
 }
 
-// "python3  4711/4712 [001]  3305.705454:    1001001 cpu-clock:pppH:  ..." with the parts that -F asked for.
-// The command may hold blanks: what stands before the first number is it.
+// "python3  4711/4712 [001]  3305.705454:    1001001 cpu-clock:pppH:  ..." with the parts that -F requested.
+// The command may contain blanks: it is everything before the first number.
 std::optional<Head> parse_head(std::string_view line) {
   Head head;
   std::vector<std::string_view> before;
@@ -166,8 +166,8 @@ std::optional<Head> parse_head(std::string_view line) {
   return head;
 }
 
-// Without a time: "python3  4711/4712 [001]  1001001 cycles:". Much that is no sample looks like it: frames
-// have to follow, or one stand behind it: then perf puts blanks before the command.
+// Without a time: "python3  4711/4712 [001]  1001001 cycles:". Many lines that are no samples look like it,
+// so frames must follow, or one must be on the same line; perf then puts blanks before the command.
 std::optional<Head> parse_timeless_head(std::string_view line) {
   Head head;
   Words words(line);
@@ -198,7 +198,7 @@ struct TextFrame {
 };
 
 // "    7f0011223344 PyObject_Call+0x24 (/usr/bin/python3.11)"; without +0x24, with (inlined), and without a
-// symbol or a module where -F leaves them out.
+// symbol or module if -F omits them.
 std::optional<TextFrame> parse_frame_text(std::string_view line) {
   const size_t space = std::min(line.find(' '), line.size());
   const auto address = script_number<uint64_t>(line.substr(0, space), 16);
@@ -207,7 +207,7 @@ std::optional<TextFrame> parse_frame_text(std::string_view line) {
   frame.address = *address;
   std::string_view rest = trimmed(line.substr(space));
   if (rest.ends_with(')')) {
-    // The module's name may hold brackets: "([kernel.kallsyms])", "(/tmp/a (deleted))".
+    // The module's name may contain brackets: "([kernel.kallsyms])", "(/tmp/a (deleted))".
     size_t open = std::min(rest.find(" (/"), rest.find(" (["));
     if (open == std::string_view::npos) open = rest.rfind(" (");
     if (rest.find(" (/") == std::string_view::npos && rest.ends_with(" (deleted))") && open != 0 &&
@@ -229,15 +229,15 @@ bool is_indented(std::string_view line) {
   return !line.empty() && (line.front() == ' ' || line.front() == '\t');
 }
 
-// An address as perf prints it where others stand before it: in a column of 16 digits.
+// An address as perf prints it after other columns: in a column of 16 digits.
 bool is_address_column(std::string_view word) {
   constexpr size_t kShortest = 8;
   return word.size() >= kShortest && script_number<uint64_t>(word, 16).has_value();
 }
 
-// The frame of a sample without a call graph. What -F asked for besides stands before it ("+addr"): columns,
-// and no symbol has two blanks in a row. What a tracepoint prints there is none.
-// Without a module (-F comm,tid,time,event,ip,sym) the address's column tells it from that.
+// The frame of a sample without a call graph. Other fields that -F requested come before it ("+addr"), in
+// columns, and no symbol has two blanks in a row. A tracepoint's output there is no frame: without a module
+// (-F comm,tid,time,event,ip,sym), the address's column distinguishes the two.
 std::optional<TextFrame> parse_only_frame(const Head& head) {
   std::string_view rest = head.rest;
   const bool with_module = rest.ends_with(')');
@@ -255,7 +255,7 @@ std::optional<TextFrame> parse_only_frame(const Head& head) {
     const size_t blank = rest.find(' ');
     const std::string_view more = blank == std::string_view::npos ? "" : trimmed(rest.substr(blank));
     const size_t end = std::min(more.find(' '), more.size());
-    // A name may be one too: "feedface". Behind an address there is a name.
+    // A name may look like an address: "feedface". After an address there is a name.
     const bool is_address =
         with_module ? is_address_column(more.substr(0, end)) && !trimmed(more.substr(end)).starts_with('(')
                     : !more.empty() && is_in_address_column(rest, more.substr(0, end));
@@ -266,8 +266,8 @@ std::optional<TextFrame> parse_only_frame(const Head& head) {
   return frame && (!frame->module.empty() || head.address_first) ? frame : std::nullopt;
 }
 
-// Before frames of a call graph perf writes a tab. Without one, and behind blanks only, stands the next
-// sample of a program whose name or number is a hexadecimal number too: "  dd  4711 [001] 3305.705454: ...".
+// perf writes a tab before the frames of a call graph. A line with only blanks before it may be the next
+// sample of a program whose name or number is also hexadecimal: "  dd  4711 [001] 3305.705454: ...".
 std::optional<TextFrame> parse_frame(std::string_view line) {
   if (!is_indented(line)) return std::nullopt;
   if (line.front() != '\t') {
@@ -277,13 +277,13 @@ std::optional<TextFrame> parse_frame(std::string_view line) {
   return parse_frame_text(trimmed(line));
 }
 
-// "  app.c:10", "  ./nptl/pthread_create.c:442 (discriminator 2)": of the frame above (-F +srcline). "??:0"
-// is perf's word for none.
+// "  app.c:10", "  ./nptl/pthread_create.c:442 (discriminator 2)": the source line of the frame above (-F
+// +srcline). perf writes "??:0" for none.
 bool take_source_line(std::string_view text, profile::Frame& frame) {
   if (!is_indented(text)) return false;
   text = trimmed(text);
   if (text.ends_with(')')) text = trimmed(text.substr(0, std::min(text.rfind(" ("), text.size())));
-  // "app[1a2b]", "[kernel.kallsyms][ffffffff81000000]": an address in a file, where nothing tells a line.
+  // "app[1a2b]", "[kernel.kallsyms][ffffffff81000000]": an address in a file, if no line is known.
   if (const size_t open = text.rfind('['); text.ends_with(']') && open != 0 && open != std::string_view::npos)
     return script_number<uint64_t>(text.substr(open + 1, text.size() - open - 2), 16).has_value();
   const size_t colon = text.rfind(':');
@@ -354,7 +354,7 @@ class ScriptImport {
   }
 
  private:
-  // `next`: the line behind it.
+  // `next`: the following line.
   void begin_timeless_sample(std::string_view next) {
     const auto head = parse_timeless_head(timeless_);
     if (parse_frame(next) || parse_only_frame(*head)) {
@@ -387,7 +387,7 @@ class ScriptImport {
     last_ = std::max(last_, *head.time);
   }
 
-  // A process is called what its first thread is, whichever thread is met first.
+  // A process is named after its first thread, whichever thread comes first.
   profile::ProcessId process_of(const Head& head) {
     const auto known = processes_.find(head.pid);
     const auto process = known != processes_.end() ? known->second : rows_.process(head.pid, "");
@@ -405,7 +405,7 @@ class ScriptImport {
       frame.function = frame.qualified_name = "(an address at which perf knows of nothing)";
       return frame;
     }
-    // -F without sym, without dso: it is not known whether it is code of a JIT compiler.
+    // -F without sym and dso: it is unknown whether it is JIT code.
     if ((text.symbol == "[unknown]" || text.symbol.empty()) && text.module.empty()) {
       frame.kind = profile::FrameKind::marker;
       frame.function = frame.qualified_name = "(an address without a name)";
@@ -416,7 +416,7 @@ class ScriptImport {
                      : profile::FrameKind::native;
     if (!text.module.empty() && text.module != "[unknown]" && text.module != "inlined")
       frame.module = rows_.module(text.module, "");
-    // Addresses of one function are one frame: the text tells no lines.
+    // Addresses of one function share a frame: the text has no lines.
     if (text.symbol == "[unknown]" || text.symbol.empty()) {
       frame.address = text.address;
     } else {
@@ -442,7 +442,7 @@ class ScriptImport {
   HybridEvents hybrid_;
   profile::Sample sample_;
   std::vector<profile::Frame> frames_;  // leaf first
-  profile::Frame only_frame_;           // behind the head of a sample; empty: none
+  profile::Frame only_frame_;           // on the line of a sample's head; empty: none
   std::map<int32_t, profile::ProcessId> processes_;
   std::string timeless_;  // a line that begins a sample without a time, if frames follow
   bool open_ = false, cut_ = false;
@@ -454,7 +454,7 @@ class ScriptImport {
 }  // namespace
 
 bool recognise_perf_script(std::span<const std::byte> head) {
-  constexpr size_t kMostPreambleLines = 100;  // what perf itself says: "Warning: ..."
+  constexpr size_t kMostPreambleLines = 100;  // perf's own messages: "Warning: ..."
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.find('\0') != std::string_view::npos) return false;
   size_t preamble = 0;

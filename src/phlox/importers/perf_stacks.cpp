@@ -12,9 +12,9 @@
 namespace phlox::importers {
 namespace {
 
-// The kernel's own cap of a chain is below; a file may claim anything.
+// The kernel's own limit for a chain is lower; a file may claim anything.
 constexpr size_t kMostPerfFrames = 8192;
-// What this remembers of addresses, per process; a JIT that makes code for days starts it anew.
+// Addresses remembered for each process; a JIT that makes code for days makes it start over.
 constexpr size_t kMostKnown = 200'000;
 
 constexpr const char* kDumpTooShort = "(callers unknown: the stack is deeper than what perf copied)";
@@ -22,7 +22,7 @@ constexpr const char* kRedZoneMissing =
     "(callers unknown: they hang on bytes below the stack pointer, which perf does not copy)";
 constexpr const char* kNoRegisters = "(callers unknown: perf recorded no registers)";
 constexpr const char* kChainFull = "(callers unknown: perf records no longer chains)";
-// Of a chain of frame pointers through code that keeps none: what it took for one is any number.
+// A chain of frame pointers through code that keeps none takes an arbitrary number for one.
 constexpr const char* kNotMapped = "(an address at which nothing is mapped)";
 
 }  // namespace
@@ -123,7 +123,7 @@ profile::FrameId PerfStacks::fresh_user_frame(PerfProcess& process, RemoteAddres
     }
   }
   frame.module = module_of(found.file_number, found.bias);
-  // Folded away where the Python frame beside it says what it runs.
+  // Hidden if the Python frame next to it says what it runs.
   if (process.tells_python() && found.file->is_loop(ImageAddress(frame.address)))
     frame.role = profile::FrameRole::interpreter_loop;
   return interner_.frame(frame);
@@ -169,8 +169,7 @@ bool PerfStacks::add_chain(PerfProcess& process, const perf::SampleRecord& sampl
   return user;
 }
 
-// A stack of calls as the processor kept it: where each call stands that has not returned yet, innermost
-// first.
+// The processor's call stack: the addresses of all calls that have not returned yet, innermost first.
 void PerfStacks::add_branches(PerfProcess& process, const perf::SampleRecord& sample) {
   ++counts_.chains;
   ByteReader in(sample.branches);
@@ -232,7 +231,7 @@ PerfStacks::Stack PerfStacks::stack_of(PerfProcess& process, const perf::SampleR
   cut_ = with_python_ = false;
   const uint64_t type = event.shape.sample_type;
   bool user = add_chain(process, sample, event);
-  // Of a thread of the kernel, or one that has left user space for good, there is nothing more.
+  // A kernel thread, or one that has left user space for good, has nothing more.
   if (!user && (type & PERF_SAMPLE_STACK_USER) != 0 && sample.has_registers) {
     add_unwound(process, sample);
     user = true;
@@ -260,7 +259,7 @@ PerfStacks::Stack PerfStacks::stack_of(PerfProcess& process, const perf::SampleR
   return stack;
 }
 
-// Most of what a thread was in at its last sample it is in still: that part needs no look-up.
+// A thread is still in most frames of its previous sample: that part needs no look-up.
 profile::StackId PerfStacks::interned(pid_t tid) {
   auto& last = last_[static_cast<size_t>(tid) % last_.size()];
   profile::StackId id;

@@ -20,7 +20,7 @@
 
 namespace phlox::importers {
 
-// The quality of the user's part of stacks.
+// The quality of the user-space part of stacks.
 struct PerfStackCounts {
   uint64_t samples = 0;    // with a stack, of any kind
   uint64_t unwound = 0;    // from registers and a dump
@@ -57,7 +57,7 @@ class PerfStacks {
   void add_user(PerfProcess& process, RemoteAddress lookup, unwind::FoundBy found_by);
   void add_marker(const char* text);
   profile::FrameId marker(const char* text);
-  // False: the chain has no frames of the user's.
+  // False: the chain has no user-space frames.
   bool add_chain(PerfProcess& process, const perf::SampleRecord& sample, const PerfEvent& event);
   void add_branches(PerfProcess& process, const perf::SampleRecord& sample);
   void add_unwound(PerfProcess& process, const perf::SampleRecord& sample);
@@ -76,7 +76,7 @@ class PerfStacks {
   bool cut_ = false;
   bool with_python_ = false;           // one of them is a function of Python
   std::vector<bool> is_python_frame_;  // by id
-  // From the root on, the last stack of a thread; for some, the last of any of them.
+  // From the root on, a thread's last stack; threads that share a slot share it.
   struct Step {
     profile::FrameId frame;
     profile::StackId id;

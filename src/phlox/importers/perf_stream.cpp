@@ -9,10 +9,10 @@
 namespace phlox::importers {
 namespace {
 
-// So large that it and its like stay in a CPU's cache until their records are taken.
+// Small enough that a few of them stay in a CPU's cache until their records are taken.
 constexpr size_t kPerfPiece = size_t{512} << 10;
-// perf compresses what it took out of a ring, 512 KiB by default (-m makes it larger), into records of up to
-// 64 KiB.
+// perf compresses what it took from a ring, 512 KiB by default (-m makes it larger), into records of up to 64
+// KiB.
 constexpr size_t kMostUnpacked = size_t{256} << 20;
 
 enum PackedRecord : uint32_t {
@@ -20,7 +20,7 @@ enum PackedRecord : uint32_t {
   record_tracing_data = 66,
   record_auxtrace = 71,
   record_compressed = 81,
-  record_compressed2 = 83,  // perf 6.16: with a length of its own, and filled up to 8 bytes
+  record_compressed2 = 83,  // perf 6.16: has its own length, and is padded to 8 bytes
 };
 
 perf_event_header header_of(std::span<const std::byte> bytes) {
@@ -47,7 +47,7 @@ std::span<const std::byte> PerfStream::bytes_at(uint64_t offset, size_t size) {
   const bool there = offset >= piece_at_ && offset - piece_at_ <= piece_->size() &&
                      piece_->size() - (offset - piece_at_) >= size;
   if (!there) {
-    // What is left of the piece stands before the next one: a pipe is read once.
+    // The rest of the piece is put before the next one: a pipe is read once.
     const size_t keep = offset >= piece_at_ && offset - piece_at_ < piece_->size()
                             ? piece_->size() - (offset - piece_at_)
                             : 0;
@@ -117,7 +117,7 @@ std::span<const std::byte> PerfStream::from_file() {
   return record;
 }
 
-// Records that a compressed one holds in part go on in the next.
+// A record that is only partly in a compressed one continues in the next.
 std::span<const std::byte> PerfStream::from_unpacked() {
   const auto rest =
       std::span<const std::byte>(*unpacked_).subspan(unpacked_at_, unpacked_end_ - unpacked_at_);
@@ -159,7 +159,7 @@ void PerfStream::unpack(std::span<const std::byte> record) {
     const size_t result = ZSTD_decompressStream(unpacker_->stream, &out, &in);
     unpacked_end_ += out.pos;
     if (ZSTD_isError(result) != 0 || unpacked_end_ > kMostUnpacked) {
-      // A stream that lost its thread gives nothing more: each later record counts as damaged too.
+      // After an error the stream yields nothing more: each later record counts as damaged too.
       ++damaged_;
       unread_ += packed.size() - std::min(in.pos, packed.size());
       ZSTD_initDStream(unpacker_->stream);
@@ -169,7 +169,7 @@ void PerfStream::unpack(std::span<const std::byte> record) {
   }
 }
 
-// Behind some records lies more than their size says.
+// Some records are followed by more data than their size says.
 void PerfStream::pass_over(std::span<const std::byte> record) {
   const auto header = header_of(record);
   if (record.size() < sizeof header + 8) return;

@@ -25,8 +25,8 @@ class PerfStream {
   PerfStream(const PerfStream&) = delete;
   PerfStream& operator=(const PerfStream&) = delete;
 
-  // The next record, its header included, valid until the next call, or as long as somebody keeps its piece;
-  // empty at the end. Records about the file (pipes) are consumed on the way.
+  // The next record, its header included, valid until the next call, or as long as its piece is kept; empty
+  // at the end. Records about the file (pipes) are consumed on the way.
   std::span<const std::byte> next();
   // The piece that contains this record.
   const PerfPiece& piece() const { return was_packed_ ? unpacked_ : piece_; }

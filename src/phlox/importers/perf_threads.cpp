@@ -5,15 +5,15 @@
 namespace phlox::importers {
 namespace {
 
-// Processes whose caches are kept; of more, of those that were seen lately.
+// Processes whose caches are kept; with more processes, only those of recently seen ones.
 constexpr size_t kMostAwake = 64;
 constexpr uint64_t kLately = 10'000;
-// A file that makes up threads ends here.
+// Limits a file that makes up threads.
 constexpr size_t kMostThreads = 4'000'000;
-// Of one another, that have not been sampled.
+// Ancestors in a row that have not been sampled.
 constexpr size_t kMostParents = 64;
-// The kernel's thread that has a CPU while nothing else wants it, one of each, all numbered 0; perf records
-// no name of it (kernel/sched/core.c: init_idle; tools/perf/util/machine.c).
+// The kernel's idle thread, one for each CPU, all with number 0; perf records no name for it
+// (kernel/sched/core.c: init_idle; tools/perf/util/machine.c).
 constexpr const char* kIdleThread = "swapper";
 
 }  // namespace
@@ -41,11 +41,11 @@ PerfThreads::Process& PerfThreads::process_row(pid_t pid, Nanoseconds time, bool
     if (process.parent && *process.parent) process.row.parent = *process.parent;
     *process.id = profile::ProcessId(++last_process_);
     if (begin_ == 0) begin_ = time;
-    // Else nobody saw it begin: perf found it there.
+    // Otherwise its start is unknown: it existed when perf began.
     if (process.row.start == 0) process.row.start = begin_;
     process.row.pid = process.row.namespace_pid = pid;
     process.row.way_of_reading = "perf record";
-    // Threads of the kernel have no program.
+    // Kernel threads have no program.
     const auto main = threads_.find(pid);
     if (program.empty() && main != threads_.end()) process.row.executable = main->second.row.kernel_name;
   }
@@ -55,7 +55,7 @@ PerfThreads::Process& PerfThreads::process_row(pid_t pid, Nanoseconds time, bool
 }
 
 void PerfThreads::put_parents(const Process& child, Nanoseconds time) {
-  // The topmost first. Of those that perf found there when it began, nobody knows whether they were recorded.
+  // The topmost first. For processes that existed when perf began, it is unknown whether they were recorded.
   std::vector<pid_t> without_row;
   const Process* one = &child;
   while (one->parent && !*one->parent && one->row.start != 0 && without_row.size() < kMostParents) {
@@ -77,7 +77,7 @@ PerfThreads::Thread& PerfThreads::known_thread(pid_t pid, pid_t tid) {
 }
 
 PerfThreads::Thread& PerfThreads::thread_row(pid_t pid, pid_t tid, Nanoseconds time) {
-  Thread& thread = known_thread(pid, tid);  // first: a process without a program is called as its thread is
+  Thread& thread = known_thread(pid, tid);  // first: a process without a program is named after its thread
   Process& process = process_row(pid, time);
   if (thread.id) return thread;
   thread.id = profile::ThreadId(++last_thread_);
@@ -88,7 +88,7 @@ PerfThreads::Thread& PerfThreads::thread_row(pid_t pid, pid_t tid, Nanoseconds t
 }
 
 void PerfThreads::fork(const perf::TaskRecord& record, bool copied) {
-  // The number of a thread that has ended is given again.
+  // The id of an ended thread is reused.
   const std::string name = known_thread(record.parent_pid, record.parent_tid).row.kernel_name;
   if (const auto old = threads_.find(record.tid); old != threads_.end()) {
     spans_.close(old->second.id);
@@ -177,9 +177,9 @@ void PerfThreads::switched_out(pid_t pid, pid_t tid, Nanoseconds time, bool pree
   if (tid == 0) return;
   Thread& thread = thread_row(pid, tid, time);
   if (thread.off_since != 0) {
-    // Recorded twice, by a tracepoint and by the kernel's own record behind it.
+    // Recorded twice: by a tracepoint, and by the kernel's own record after it.
     if (switches_ == Switches::both) return;
-    // It was switched to meanwhile, and nobody says when: less than a period of the clock ago.
+    // It was switched to at an unknown time: less than one clock period ago.
     put_sleep(thread, time);
   } else if (thread.until != 0) {
     profile::Sample ran = has_stack ? asleep : thread.last.value_or(profile::Sample());
@@ -202,7 +202,7 @@ void PerfThreads::sampled(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds pe
                           profile::Sample sample) {
   Thread& thread = thread_row(pid, tid, time);
   if (switches_ == Switches::none || tid == 0) {
-    // Clocks tick a little early or late; a span goes on where the one before ended.
+    // Clocks tick slightly early or late; a span continues where the previous one ended.
     Nanoseconds from = time - period;
     if (thread.until != 0 && std::abs(from - thread.until) <= period / 2) from = thread.until;
     put(thread, sample, from, period, period, profile::CpuState::running);
@@ -210,7 +210,7 @@ void PerfThreads::sampled(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds pe
     return;
   }
   if (thread.off_since != 0) {
-    // Nobody says when it was switched to. A clock that ticks with its CPU time does.
+    // The time of the switch is unknown; a clock that ticks with the thread's CPU time reveals it.
     const Nanoseconds ran = std::max<Nanoseconds>(period - thread.ran_since_clock, 0);
     thread.until = std::max(thread.off_since, time - ran);
     put_sleep(thread, thread.until);

@@ -50,7 +50,7 @@ class PerfThreads {
   // A sample of an event. `period`: the CPU time that it represents, for a clock; 0: for other events.
   void sampled(pid_t pid, pid_t tid, Nanoseconds time, Nanoseconds period, profile::Sample sample);
 
-  // Puts all intervals; threads that still sleep, until `end`.
+  // Writes all intervals; threads that still sleep, until `end`.
   void finish(Nanoseconds end);
   void flush() { spans_.flush(); }
   // Python's version of each process, if its file has it.
@@ -69,7 +69,7 @@ class PerfThreads {
   struct Process {
     explicit Process(pid_t pid, uint16_t machine, ModuleFiles& files) : space(pid, machine, files) {}
     PerfProcess space;
-    // None: nothing of it was seen yet. Shared with its forks: its number may be given again.
+    // None: not seen yet. Shared with its forks: its number may be reused.
     std::shared_ptr<profile::ProcessId> id = std::make_shared<profile::ProcessId>();
     std::shared_ptr<const profile::ProcessId> parent;
     pid_t parent_pid = 0;
@@ -77,7 +77,7 @@ class PerfThreads {
     uint64_t used = 0;
   };
   struct Thread {
-    profile::ThreadId id;  // none: nothing of it was seen yet
+    profile::ThreadId id;  // none: not seen yet
     profile::Thread row;
     Nanoseconds until = 0;      // how far its time is divided; 0: not known
     Nanoseconds off_since = 0;  // 0: not switched away, or not known

@@ -27,7 +27,7 @@ constexpr size_t kMostPprofFrames = 8192;
 constexpr int64_t kLongestPprofTime = int64_t{3'150'000'000} * kSecond;
 
 struct ValueType {
-  uint64_t type = 0, unit = 0;  // strings
+  uint64_t type = 0, unit = 0;  // numbers of strings
 };
 struct PprofLine {
   uint64_t function = 0;
@@ -35,7 +35,7 @@ struct PprofLine {
 };
 struct Location {
   uint64_t mapping = 0, address = 0;
-  std::vector<PprofLine> lines;  // what was inlined first
+  std::vector<PprofLine> lines;  // inlined functions first
 };
 struct Function {
   uint64_t name = 0, system_name = 0, file = 0;
@@ -50,7 +50,7 @@ struct Sample {
   std::vector<protozero::data_view> labels;
 };
 
-// A field of another type than profile.proto gives it: the reader itself has no more than an assert for that.
+// A field with another type than in profile.proto: the reader itself only has an assert for that.
 struct WrongType : protozero::exception {
   const char* what() const noexcept override { return "a field is of another type"; }
 };
@@ -100,7 +100,7 @@ class PprofImport {
  public:
   explicit PprofImport(profile::Sink& sink) : rows_(sink, ""), values_(sink) {}
 
-  // Throws protozero::exception where the bytes make no sense.
+  // Throws protozero::exception if the bytes are invalid.
   ImportOutcome run(std::string_view bytes) {
     std::vector<protozero::data_view> samples;
     pbf_reader in(bytes.data(), bytes.size());
@@ -195,7 +195,7 @@ class PprofImport {
           in.skip();
       }
     }
-    // profile.proto: the first one is the program's.
+    // profile.proto: the first mapping is the program's.
     if (mappings_.empty()) program_ = mapping.file;
     mappings_[id] = mapping;
   }
@@ -279,7 +279,7 @@ class PprofImport {
     return sample;
   }
 
-  // Whether a row can hold each sample's value at that place as its number of samples.
+  // Whether each sample's value at that place fits a row's number of samples.
   static bool samples_fit(const std::vector<protozero::data_view>& samples, std::optional<size_t> place) {
     std::vector<int64_t> values;
     for (size_t i = 0; place && i < samples.size(); ++i) {
@@ -382,7 +382,7 @@ class PprofImport {
     return label;
   }
 
-  // As Pyroscope, Datadog and austin2pprof label it, which writes numbers as texts.
+  // Labels of Pyroscope, Datadog and austin2pprof, which writes numbers as text.
   profile::ThreadId thread_of(const Sample& sample) {
     std::string_view name;
     int32_t pid = 0, tid = 0;
@@ -412,7 +412,7 @@ class PprofImport {
   uint64_t refused_ = 0, deep_ = 0, fewer_ = 0, more_ = 0;
 };
 
-// Writers begin with other fields: Go's up to 1.25 with the first one, since 1.26 with the ninth, a time.
+// Writers begin with different fields: Go up to 1.25 with the first one, since 1.26 with the ninth, a time.
 bool begins_a_profile(std::string_view bytes) {
   try {
     pbf_reader in(bytes.data(), bytes.size());

@@ -13,15 +13,16 @@ using protozero::pbf_wire_type;
 
 constexpr size_t kLargestPprof = size_t{1} << 30;
 
-// profile.proto's fields are small: a field of a gigabyte, packed into a megabyte, is meant to cost memory.
+// profile.proto's fields are small: a field of a gigabyte, compressed to a megabyte, is meant to exhaust
+// memory.
 constexpr size_t kLargestField = size_t{16} << 20;
-// Likewise of very many: each takes some 16 bytes in memory.
+// A limit for very many fields: each takes some 16 bytes in memory.
 constexpr size_t kMostFields = size_t{1} << 26;
 
-// Walks over the fields of a message while its bytes come in.
+// Walks over a message's fields while its bytes arrive.
 class FieldSizes {
  public:
-  // Whether those that begin in `bytes`, which are all so far, are small enough, and not too many.
+  // Whether the fields that begin in `bytes` (all bytes so far) are small enough, and not too many.
   bool take(std::string_view bytes) {
     while (next_ + kLongestHead < bytes.size()) {
       const char* at = bytes.data() + next_;

@@ -11,7 +11,7 @@ namespace {
 
 using Scale = std::pair<std::string_view, int64_t>;
 
-// As pprof reads a unit (its internal/measurement): in any letters, and in the plural.
+// Units as pprof reads them (its internal/measurement): in upper or lower case, and in the plural.
 int64_t scale_of_unit(std::string_view unit, std::span<const Scale> units) {
   std::string name(unit);
   for (char& c : name) {
@@ -28,9 +28,9 @@ int64_t scale_of_unit(std::string_view unit, std::span<const Scale> units) {
   return found == units.end() ? 0 : found->second;
 }
 
-// What one of a unit is in nanoseconds; 0: it is none of time.
+// One unit in nanoseconds; 0 if it is no unit of time.
 int64_t nanoseconds_of(std::string_view unit) {
-  // The two letters of micro: as austin2pprof writes it, and as others do.
+  // Both letters for micro: austin2pprof's, and the other one.
   constexpr Scale kUnits[] = {{"nanosecond", 1},
                               {"ns", 1},
                               {"microsecond", 1'000},
@@ -48,7 +48,7 @@ int64_t nanoseconds_of(std::string_view unit) {
   return scale_of_unit(unit, kUnits);
 }
 
-// Likewise in bytes: pprof's units of memory are powers of 1024.
+// One unit in bytes; pprof's units of memory are powers of 1024.
 int64_t bytes_of(std::string_view unit) {
   constexpr int64_t kK = 1024, kM = kK * kK, kG = kM * kK, kT = kG * kK, kP = kT * kK;
   constexpr Scale kUnits[] = {
@@ -67,7 +67,7 @@ uint64_t magnitude(int64_t value) {
   return value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
 }
 
-// Or the most there is.
+// Saturates at the maximum.
 uint64_t scaled(int64_t value, uint64_t scale) {
   uint64_t out = 0;
   return __builtin_mul_overflow(magnitude(value), scale, &out) ? std::numeric_limits<uint64_t>::max() : out;
@@ -126,7 +126,7 @@ void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> va
   if (counted_.empty()) rows.sample(sample, samples);
   bool told = false;
   for (const Counted& counted : counted_) {
-    // How often it was looked stands in the rows of the first one.
+    // The number of samples is in the rows of the first value.
     const bool first = &counted == &counted_.front();
     const int64_t value = value_at(values, counted.place);
     if (value == 0 && !(first && samples_)) continue;

@@ -27,16 +27,15 @@ class PprofValues {
  public:
   explicit PprofValues(profile::Sink& sink) : numbers_(sink) {}
 
-  // `by_default`: default_sample_type; empty: the file has none. That type is shown first, else time, else
-  // the last, as pprof does.
-  // `samples_fit`: whether a row of the model can hold each sample's number of samples. If not, these numbers
-  // become values like others.
+  // `by_default`: default_sample_type; empty: the file has none. That type is shown first, otherwise time,
+  // otherwise the last, as in pprof. `samples_fit`: whether a row of the model can hold each sample's number
+  // of samples; if not, these numbers become values like others.
   void choose(std::span<const PprofType> types, std::string_view by_default, bool samples_fit);
 
-  // Puts the rows of `sample`, which has its thread and stack. A difference of two profiles has values below
-  // zero: an event of its own, "cpu (less)", counts those, above zero.
+  // Writes the rows of `sample`, which has its thread and stack. A difference of two profiles has negative
+  // values: a separate event, "cpu (less)", counts those as positive.
   void put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows);
-  // How many values were below zero.
+  // How many values were negative.
   uint64_t negative() const { return negative_; }
   bool left_out() const { return numbers_.left_out(); }
 

@@ -35,7 +35,8 @@ const Format kFormats[] = {
      recognise_collapsed, import_collapsed},
 };
 
-// By the keys of the whole file, where a long table stands before what would tell.
+// Decides by the keys of the whole file, since a long table may come before the one that identifies the
+// format.
 const Format* recognise_json(Input& input) {
   struct Kind {
     std::string_view format, key, other_key;

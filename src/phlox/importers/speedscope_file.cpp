@@ -23,10 +23,10 @@ constexpr size_t kMostSpeedscopeFrames = 8192;
 // A hundred years in nanoseconds: sums with it do not overflow.
 constexpr Number kLongestSpeedscopeTime = 3.15e18L;
 
-// A row of the model counts no more samples.
+// A row of the model cannot count more samples.
 constexpr Number kMostSamples = std::numeric_limits<uint32_t>::max();
 
-// What a weight of 1 is in nanoseconds; 0: it is no time.
+// A weight of 1 in nanoseconds; 0 if it is no time.
 Number scale_of(std::string_view unit) {
   constexpr std::pair<std::string_view, Number> kUnits[] = {
       {"nanoseconds", 1}, {"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}};
@@ -73,15 +73,15 @@ class SpeedscopeImport {
   }
 
  private:
-  // Weights that no row counts as samples, and bytes, are values of an event. Where there is one, times are
-  // too.
+  // Weights that cannot be a row's number of samples, and bytes, are values of an event. If there are any,
+  // times are too.
   void choose_events(const Json* profiles) {
     bool values = false;
     for (size_t i = 0; i < length(profiles); ++i) {
       const Json* profile = element(profiles, i);
       const std::string_view unit = text(member(profile, "unit"));
       const Json* weights = member(profile, "weights");
-      // What an event of such a profile counts is at most its whole length.
+      // An event of such a profile counts at most the profile's whole length.
       const Number whole =
           number(member(profile, "endValue")).value_or(0) - number(member(profile, "startValue")).value_or(0);
       bool large = scale_of(unit) == 0 && text(member(profile, "type")) == "evented" && whole > kMostSamples;
@@ -92,8 +92,7 @@ class SpeedscopeImport {
     with_events_ = values;
   }
 
-  // Times count from here: speedscope shows each profile from its own start on, and some are times since
-  // 1970.
+  // The zero of all times: speedscope shows each profile from its own start, and some times are since 1970.
   static Number origin_of(const Json* profiles) {
     std::optional<Number> origin;
     for (size_t i = 0; i < length(profiles); ++i) {
@@ -105,7 +104,7 @@ class SpeedscopeImport {
     return origin.value_or(0);
   }
 
-  // Or where the first event is, if that is earlier.
+  // The start value, or the first event's time if that is earlier.
   static Number start_of(const Json* profile) {
     Number start = number(member(profile, "startValue")).value_or(0);
     const Json* events = member(profile, "events");
@@ -114,7 +113,7 @@ class SpeedscopeImport {
     return start;
   }
 
-  // 0: the weights of this unit are samples.
+  // 0: weights of this unit are samples.
   uint16_t event_of(std::string_view unit) {
     if (!with_events_) return 0;
     if (scale_of(unit) > 0) return numbers_.of({"time", profile::Unit::nanoseconds});
@@ -165,7 +164,7 @@ class SpeedscopeImport {
     if (length(weights) > length(samples)) stackless_ += length(weights) - length(samples);
     for (size_t i = 0; i < length(samples); ++i) {
       const Json* row = element(samples, i);
-      // A file without any weights counts its samples.
+      // A file without weights counts its samples.
       const auto told = number(element(weights, i));
       if (!told && length(weights) > 0) {
         ++weightless_;
@@ -189,7 +188,7 @@ class SpeedscopeImport {
     }
   }
 
-  // Frames that are open, outermost first, each with the stack that ends in it.
+  // Open frames, outermost first, each with the stack that ends in it.
   using Open = std::vector<std::pair<uint64_t, profile::StackId>>;
 
   struct Event {
@@ -198,7 +197,7 @@ class SpeedscopeImport {
     bool opens = false;
   };
 
-  // In the order of time. One that does not say when it was is at the time of the one before.
+  // In order of time. An event without a time gets that of the previous one.
   std::vector<Event> ordered(const Json* events, Number at) {
     std::vector<Event> out;
     out.reserve(length(events));
@@ -220,7 +219,7 @@ class SpeedscopeImport {
     return out;
   }
 
-  // What is open from one event to the next is a sample.
+  // What is open between two events is a sample.
   void read_events(const Json* events, Number at, std::optional<Number> end) {
     Open open;
     for (const Event& event : ordered(events, at)) {
@@ -239,8 +238,7 @@ class SpeedscopeImport {
     return true;
   }
 
-  // The innermost call of that frame ends. Calls that it had made and that go on stay open, one place further
-  // out.
+  // Ends the innermost call of that frame. Calls made by it that continue stay open, one level further out.
   bool leave(Open& open, uint64_t frame) {
     const auto found =
         std::find_if(open.rbegin(), open.rend(), [&](const auto& call) { return call.first == frame; });
@@ -260,7 +258,7 @@ class SpeedscopeImport {
     scale_ > 0 ? put_time(sample, start * scale_, weight * scale_) : put_count(sample, weight);
   }
 
-  // Rounded at both ends, so that the sum of what follows each other is not.
+  // Rounds both ends, so that the sum of adjacent samples is not rounded.
   void put_time(profile::Sample& sample, Number start, Number weight) {
     if (weight > kLongestSpeedscopeTime || std::abs(start) > kLongestSpeedscopeTime ||
         std::abs(start + weight) > kLongestSpeedscopeTime) {
@@ -291,11 +289,11 @@ class SpeedscopeImport {
   profile::ProcessId process_;
   profile::ThreadId thread_;
   std::vector<profile::FrameId> frames_;
-  Number scale_ = 0;  // of the profile: what a weight of 1 is in nanoseconds; 0: it is no time
+  Number scale_ = 0;  // of the profile: a weight of 1 in nanoseconds; 0: it is no time
   uint16_t event_ = 0;
   bool with_events_ = false;
   Number origin_ = 0;  // of times, in nanoseconds
-  Number base_ = 0;    // the same in the unit of the profile
+  Number base_ = 0;    // the same in the profile's unit
   WholeWeights weights_;
   Nanoseconds longest_ = 0;
   uint64_t refused_ = 0, weightless_ = 0, stackless_ = 0, deep_ = 0, crossed_ = 0, unordered_ = 0,

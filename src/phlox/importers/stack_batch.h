@@ -1,5 +1,5 @@
-// Gives some stacks their ids at once. A table of millions of stacks is not in the processor's caches: to
-// look up one after the other is to wait for memory each time. Pure.
+// Gives several stacks their ids at once. A table of millions of stacks is not in the processor's caches:
+// looking up one after the other means waiting for memory each time. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ class StackBatch {
  public:
   explicit StackBatch(profile::Interner& interner) : interner_(interner) {}
 
-  // The next stack begins with so many frames of the one before; the others follow by push().
+  // The next stack begins with the first `shared` frames of the previous one; the others follow by push().
   void begin(size_t shared);
   void push(profile::FrameId frame);
   // Ends the stack that begin() began.
   void end();
   bool full() const { return ends_.size() >= kMostStacks || nodes_.size() >= kMostNodes; }
-  // The ids of the stacks since the last call, in their order; none: a stack without frames. Valid until the
+  // The ids of the stacks since the last call, in order; none for a stack without frames. Valid until the
   // next begin().
   std::span<const profile::StackId> finish();
 

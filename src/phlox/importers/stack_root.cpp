@@ -6,7 +6,7 @@
 namespace phlox::importers {
 namespace {
 
-// Ancestors that py-spy names before a process.
+// Ancestors that py-spy lists before a process.
 constexpr size_t kMostProcesses = 256;
 
 std::string_view first_frame(std::string_view frames) {

@@ -33,7 +33,7 @@ constexpr uint64_t kLongestTachyonTime = 3'150'000'000'000'000;
 enum Compression : uint32_t { compression_none = 0, compression_zstd = 1 };
 enum Encoding : uint8_t { repeat_stack = 0, full = 1, suffix = 2, pop_push = 3 };
 enum Status : uint8_t { has_gil = 1, on_cpu = 2, cpu_unknown = 4, wants_gil = 8 };
-// _remote_debugging.PROFILING_MODE_*, plus one; 0: it is not known. Above them, 3.15.2 keeps what was
+// _remote_debugging.PROFILING_MODE_*, plus one; 0: unknown. In the bits above, 3.15.2 stores what was
 // captured.
 constexpr uint32_t kModes = 7;
 constexpr std::string_view kModeNames[] = {"unknown", "wall", "cpu", "gil", "all", "exception", "6", "7"};
@@ -46,7 +46,7 @@ struct Header {
   uint32_t compression = 0, mode = 0;
   bool swapped = false;
 
-  // Whether every thread was looked at each time, so that the time between two samples is the thread's.
+  // Whether every thread was sampled each time, so that the time between two samples belongs to the thread.
   bool is_timed() const { return mode == 1 || mode == 4; }
 };
 
@@ -88,7 +88,7 @@ int64_t zigzag(uint64_t value) {
   return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
 }
 
-// Of one thread: its last stack and what was seen since it changed.
+// A thread's last stack, and its samples since the stack changed.
 struct ThreadState {
   profile::ThreadId id;
   uint64_t time = 0;  // of the last sample, since the start
@@ -153,7 +153,7 @@ class TachyonImport {
     while (!in.at_end() && (cut_ || frames_.size() < frame_count_)) {
       const uint64_t file = in.uleb128(), function = in.uleb128();
       const int64_t line = zigzag(in.uleb128());
-      for (int i = 0; i < 3; ++i) in.uleb128();  // its end, and columns
+      for (int i = 0; i < 3; ++i) in.uleb128();  // end line, and columns
       in.read<uint8_t>();                        // the instruction
       if (in.failed()) return;
       const bool known = file < strings_.size() && function < strings_.size();
@@ -201,7 +201,7 @@ class TachyonImport {
     cut_ |= in.failed();
   }
 
-  // False: it makes no sense, or there is not all of it.
+  // False: invalid or incomplete.
   bool read_record(ByteStream& in) {
     uint64_t number = in.u64();
     uint32_t interpreter = in.u32();
@@ -237,7 +237,7 @@ class TachyonImport {
     if (in.failed()) return false;
     held_ = held_ - depth + kept + fresh;
     thread->stacks.resize(kept);
-    // They come leaf first.
+    // They are stored leaf first.
     for (size_t i = fresh_.size(); i-- > 0;) {
       const auto frame = fresh_[i] < frames_.size() ? frames_[fresh_[i]] : unnamed_frame();
       thread->stacks.push_back(
@@ -264,9 +264,9 @@ class TachyonImport {
     return &at->second;
   }
 
-  // One look at a thread, with the stack that it has.
+  // Adds one sample of a thread, with its current stack.
   void add_sample(ThreadState& thread, uint64_t delta, uint8_t status) {
-    // The delta of its first sample began when Tachyon did, perhaps before the thread.
+    // The delta of a thread's first sample began when Tachyon did, perhaps before the thread.
     uint64_t weight = thread.seen ? delta : std::min(delta, header_.interval);
     if (delta > kLongestTachyonTime || thread.time > kLongestTachyonTime - delta) {
       ++refused_;
@@ -342,7 +342,7 @@ bool recognise_tachyon(std::span<const std::byte> head) {
 }
 
 Result<ImportOutcome> import_tachyon(Input& input, const ImportOptions&, profile::Sink& sink) {
-  // Names stand at the end: what cannot be asked for by place is read whole.
+  // Names are at the end: input without random access is read whole.
   if (!input.size()) {
     const auto all = read_all(input, kLargestPiped);
     if (!all) return fail(ErrorKind::input, "more than 1 GiB of a pipe is not read");

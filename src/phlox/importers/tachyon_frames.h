@@ -9,7 +9,7 @@
 
 namespace phlox::importers {
 
-// "~" is the file of Tachyon's markers between frames: <native>, <GC>.
+// "~" is the file name of Tachyon's markers between frames: <native>, <GC>.
 profile::Frame tachyon_frame(std::string_view file, std::string_view function, int64_t line);
 // "app.py:Order.total:12", "<native>", "<GC>".
 profile::Frame tachyon_frame_of_text(std::string_view text);

@@ -23,7 +23,7 @@ bool TextLines::fill() {
   return got > 0;
 }
 
-// Where the line ends of which the buffer holds what is from `from` on; npos: not in the buffer.
+// Where the line ends that the buffer holds from `from` on; npos: not in the buffer.
 size_t TextLines::end_from(size_t from) {
   if (!newline_ || *newline_ < from) newline_ = buffer_.find('\n', from);
   const size_t end = std::min(*newline_, buffer_.size());

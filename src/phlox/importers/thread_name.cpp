@@ -5,7 +5,7 @@
 namespace phlox::importers {
 namespace {
 
-// Addresses have more digits than numbers of the kernel's.
+// Addresses have more digits than kernel ids.
 constexpr size_t kShortestPthread = 8;
 
 bool is_number(std::string_view text, int32_t& number) {
@@ -38,8 +38,8 @@ std::optional<ThreadName> tachyon_thread(std::string_view frame) {
   }
   return thread;
 }
-// "thread (4711)", "thread (4711): worker-1"; "thread (0x7F0011223344): worker-1" where py-spy knows no
-// number of the kernel's: its pthread_t then tells two threads apart that have no name.
+// "thread (4711)", "thread (4711): worker-1"; "thread (0x7F0011223344): worker-1" if py-spy does not know the
+// kernel's id: the pthread_t then distinguishes two threads without names.
 std::optional<ThreadName> py_spy_thread(std::string_view frame) {
   constexpr std::string_view kPrefix = "thread (";
   if (!frame.starts_with(kPrefix)) return std::nullopt;

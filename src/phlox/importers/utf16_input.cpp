@@ -44,7 +44,7 @@ void Utf16Input::put(uint32_t point) {
   }
 }
 
-// Half a pair is no character.
+// Half a surrogate pair is no character.
 void Utf16Input::take_unit(uint32_t unit) {
   const bool is_high = unit >= 0xd800 && unit < 0xdc00, is_low = unit >= 0xdc00 && unit < 0xe000;
   if (high_ != 0 && is_low) {

@@ -30,9 +30,9 @@ class Utf16Input : public Input {
   bool big_endian_;
   uint64_t taken_;                // bytes of text_
   std::vector<std::byte> piece_;  // of text_
-  std::string ready_;             // UTF-8 that was not asked for yet
+  std::string ready_;             // UTF-8 not requested so far
   size_t given_ = 0;              // of ready_
-  uint32_t high_ = 0;             // the first half of a pair
+  uint32_t high_ = 0;             // the first half of a surrogate pair
   bool ended_ = false;
   Forwards utf8_;
 };
