@@ -22,7 +22,7 @@ inline bool is_written_by_us(const struct stat& s) {
   return S_ISREG(s.st_mode) && (s.st_uid == 0 || s.st_uid == ::geteuid()) && (s.st_mode & 022) == 0;
 }
 
-// The identity of an open file whose results may be kept; empty: somebody else may have written it, or its
+// The identity of an open file whose results may be kept; empty: someone else may have written it, or its
 // file system is a program (FUSE).
 inline std::string kept_identity(int file) {
   constexpr long kFuse = 0x65735546;  // FUSE_SUPER_MAGIC, include/uapi/linux/magic.h

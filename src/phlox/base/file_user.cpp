@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned kFileCapabilities[] = {
     CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_CHOWN, CAP_MKNOD, CAP_LINUX_IMMUTABLE};
 
-// An id that nobody has changes nothing, and says what it was.
+// An invalid id changes nothing; the call returns the current one.
 uid_t file_uid() {
   return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1)));
 }
@@ -21,7 +21,7 @@ gid_t file_gid() {
   return static_cast<gid_t>(::setfsgid(static_cast<gid_t>(-1)));
 }
 
-// The system calls themselves: the C library's would change every thread.
+// Direct system calls: the C library's functions would change every thread.
 std::vector<gid_t> groups_now() {
   const long count = ::syscall(SYS_getgroups, 0, nullptr);
   std::vector<gid_t> groups(count > 0 ? static_cast<size_t>(count) : 0);
@@ -50,7 +50,7 @@ bool set_effective(const uint32_t (&effective)[2]) {
 ActAs::ActAs(const std::optional<FileUser>& user) {
   if (!user) return;
   before_ = {file_uid(), file_gid(), {}};
-  // An ordinary user is that user, and cannot be another.
+  // An ordinary user already is that user, and cannot be another.
   if (before_.user == user->user && user->user == ::geteuid()) return;
   become(*user);
   if (done_) return;

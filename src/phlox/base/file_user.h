@@ -1,4 +1,4 @@
-// The user with whose rights a thread of ours uses files. Without it, root that writes into another user's
+// The user with whose rights one of our threads uses files. Without it, root that writes into another user's
 // folder, or reads a file that a program names, could do there what that user may not.
 #pragma once
 

@@ -5,7 +5,7 @@
 
 namespace phlox {
 
-// Signals do not interrupt this many calls in a row. Then something else refuses the call (a filter of system
+// Signals do not interrupt this many calls in a row. Something else then refuses the call (a filter of system
 // calls, a file system), and repeating it would never end.
 inline constexpr int kMostInterrupted = 1000;
 

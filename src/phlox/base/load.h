@@ -9,7 +9,7 @@
 
 namespace phlox {
 
-// There are sizeof(T) bytes at `from`.
+// Needs sizeof(T) bytes at `from`.
 template <class T>
 T load(const std::byte* from) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -11,7 +11,7 @@
 
 namespace phlox {
 
-// Letters to insert, remove, replace or swap with their neighbour to make one of the other.
+// Letters to insert, remove, replace or swap with their neighbour to turn one into the other.
 inline size_t letters_apart(std::string_view a, std::string_view b) {
   std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) above[j] = j;
@@ -27,8 +27,7 @@ inline size_t letters_apart(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
-// The nearest words, the most likely first. One wrong letter in three is allowed, and so is a word that stops
-// early.
+// The nearest words, the most likely first. Allows one wrong letter in three, and a word that stops early.
 inline std::vector<std::string> nearest(std::string_view word, std::span<const std::string> words,
                                         size_t most = 1) {
   constexpr size_t kLongest = 200;  // longer ones are no typing error, and cost the square of it

@@ -33,7 +33,8 @@ NewFile NewFile::make(const std::string& path, const std::optional<FileUser>& us
   const ActAs as = made.place_->rights();
   const int folder = made.place_->folder();
   made.file_ = Descriptor(::openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
-  // Some network and overlay file systems have none; an old kernel takes O_TMPFILE for the folder alone.
+  // Some network and overlay file systems do not support it; an old kernel takes O_TMPFILE for the folder
+  // alone.
   if (!made.file_ && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
     if (::faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) != 0) return made;
     made.in_memory_ = true;
@@ -73,7 +74,7 @@ bool NewFile::put_in_place(mode_t mode, const std::string& meanwhile) {
       return ::linkat(AT_FDCWD, nameless.c_str(), folder, to.c_str(), AT_SYMLINK_FOLLOW) == 0;
     };
     if (link_to(place_->name())) return true;
-    // rename() replaces what is there, linkat() does not: for a moment the whole file has another name.
+    // rename() replaces an existing file, linkat() does not: for a moment the complete file has another name.
     if (errno != EEXIST || !link_to(name)) return false;
     name_ = name;
   }

@@ -1,6 +1,6 @@
-// A file without a name until it is complete. If we are killed before put_in_place(), it leaves nothing
-// behind, and the old file stays. If we are killed at the moment in which it replaces a file, the complete
-// new file may stay as PATH.PID-TIME. errno says what failed.
+// A file without a name until it is complete. If phlox is killed before put_in_place(), it leaves nothing
+// behind, and the old file stays. If it is killed while it replaces a file, the complete new file may stay as
+// PATH.PID-TIME. errno says what failed.
 #pragma once
 
 #include <sys/types.h>
@@ -24,9 +24,8 @@ class NewFile {
 
   explicit operator bool() const { return bool(file_); }
   int descriptor() const { return file_.get(); }
-  // Replaces the old file; replaces a link, not its target. Call once. `meanwhile`: the file's name at the
-  // moment in which it replaces another, instead of PATH.PID-TIME; a file that a killed run left there is
-  // removed.
+  // Replaces the old file; replaces a link, not its target. Call once. `meanwhile`: the new file's name while
+  // it replaces another, instead of PATH.PID-TIME; a file that a killed run left there is removed.
   bool put_in_place(mode_t mode, const std::string& meanwhile = {});
 
  private:

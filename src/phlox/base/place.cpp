@@ -22,15 +22,14 @@ bool may_write(const Descriptor& folder) {
   return ::faccessat(folder.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-// Whether root alone decides what lies in a folder; in one with the sticky bit, what root has put there
-// stays.
+// Whether only root decides what a folder contains; with the sticky bit, what root has put there stays.
 bool is_of_root(const Descriptor& folder) {
   struct stat there {};
   if (!folder || ::fstat(folder.get(), &there) != 0) return false;
   return there.st_uid == 0 && ((there.st_mode & 022) == 0 || (there.st_mode & S_ISVTX) != 0);
 }
 
-// A link that root has put there, in a folder where nobody else can; empty: it is none.
+// A link that root has created in a folder where only root can; empty: there is none.
 std::string link_of_root(const Descriptor& folder, const std::string& name) {
   struct stat there {};
   char text[4096];
@@ -41,7 +40,7 @@ std::string link_of_root(const Descriptor& folder, const std::string& name) {
   return size > 0 ? std::string(text, static_cast<size_t>(size)) : std::string();
 }
 
-// Down from "/", part by part, through nothing that anybody but root can change.
+// Down from "/", part by part, through folders that only root can change.
 Descriptor open_folder_of_root(const std::string& folder) {
   constexpr int kMostLinks = 8;
   char here[4096];
@@ -61,7 +60,7 @@ Descriptor open_folder_of_root(const std::string& folder) {
     }
     const std::string link = link_of_root(at, part);
     if (link.empty() || ++links > kMostLinks) {
-      if (errno == ENOTDIR) errno = EACCES;  // a link of somebody's
+      if (errno == ENOTDIR) errno = EACCES;  // another user's link
       return {};
     }
     path = link + "/" + path;

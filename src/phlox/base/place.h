@@ -15,7 +15,7 @@ namespace phlox {
 class Place {
  public:
   // `user`: who gets the file (under sudo: the calling user). Where that user may not write, root writes only
-  // if nobody else can put a link on the path. None: errno says why.
+  // if no other user can put a link on the path. None: errno says why.
   static std::optional<Place> find(const std::string& path, const std::optional<FileUser>& user = {});
 
   // As long as it exists, this thread has the rights to use here.
@@ -31,7 +31,7 @@ class Place {
   Descriptor open(const std::string& name, int flags, mode_t mode = 0600) const;
   bool remove(const std::string& name) const;
   bool rename(const std::string& from, const std::string& to) const;
-  // Gives a file that root made here to the user.
+  // Gives the user a file that root made here.
   bool give(int descriptor) const;
 
  private:

@@ -23,7 +23,8 @@ struct Kept {
   std::string name;
 };
 
-// Every plain file in it, those being written included: one that a killed run left behind goes like others.
+// Every plain file in it, including those being written: the leftovers of a killed run are removed like the
+// others.
 std::vector<Kept> kept_in(DIR* folder) {
   std::vector<Kept> result;
   while (const dirent* entry = ::readdir(folder)) {

@@ -1,5 +1,5 @@
-// Opens a file whose path somebody else wrote. To open a device or a pipe may have effects, in any folder, so
-// the kind of the file is checked before it is opened.
+// Opens a file whose path someone else wrote. Opening a device or a pipe may have effects, in any folder, so
+// the kind of the file is checked first.
 #pragma once
 
 #include <string>

@@ -9,11 +9,11 @@ namespace phlox {
 namespace {
 
 constexpr rlim_t kLeast = rlim_t{1} << 20;
-// Of the first moment; nothing to restore if `changed` is false.
+// The limit at the start; nothing to restore if `changed` is false.
 rlimit before{};
 bool changed = false;
 
-// The C library has taken the limit at the start of the program for its later threads.
+// The C library read the limit at the program's start, for its later threads.
 void enlarge_later_threads() {
   pthread_attr_t attributes;
   size_t size = 0;

@@ -1,5 +1,5 @@
-// Numbers of the system calls in which a thread blocks, on both machines: nothing but this table has such a
-// number. Only kernel/maps.bpf.h and kernel/awaited.bpf.h repeat some, for the kernel.
+// Numbers of the system calls in which a thread blocks, on both machines: only this table contains such
+// numbers, except kernel/maps.bpf.h and kernel/awaited.bpf.h, which repeat some for the kernel.
 #pragma once
 
 #include <algorithm>
@@ -114,7 +114,7 @@ inline constexpr SystemCall kSystemCalls[] = {
     {"userfaultfd", 323, 282},
 };
 
-// Of the table; a name that is not there does not compile.
+// Looks up the table; an unknown name does not compile.
 consteval SystemCall system_call(std::string_view name) {
   const auto* found = std::find_if(std::begin(kSystemCalls), std::end(kSystemCalls),
                                    [name](const SystemCall& call) { return call.name == name; });

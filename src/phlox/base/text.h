@@ -59,8 +59,8 @@ inline std::optional<double> parse_nanoseconds(std::string_view text) {
 }
 
 // "spark-submit --master local[4] --conf ...": the beginning of a text of thousands of letters, such as a
-// command line. Unchanged if it has no more than `most` bytes; otherwise it ends after a whole word if that
-// keeps more than half of `most`, and never within a letter.
+// command line. Unchanged if it has at most `most` bytes; otherwise it ends after a whole word if that keeps
+// more than half of `most`, and never within a letter.
 inline std::string shortened(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   size_t end = text.rfind(' ', most);

@@ -16,17 +16,17 @@ constexpr size_t kMaxSegments = 4096;
 constexpr size_t kMaxSections = 65536;
 constexpr size_t kMaxSectionName = 4096;
 constexpr size_t kMaxSymbolName = 64 << 10;
-// Of all symbols of a file: names may overlap, so that a small table has very many long ones.
+// For all symbols of a file: names may overlap, so a small table can have very many long ones.
 constexpr size_t kMaxNameBytes = size_t{512} << 20;
 constexpr uint64_t kMaxNotes = 4 << 20;
 constexpr uint64_t kPage = 4096;
 
-// offset + size lies inside `limit` bytes.
+// Whether offset + size is within `limit` bytes.
 bool inside(uint64_t offset, uint64_t size, uint64_t limit) {
   return offset <= limit && size <= limit - offset;
 }
 
-// Empty: there is none, or it is longer.
+// Empty: none, or longer than `longest`.
 std::string_view string_at(std::span<const std::byte> table, uint64_t offset, size_t longest) {
   if (offset >= table.size()) return {};
   table = table.subspan(offset);
@@ -87,7 +87,7 @@ Result<ElfFile> ElfFile::parse(ElfFile file) {
     file.segments_.push_back(
         {p.p_type, p.p_flags, p.p_offset, ImageAddress(p.p_vaddr), p.p_filesz, p.p_memsz});
   }
-  // Section headers are a convenience: a file stripped of them, or with damaged ones, still has its segments.
+  // Section headers are optional: a file without them, or with damaged ones, still has its segments.
   const size_t sections = std::min<size_t>(header.e_shnum, kMaxSections);
   std::vector<uint32_t> names;
   for (size_t i = 0; i < sections; ++i) {
@@ -152,7 +152,7 @@ std::span<const std::byte> ElfFile::at(ImageAddress address, uint64_t size) cons
 
 namespace {
 
-// The defined, named symbols of a table until visit(symbol) says false; false: it did.
+// Visits the defined, named symbols of a table until visit(symbol) returns false; then returns false.
 template <class Visit>
 bool visit_defined(std::span<const std::byte> table, Visit&& visit) {
   for (size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
@@ -192,7 +192,8 @@ void ElfFile::with_dynamic_symbols(Visit&& visit) const {
       std::find_if(segments_.begin(), segments_.end(), [](const Segment& s) { return s.type == PT_DYNAMIC; });
   if (dynamic == segments_.end()) return;
   uint64_t symbols = 0, strings = 0, strings_size = 0;
-  // By address, not by file offset: an image out of memory may have moved (patchelf) but its addresses hold.
+  // By address, not by file offset: in an image from memory contents may have moved (patchelf), but addresses
+  // hold.
   ByteReader entries(at(dynamic->address, dynamic->file_size));
   while (entries.remaining() >= sizeof(Elf64_Dyn)) {
     const auto entry = entries.read<Elf64_Dyn>();
@@ -202,8 +203,8 @@ void ElfFile::with_dynamic_symbols(Visit&& visit) const {
     if (entry.d_tag == DT_STRSZ) strings_size = entry.d_un.d_val;
   }
   if (symbols == 0 || strings == 0) return;
-  // ld.so relocates these two in place: in memory they are addresses of the process. What is smaller than the
-  // image's own addresses cannot be kept apart and is an image address already.
+  // ld.so relocates these two in place: in memory they are addresses of the process. A value within the
+  // image's own addresses is ambiguous, and is taken for an image address.
   uint64_t end_of_image = 0;
   for (const Segment& s : segments_) {
     if (s.type != PT_LOAD) continue;
@@ -214,8 +215,7 @@ void ElfFile::with_dynamic_symbols(Visit&& visit) const {
     symbols -= loaded_at_;
     strings -= loaded_at_;
   }
-  // Nothing says how many symbols there are but a hash table; every linker puts the strings right behind
-  // them.
+  // Only a hash table says how many symbols there are; every linker puts the strings right after them.
   if (strings <= symbols) return;
   constexpr uint64_t kMost = kMostSymbols * sizeof(Elf64_Sym);
   visit(at(ImageAddress(symbols), std::min(strings - symbols, kMost)),
@@ -227,7 +227,7 @@ void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) c
   for_each_symbol_table([&](std::span<const std::byte> table, std::span<const std::byte> strings) {
     return visit_defined(table, [&](const Elf64_Sym& s) {
       const Symbol symbol = symbol_of(s, string_at(strings, s.st_name, std::min(kMaxSymbolName, names_left)));
-      // A name that does not end within the limit was looked through, too.
+      // A name that does not end within the limit was searched, too.
       names_left -= symbol.name.empty() ? std::min(kMaxSymbolName, names_left) : symbol.name.size();
       return names_left != 0 && (symbol.name.empty() || visit(symbol));
     });
@@ -237,7 +237,7 @@ void ElfFile::for_each_symbol(const std::function<bool(const Symbol&)>& visit) c
 std::optional<Symbol> ElfFile::find_symbol(std::string_view name) const {
   std::optional<Symbol> found;
   if (name.empty()) return found;
-  // Most names asked for are not there, in tables of tens of thousands: the end of a name tells most apart.
+  // Most names are not found, in tables of tens of thousands: the end of a name rules out most of them.
   const auto is_named = [&](std::span<const std::byte> strings, size_t offset) {
     return offset + name.size() < strings.size() && strings[offset + name.size()] == std::byte{0} &&
            std::memcmp(strings.data() + offset, name.data(), name.size()) == 0;
@@ -284,7 +284,7 @@ std::string ElfFile::build_id() const {
     if (segment.type != PT_NOTE) continue;
     if (std::string id = id_in(segment.offset, segment.file_size); !id.empty()) return id;
   }
-  // A file of dwz's has no segments.
+  // A dwz file has no segments.
   for (const Section& section : sections_) {
     if (section.type != SHT_NOTE) continue;
     if (std::string id = id_in(section.offset, section.size); !id.empty()) return id;

@@ -55,10 +55,10 @@ class ElfFile {
   // The bytes must outlive the ElfFile. `loaded_at`: for an image copied from memory, its address there.
   static Result<ElfFile> parse(std::span<const std::byte> bytes, uint64_t loaded_at = 0);
 
-  // The same for a file. The ElfFile reads the parts that are asked for, and keeps the file.
+  // The same for a file. The ElfFile reads the parts that are requested, and keeps the file.
   static Result<ElfFile> parse(const FileBytes& bytes, uint64_t loaded_at = 0);
 
-  // All bytes of the file, as far as FileBytes::bytes() has them.
+  // All bytes of the file, as far as FileBytes::bytes() allows.
   std::span<const std::byte> bytes() const;
   uint16_t type() const { return type_; }        // ET_EXEC, ET_DYN, ...
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64, ...
@@ -97,7 +97,7 @@ class ElfFile {
   std::span<const std::byte> part(uint64_t offset, uint64_t size) const;
   template <class T>
   bool read_at(uint64_t offset, T& value) const;
-  // Calls visit(table of Elf64_Sym, its strings) for every symbol table until it says false.
+  // Calls visit(table of Elf64_Sym, its strings) for every symbol table until it returns false.
   template <class Visit>
   void for_each_symbol_table(Visit&& visit) const;
   template <class Visit>

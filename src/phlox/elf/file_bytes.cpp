@@ -18,12 +18,12 @@ namespace phlox::elf {
 namespace {
 
 constexpr uint64_t kBlock = 64 << 10;
-// A file of up to this size is read at once.
+// Files up to this size are read at once.
 constexpr uint64_t kSmall = 128 << 10;
-// Room for addresses, not memory: a page takes memory when it is written to.
+// Address space, not memory: a page takes memory when it is written.
 constexpr uint64_t kLargest = uint64_t{16} << 30;
 
-// What all files hold now. The limit protects this process, so it counts for the whole process.
+// Bytes that all files hold: the limit protects the process, so it is for the whole process.
 std::atomic<uint64_t> held_now{0};
 
 bool hold_more(uint64_t bytes) {
@@ -34,7 +34,7 @@ bool hold_more(uint64_t bytes) {
   return true;
 }
 
-// What a file has become too short for stays as it is.
+// Where the file has become too short, the bytes stay as they are.
 void read_at(int file, std::span<std::byte> into, uint64_t offset) {
   for (size_t have = 0; have < into.size();) {
     const ssize_t got = retried([&] {
@@ -64,7 +64,7 @@ struct FileBytes::Held {
     held_now -= held;
   }
 
-  // Reads the blocks that are not there yet. False: the limits do not allow it.
+  // Reads the blocks that are missing. False: the limits do not allow it.
   bool hold(uint64_t first, uint64_t last) {
     const std::lock_guard lock(mutex);
     uint64_t more = 0;
@@ -83,7 +83,7 @@ struct FileBytes::Held {
   }
 
   std::vector<std::byte> owned;
-  Descriptor file;  // none: all is in `owned`
+  Descriptor file;  // none: everything is in `owned`
   std::byte* room = nullptr;
   uint64_t size = 0;
   uint64_t held = 0;

@@ -1,4 +1,4 @@
-// The bytes of a file that somebody else may have written, and may change or truncate at any time. They are
+// The bytes of a file that someone else may have written, and may change or truncate at any time. They are
 // read when they are needed and never mapped. There are two limits: the memory that all files hold together,
 // and the bytes that one target makes us read.
 #pragma once

@@ -21,7 +21,7 @@ bool has_ended(const std::string& folder) {
   const ssize_t size = file ? ::read(file.get(), text, sizeof text) : -1;
   if (size <= 0) return true;
   const std::string_view stat(text, static_cast<size_t>(size));
-  const size_t close = stat.rfind(')');  // of the name, which may hold any character
+  const size_t close = stat.rfind(')');  // of the name, which may contain any character
   if (close == std::string_view::npos || close + 2 >= stat.size()) return true;
   return stat[close + 2] == 'Z' || stat[close + 2] == 'X';
 }

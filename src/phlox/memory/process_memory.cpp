@@ -25,7 +25,7 @@ size_t ProcessMemory::read(std::span<const Range> ranges) {
   const ssize_t got = ::process_vm_readv(pid_, local.data(), count, remote.data(), count, 0);
   if (got < 0) {
     last_error_ = errno;
-    // ESRCH: it has ended, or only its first thread has, whose number the call takes.
+    // ESRCH: the process has ended, or only its first thread has, whose id the call takes.
     if (errno == ENOSYS || errno == EPERM || (errno == ESRCH && living_thread(pid_) != pid_)) {
       const size_t whole = read_file(ranges);
       if (whole > 0) by_file_ = true;

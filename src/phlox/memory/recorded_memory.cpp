@@ -63,7 +63,7 @@ std::string RecordedMemory::text() const {
 void RecordedMemory::add(RemoteAddress address, std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
   uint64_t start = address.value, end = start + bytes.size();
-  // Every block that overlaps or touches becomes one with it.
+  // All blocks that overlap or touch are merged with it.
   auto first = blocks_.upper_bound(start);
   if (first != blocks_.begin() && std::prev(first)->first + std::prev(first)->second.size() >= start) --first;
   auto last = first;

@@ -23,7 +23,7 @@ class RecordedMemory : public RemoteMemory {
   using RemoteMemory::read;
   size_t read(std::span<const Range> ranges) override;
 
-  // Overwrites existing bytes.
+  // Replaces existing bytes.
   void add(RemoteAddress address, std::span<const std::byte> bytes);
   size_t size() const;
 

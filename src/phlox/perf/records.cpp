@@ -10,8 +10,8 @@
 namespace phlox::perf {
 namespace {
 
-// arch/x86/include/uapi/asm/perf_regs.h and arch/arm64/include/uapi/asm/perf_regs.h, kernel 6.1. Both headers
-// are not there on the other architecture, and a file of either can be read on both.
+// arch/x86/include/uapi/asm/perf_regs.h and arch/arm64/include/uapi/asm/perf_regs.h, kernel 6.1. Each header
+// exists only on its architecture, but files of both can be read on either.
 struct RegisterNumbers {
   unsigned pc, sp, fp, lr, bx;
 };
@@ -28,7 +28,7 @@ uint64_t mask_of(const RegisterNumbers& n) {
          (n.lr == kNone ? 0 : uint64_t{1} << n.lr) | (n.bx == kNone ? 0 : uint64_t{1} << n.bx);
 }
 
-// The value of register `number` among those of the mask, which are given in the order of their numbers.
+// The value of register `number` among those of the mask, which are in numerical order.
 uint64_t value_of(std::span<const std::byte> values, uint64_t mask, unsigned number) {
   const auto index = static_cast<size_t>(std::popcount(mask & ((uint64_t{1} << number) - 1)));
   uint64_t value = 0;
@@ -40,7 +40,7 @@ uint64_t value_of(std::span<const std::byte> values, uint64_t mask, unsigned num
 // PERF_FORMAT_LOST, which headers before kernel 6.0 (Ubuntu 22.04) lack.
 constexpr uint64_t kFormatLost = 1U << 4;
 
-// Values of counters, which nobody asks for here, of one event or of a group.
+// Counter values, which are not used here, of one event or of a group.
 void skip_read(ByteReader& in, uint64_t format) {
   const auto times = static_cast<size_t>(
       std::popcount(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)));
@@ -51,7 +51,7 @@ void skip_read(ByteReader& in, uint64_t format) {
   in.skip(count > in.remaining() / 8 ? in.remaining() + 1 : count * (1 + extra) * 8);
 }
 
-// The order is that of the kernel's perf_output_sample().
+// In the order of the kernel's perf_output_sample().
 Record parse_sample(ByteReader& in, const Shape& shape) {
   const uint64_t type = shape.sample_type;
   SampleRecord s;
@@ -105,7 +105,7 @@ Record parse_sample(ByteReader& in, const Shape& shape) {
     if (size > in.remaining()) return OtherRecord{PERF_RECORD_SAMPLE, true};
     const auto dump = in.bytes(size);
     s.stack_asked = size;
-    // How much of it was really copied; not there when nothing was asked for.
+    // How many bytes were really copied; absent if none were requested.
     const uint64_t valid = size == 0 ? 0 : in.read<uint64_t>();
     s.stack = dump.first(std::min<uint64_t>(valid, dump.size()));
   }

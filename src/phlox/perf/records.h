@@ -29,7 +29,7 @@ struct Shape {
   uint64_t branch_sample_type = 0;
 };
 
-// For user registers and stack in addition to IP, TID, TIME, CPU: as our events ask for.
+// The shape of our own events: user registers and stack in addition to IP, TID, TIME, CPU.
 Shape native_shape(uint16_t machine);
 
 struct SampleRecord {
@@ -85,7 +85,7 @@ struct OtherRecord {
 using Record =
     std::variant<OtherRecord, SampleRecord, SwitchRecord, LostRecord, MapRecord, TaskRecord, NameRecord>;
 
-// Process, time and CPU of a record that is no sample: they follow it if sample_id_all is set.
+// Process, time and CPU of a record that is no sample: they come last if sample_id_all is set.
 struct Trailer {
   pid_t pid = 0, tid = 0;
   Nanoseconds time = 0;

@@ -1,4 +1,4 @@
-// Going on with a recording that is there.
+// Appending to an existing recording.
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -30,10 +30,10 @@ std::string meta_number(std::string_view key) {
 
 }  // namespace
 
-// Of two recorders at once, one marks the file, and the other waits for its end: both would give their rows
-// the same numbers.
+// Of two recorders at once, one marks the file and the other waits for its end: otherwise both would give
+// their rows the same numbers.
 Result<Descriptor> Writer::mark_for_append(const std::string& path, const std::optional<Owner>& owner) {
-  // Who looks at it, such as a report, is soon gone.
+  // A reader, such as a report, is soon gone.
   for (const Nanoseconds until = clock_now() + 2 * kSecond;; ::usleep(20'000)) {
     const auto place = Place::find(path, owner);
     const Descriptor folder = place ? lock_folder(*place) : Descriptor();
@@ -48,7 +48,7 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::opt
   auto mark = mark_for_append(path, owner);
   if (!mark) return fail(mark);
   writer->mark_ = *std::move(mark);
-  // Nothing of it may be odd: rows are put beside its own.
+  // The recording must be sound: rows are added to its own.
   if (auto sound = read(path); !sound) return fail(sound);
   if (auto opened = writer->open(path, owner); !opened) return cannot_append(path, opened.error().message);
   if (auto plain = check_schema(writer->database_, path); !plain) return fail(plain);
@@ -76,15 +76,15 @@ Result<void> Writer::continue_after_what_is_there() {
     run(added);
     if (auto done = commit_rows(); !done) return done;
   }
-  // Its recorder was killed before the first commit: it begins now.
+  // Its recorder was killed before the first commit: the recording begins now.
   if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
     return prepare_statements();
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   const auto same_host = number(fmt::format("SELECT value = '{}' FROM meta WHERE key = 'host'", host));
   if (same_host == 0) return cannot_append(path_, "it was recorded on another host");
-  // Its times are of this clock only as long as the host runs; that the wall clock was set since is no
-  // reason.
+  // Its times are valid for this clock only until the host reboots; a wall clock that was set since is no
+  // reason to refuse.
   constexpr Nanoseconds kClockSet = 600 * kSecond;
   const auto start = number(meta_number("start_monotonic_ns")),
              unix_start = number(meta_number("start_unix_ns"));

@@ -25,7 +25,7 @@ void BulkInsert::finalize() {
 
 bool BulkInsert::put(std::initializer_list<Value> row) {
   const int64_t number = row.begin()->value_or(0);
-  // SQLite gives NULL the number behind the greatest one, for which it need not search.
+  // SQLite gives NULL the number after the greatest one, without a search.
   const bool follows = !waiting_.empty() && previous_ == greatest_ && number == greatest_ + 1;
   waiting_.insert(waiting_.end(), row);
   if (follows) waiting_[waiting_.size() - columns_] = std::nullopt;

@@ -12,8 +12,8 @@
 namespace phlox::recording {
 namespace {
 
-// A recorder that ends writes that its threads end then. The kernel gives the number of a thread that has
-// ended to no other one within a second.
+// A recorder that ends records this as the end of its threads. The kernel does not reuse the number of an
+// ended thread within a second.
 constexpr Nanoseconds kEndsTogether = 1'000'000'000;
 
 }  // namespace
@@ -40,7 +40,7 @@ Result<void> Continued::load(sqlite3* database) {
                            profile::kStartTicks),
                [&](sqlite3_stmt* row) {
                  const auto pid = static_cast<int32_t>(sqlite3_column_int64(row, 1));
-                 // Only the last program of a pid can be the one that lives on.
+                 // Only the last program of a pid can still be running.
                  processes_.erase(pid);
                  Lived lived;
                  lived.process.row = static_cast<uint32_t>(sqlite3_column_int64(row, 0));

@@ -1,6 +1,7 @@
-// Which rows of a continued recording are of processes and threads that still live. A process is the same if
-// its pid, the kernel's time of its start (meta `start_ticks.PID`) and its executable are the same; a thread
-// if its process, its kernel id and its Python id are. The writer asks about each row that is put first.
+// Which rows of a continued recording are of processes and threads that are still running. A process is the
+// same if its pid, the kernel's time of its start (meta `start_ticks.PID`) and its executable are the same; a
+// thread if its process, its kernel id and its Python id are. The writer asks about each row that is written
+// first.
 #pragma once
 
 #include <compare>
@@ -46,7 +47,8 @@ class Continued {
     Nanoseconds start = 0;
   };
 
-  // Those that lived when the earlier recorder ended; `database` holds rows that were read and found valid.
+  // Those that were running when the earlier recorder ended; `database` holds rows that were read and found
+  // valid.
   Result<void> load(sqlite3* database);
   // This recorder's facts about running processes: key and value of its meta.
   void note(std::string_view key, std::string_view value);

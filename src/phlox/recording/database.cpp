@@ -11,15 +11,14 @@
 namespace phlox::recording {
 namespace {
 
-// Opens folders and regular files by the path that SQLite is given, without resolving its links.
+// Opens folders and regular files by the path that SQLite is given, without resolving links.
 constexpr const char* kAsIs = "phlox-as-is";
 
 bool is_beside(std::string_view path) {
   return path.ends_with("-wal") || path.ends_with("-shm") || path.ends_with("-journal");
 }
 
-// In place of SQLite's own open(): what lies there may be somebody else's doing, and be changed while we
-// look.
+// Replaces SQLite's own open(): the file may come from someone else, and may change while it is checked.
 int open_plain(const char* path, int flags, int mode) {
   const int file = ::open(path, flags | O_NONBLOCK, mode);
   if (file < 0 || std::strcmp(path, "/dev/urandom") == 0) return file;
@@ -33,8 +32,8 @@ int open_plain(const char* path, int flags, int mode) {
   return -1;
 }
 
-// SQLite repeats a call as often as a signal interrupts it. We block signals: where it happens again and
-// again, a call that fails is better than a recorder that never ends.
+// SQLite repeats an interrupted call without limit. We block signals: if interruptions do not stop, a failed
+// call is better than a recorder that never ends.
 template <class Call, class... Arguments>
 auto bounded(Call call, Arguments... arguments) {
   constexpr int kMostInARow = 1000;
@@ -63,7 +62,7 @@ int bounded_truncate(int file, off_t size) {
   return bounded(::ftruncate, file, size);
 }
 
-// Only what SQLite was built to call.
+// Only calls that this SQLite was built with.
 template <class Call>
 void replace_call(sqlite3_vfs* system, const char* name, Call call) {
   if (system->xGetSystemCall(system, name) != nullptr)
@@ -77,10 +76,10 @@ int copy_path(sqlite3_vfs*, const char* path, int size, char* to) {
   return SQLITE_OK;
 }
 
-// Once a process, before it opens the first one.
+// Once for each process, before it opens its first database.
 void settle_sqlite() {
   static const bool done = [] {
-    // Nobody asks SQLite how much memory it takes; to count it takes a lock at each allocation.
+    // SQLite's memory statistics are not used, and counting takes a lock at each allocation.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite3_initialize();
     sqlite3_vfs* const usual = sqlite3_vfs_find("unix");

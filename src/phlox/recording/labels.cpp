@@ -9,7 +9,7 @@
 namespace phlox::recording {
 namespace {
 
-// False: SQLite says why. What was begun and not committed is gone when the database is closed.
+// False: SQLite says why. Closing the database undoes what was not committed.
 bool put_labels(sqlite3* database, const std::vector<profile::TimeLabel>& labels) {
   if (!run(database, "PRAGMA trusted_schema=OFF; BEGIN IMMEDIATE") || !run(database, kLabelTable))
     return false;

@@ -37,8 +37,8 @@ Result<Database> new_recording(const std::string& path) {
 }
 
 Result<void> put_recording(sqlite3* in_memory, const std::string& path, const std::optional<Owner>& owner) {
-  // The tables go into the file itself, not into the log, so that a copy made without its "-wal" is a
-  // recording rather than a riddle.
+  // The tables go into the file itself, not into the log, so that a copy without its "-wal" is still a
+  // recording.
   sqlite3_int64 size = 0;
   const std::unique_ptr<unsigned char, void (*)(void*)> bytes(sqlite3_serialize(in_memory, "main", &size, 0),
                                                               sqlite3_free);
@@ -48,9 +48,9 @@ Result<void> put_recording(sqlite3* in_memory, const std::string& path, const st
   if (!place || !file) return cannot_write(path, errno);
   if (!write_all(file.descriptor(), std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size)))))
     return cannot_write(path, errno);
-  // Without power, too, one of the two is there.
+  // After a power failure, too, one of the two exists.
   if (::fdatasync(file.descriptor()) != 0) return cannot_write(path, errno);
-  // Leftovers of a recording of that name that was cut off belong to it, not to this one.
+  // Leftovers of an interrupted recording of this name belong to that one, not to this one.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) place->remove(place->name() + suffix);
   if (!file.put_in_place(0600, place->name() + "-new")) return cannot_write(path, errno);
   return {};

@@ -34,7 +34,7 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
 
 constexpr std::string_view kTables[] = {"meta",  "process", "thread", "module", "frame",
                                         "stack", "state",   "sample", "event",  "tally"};
-// Came later than format 1: a recording without it is one that tells nothing of it.
+// Tables newer than format 1, which a recording may lack.
 struct OptionalTable {
   std::string_view name;
   bool OptionalTables::*is_there;
@@ -44,8 +44,8 @@ constexpr OptionalTable kOptionalTables[] = {{"missing_names", &OptionalTables::
                                              {"wake", &OptionalTables::wake},
                                              {"awaited", &OptionalTables::awaited}};
 
-// Whether a rollback journal is of this file alone. One that names a super-journal at its end (SQLite's
-// pager.c: readSuperJournal) would, when it is applied, remove the file so named, whichever that is.
+// Whether a rollback journal is for this file alone. Applying one that names a super-journal at its end
+// (SQLite's pager.c: readSuperJournal) would remove the named file, whichever it is.
 bool is_trusted_journal(const std::string& path) {
   constexpr std::string_view kSuper("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
@@ -56,8 +56,8 @@ bool is_trusted_journal(const std::string& path) {
          std::string_view(end, sizeof end) != kSuper;
 }
 
-// A recorder that was killed while it began or ended the log leaves a rollback journal, which whoever only
-// reads may not apply (SQLITE_READONLY_ROLLBACK). One that still lives holds the lock: nothing happens then.
+// A recorder killed while it began or ended the log leaves a rollback journal, which a reader may not apply
+// (SQLITE_READONLY_ROLLBACK). A live recorder holds the lock: then nothing happens.
 void undo_half_written(const std::string& path) {
   if (!is_trusted_journal(path + "-journal")) return;
   const Database database = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
@@ -71,7 +71,7 @@ bool has_nothing(sqlite3* database) {
   return statement && sqlite3_step(statement.get()) == SQLITE_DONE;
 }
 
-// False: there is no table of that name.
+// False if there is no table of that name.
 Result<bool> is_there(sqlite3* database, sqlite3_stmt* asking, const std::string& path,
                       std::string_view table) {
   sqlite3_reset(asking);
@@ -82,7 +82,7 @@ Result<bool> is_there(sqlite3* database, sqlite3_stmt* asking, const std::string
   return true;
 }
 
-// Says which are there of those that may be absent.
+// Returns which of the optional tables exist.
 Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) {
   if (auto plain = check_schema(database, path); !plain) return fail(plain);
   const Statement statement =
@@ -108,7 +108,7 @@ Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) 
 }  // namespace
 
 void fold_log(const Place& place) {
-  constexpr off_t kLargest = off_t{1} << 28;  // a recorder's is 4 MiB and one commit
+  constexpr off_t kLargest = off_t{1} << 28;  // a recorder's log is 4 MiB and one commit
   const ActAs as = place.rights();
   struct stat log {};
   (void)::lstat(place.path(place.name() + "-wal").c_str(), &log);
@@ -119,7 +119,7 @@ void fold_log(const Place& place) {
   const Database database = open_database(place, SQLITE_OPEN_READWRITE);
   if (sqlite3_errcode(database.get()) != SQLITE_OK) return;
   distrust(database.get());
-  // Reading undoes what was cut off.
+  // Reading rolls back an interrupted commit.
   run(database.get(), "PRAGMA user_version; PRAGMA journal_mode=DELETE");
 }
 
@@ -149,7 +149,7 @@ Result<OpenedRecording> open_recording(const std::string& path) {
   }
   distrust(raw);
   sqlite3_busy_timeout(raw, 2000);
-  // One moment of a file that may be growing.
+  // One consistent state of a file that may be growing.
   run(raw, "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; BEGIN");
   const auto application = pragma(raw, path, "application_id");
   if (!application) return fail(application);

@@ -21,7 +21,7 @@ struct OpenedRecording {
   OptionalTables has;
 };
 
-// ErrorKind::input: not a recording, or a newer or damaged one.
+// ErrorKind::input: no recording, or a newer or damaged one.
 Result<OpenedRecording> open_recording(const std::string& path);
 
 // Moves committed data from the log into the recording, which is then one file; an interrupted transaction is

@@ -46,13 +46,13 @@ Result<Profile> read(const std::string& path) {
   if (there.st_size == 0)
     return fail(ErrorKind::input, fmt::format("{} is empty, not a phlox recording", path));
 
-  // While SQLite has not opened it: closing a descriptor would drop its locks. A recorder that ends between
-  // here and there leaves a finished recording.
+  // Before SQLite opens the file: closing a descriptor later would drop SQLite's locks. A recorder that ends
+  // between here and there leaves a finished recording.
   const bool grows = is_being_recorded(path);
   const auto recording = open_recording(path);
   if (!recording) return fail(recording);
   auto profile = read_tables(*recording, path);
-  // Whatever the file says of it.
+  // Overrides what the file says.
   if (profile && (grows || profile->meta().contains(profile::kGrows)))
     profile->emit_meta(profile::kGrows, grows ? "1" : "");
   return profile;

@@ -20,8 +20,9 @@ bool is_marked(const Descriptor& file);
 // Whether a recorder writes the file, or will replace it.
 bool has_recorder(const Place& place);
 
-// While this is open, no other recorder makes and marks a file in the folder. If somebody holds that lock for
-// a second, phlox gives up waiting: anybody may lock a shared folder, and must not stop a recorder that way.
+// While this is open, no other recorder makes and marks a file in the folder. If another process holds that
+// lock for a second, phlox stops waiting: anyone may lock a shared folder, and must not block a recorder that
+// way.
 Descriptor lock_folder(const Place& place);
 
 // The processes that have the recording open with SQLite, in write-ahead mode.

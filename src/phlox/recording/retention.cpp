@@ -1,5 +1,6 @@
-// Of a long recording the oldest samples go: deleted, and their pages are filled anew. Rows that others refer
-// to (names, stacks, threads, events) stay: their number is that of different ones, not of time.
+// Drops the oldest samples of a long recording: they are deleted, and their pages are reused. Rows that
+// others refer to (names, stacks, threads, events) stay: they grow with the number of different ones, not
+// with time.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -14,9 +15,9 @@ namespace {
 
 // The write-ahead log: 1000 pages and what one commit adds (writer.cpp: wal_autocheckpoint).
 constexpr uint64_t kLog = 5'000'000;
-// However small the file is to be, so much stays.
+// The least that stays, however small the file is to be.
 constexpr Nanoseconds kLeastAge = 5 * kSecond;
-// A part of the rows at once, so that it is seldom.
+// The fraction of rows deleted at once, so that deletion is rare.
 constexpr int64_t kPart = 16;
 
 }  // namespace
@@ -29,13 +30,13 @@ void Writer::run(const std::string& sql) {
   if (!failed_ && !recording::run(database_, sql)) note_error();
 }
 
-// Within a transaction.
+// Called within a transaction.
 void Writer::let_go() {
   if (!epoch_ || failed_) return;
   if (retention_.age && newest_ >= next_check_) {
     next_check_ = newest_ + std::max(kSecond, *retention_.age / 100);
     const Nanoseconds oldest = newest_ - std::max(*retention_.age, kLeastAge);
-    // Rows are in the order of time, give or take a second.
+    // Rows are ordered by time, within about a second.
     const auto first_to_stay = number(
         fmt::format("SELECT rowid FROM sample WHERE start_us * 1000 + wall_ns >= {} ORDER BY rowid LIMIT 1",
                     oldest - *epoch_));
@@ -54,11 +55,11 @@ void Writer::let_go() {
   if (start && *epoch_ + *start * 1000 < newest_ - kLeastAge) let_go_until(until);
 }
 
-// The recording begins with what stays.
+// Then the recording begins with what is left.
 void Writer::let_go_until(int64_t row) {
   run(fmt::format("DELETE FROM sample WHERE rowid <= {}", row));
   if (sqlite3_changes(database_) == 0) return;
-  // The rows of some threads begin a little earlier than the one before them.
+  // The rows of some threads begin slightly earlier than the row before them.
   const auto start =
       number("SELECT min(start_us) FROM (SELECT start_us FROM sample ORDER BY rowid LIMIT 1000)");
   if (!start || first_start_ == 0) return;

@@ -15,11 +15,11 @@ namespace {
 
 // Longest text. Names, command lines and paths of a target are capped at 1 MiB or less where they are read.
 constexpr int kMaximumText = 16 << 20;
-// For all recordings that are open: a page cache takes 8 MB, a sort of ours none.
+// For all open recordings: a page cache takes 8 MB, and our sorts none.
 constexpr sqlite3_int64 kMostMemory = 512 << 20;
 constexpr std::string_view kViews[] = {"stretch", "function_self", "function_total"};
 
-// The words and signs of a definition; empty at its end.
+// Reads the words and signs of a definition; empty at its end.
 class Words {
  public:
   explicit Words(std::string_view sql) : rest_(sql) { next(); }

@@ -11,8 +11,8 @@
 
 namespace phlox::recording {
 
-// Call it first for a file that somebody else may have written: switches off the dangerous features of
-// SQLite, and caps the cost. `attached`: how many other files SQLite may open for us.
+// Call it first for a file that someone else may have written: switches off the dangerous features of SQLite,
+// and caps the cost. `attached`: how many other files SQLite may open for us.
 void distrust(sqlite3* database, int attached = 0);
 
 // Refuses triggers, indexes, virtual tables, computed columns, and views other than a recorder's.

@@ -20,7 +20,7 @@
 namespace phlox::recording {
 namespace {
 
-// A file beside its place until it is whole.
+// A file next to its final place until it is complete.
 class Draft {
  public:
   explicit Draft(const Place& place)
@@ -43,7 +43,7 @@ class Draft {
  private:
   const Place& place_;
   std::string name_;
-  Descriptor file_;  // SQLite writes into the same one
+  Descriptor file_;  // SQLite writes into the same file
 };
 
 std::string quoted(const std::string& text) {
@@ -51,7 +51,7 @@ std::string quoted(const std::string& text) {
   return sql.get();
 }
 
-// Ends it where its recorder was: at the last moment that any thread was seen.
+// Ends the copy where its recorder was: at the last moment that any thread was seen.
 std::string ending(const std::string& from) {
   return fmt::format(
       "BEGIN;"
@@ -71,13 +71,13 @@ bool says(sqlite3* database, std::string_view key) {
   return first_number(database, fmt::format("SELECT 1 FROM meta WHERE key = '{}'", key)).has_value();
 }
 
-// Where a file lies, its links followed. The copy is opened by the path that SQLite is given.
+// A file's path with its links resolved. The copy is opened by the path that SQLite is given.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
   return real ? real.get() : path;
 }
 
-// One moment of it, packed: in write-ahead mode a reader is in nobody's way.
+// Copies one consistent state, compacted: in write-ahead mode a reader blocks no one.
 Result<void> copy_into(const std::string& from, const std::string& to, const Place& place,
                        const std::string& name) {
   const auto source_place = Place::find(real_path(from));
@@ -106,7 +106,7 @@ Result<void> snapshot(const std::string& from, const std::string& to, std::optio
     const ActAs as = place->rights();
     const Database copy = open_database(*place, draft.name(), SQLITE_OPEN_READWRITE);
     distrust(copy.get());
-    // That the file was not another one when it was copied.
+    // Makes sure that the copied file was not another one.
     if (auto plain = check_schema(copy.get(), from); !plain) return plain;
     if (!says(copy.get(), "end_monotonic_ns") && !says(copy.get(), "start_monotonic_ns"))
       return fail(ErrorKind::input, fmt::format("{} holds nothing yet", from), "try again in a moment");

@@ -27,7 +27,7 @@ std::optional<Id<Tag>> optional_of(Id<Tag> id) {
   return id ? std::optional(id) : std::nullopt;
 }
 
-// Recordings without column `role` say it behind `found_by`. Gives it, and leaves the rest there.
+// Recordings without column `role` have it at the end of `found_by`. Removes it there and returns it.
 profile::FrameRole take_role(std::string& found_by) {
   constexpr std::pair<std::string_view, profile::FrameRole> kRoles[] = {
       {", interpreter loop", profile::FrameRole::interpreter_loop},
@@ -43,7 +43,8 @@ profile::FrameRole take_role(std::string& found_by) {
   return profile::FrameRole::none;
 }
 
-// How long its texts may be together. Pages that are not on the disk hold none, unless it compresses them.
+// The limit for all texts together. Pages that are not on the disk hold none, unless the disk compresses
+// them.
 uint64_t size_of(sqlite3* database, const std::string& path) {
   constexpr uint64_t kBlock = 512, kPacked = 8, kAtLeast = 16 << 20;
   const auto pages = static_cast<uint64_t>(first_number(database, "PRAGMA page_count").value_or(0));
@@ -208,7 +209,7 @@ class Reading {
     });
   }
 
-  // A row without a kind is of a version that proved nothing: nothing is told of those waits.
+  // A row without a kind is from a version that proved nothing: nothing is reported for those waits.
   Result<void> wakes() {
     if (!has_.wake) return {};
     const bool has_kind = has_column("wake", "kind");
@@ -237,7 +238,7 @@ class Reading {
     });
   }
 
-  // What a row of `state` says, in a Sample that has nothing else.
+  // A row of `state`, as a Sample that has nothing else.
   Result<void> states() {
     const bool has_event = has_column("state", "event");
     const bool has_wake = has_.wake && has_column("state", "wake");
@@ -284,14 +285,14 @@ class Reading {
           epoch > kMaximumTime)
         return damaged(path_, "meta: sample_epoch_ns is no time");
     }
-    // Whoever adds weights up later need not fear an overflow.
+    // So that later sums of weights cannot overflow.
     int64_t left = std::numeric_limits<int64_t>::max() / 4;
     int64_t value_left = std::numeric_limits<int64_t>::max();
     uint32_t last = 0;
     const bool has_value = has_column("sample", "value");
     const std::string columns = "rowid, start_us, wall_ns, cpu_ns, samples, thread, stack, state";
     return each("sample", columns + (has_value ? ", value" : ""), [&](Columns& c) {
-      // A recorder that was killed leaves no gaps either, but a program of the user's may have deleted rows.
+      // Even a killed recorder leaves no gaps, but a user's program may have deleted rows.
       const int64_t id = c.integer(int64_t{last} + 1, std::numeric_limits<uint32_t>::max());
       last = static_cast<uint32_t>(id);
       const int64_t start = c.integer(-kMaximumTime / 1000, kMaximumTime / 1000);
@@ -338,7 +339,7 @@ class Reading {
           static_cast<uint32_t>(c.integer(0, static_cast<int64_t>(profile_.processes().size()))));
       row.name = c.text();
       row.value = c.integer(-kMaximumTime, kMaximumTime);
-      // About twenty a process; Profile looks through them one by one.
+      // About twenty for each process; Profile searches them one by one.
       if (c.row() > 50'000) c.reject_row("is one too many");
       if (!c.failed()) profile_.emit(row);
     });

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kMostTaskText = uint64_t{64} << 20;  // names of kinds and classes
 constexpr size_t kAnyRow = std::numeric_limits<uint32_t>::max();
-// Whoever adds them up need not fear an overflow.
+// So that sums cannot overflow.
 constexpr int64_t kMostInAll = std::numeric_limits<int64_t>::max() / 4;
 
 class ReadingTasks {
@@ -68,7 +68,7 @@ class ReadingTasks {
           if (!c.failed()) rows_.put_task_census(profile::TaskCensusId(c.row()), row);
         });
   }
-  // Of eight of them in some thousand rows the sum does not overflow.
+  // The sum of eight of them in some thousand rows does not overflow.
   static uint64_t number(Columns& c) { return static_cast<uint64_t>(c.integer(0, int64_t{1} << 48)); }
 
   Result<void> loops() {

@@ -15,7 +15,7 @@
 namespace phlox::recording {
 namespace {
 
-// Rows refer by id; none is NULL. `before`: rows of its table that are not of this recorder.
+// Rows refer by id; none is NULL. `before`: rows of the table from earlier recorders.
 template <class Tag>
 std::optional<int64_t> row_of(Id<Tag> id, uint32_t before) {
   return id ? std::optional(int64_t{before} + id.value) : std::nullopt;
@@ -24,7 +24,7 @@ template <class Tag>
 std::optional<int64_t> row_of(const std::optional<Id<Tag>>& id, uint32_t before) {
   return id ? row_of(*id, before) : std::nullopt;
 }
-// 0 is NULL.
+// 0 becomes NULL.
 std::optional<int64_t> reference(int64_t row) {
   return row != 0 ? std::optional(row) : std::nullopt;
 }
@@ -45,9 +45,9 @@ class Row {
     return optional(row_of(id, before));
   }
   Row& non_negative(int64_t value) { return value >= 0 ? integer(value) : null(); }
-  // Empty is NULL.
+  // Empty becomes NULL.
   Row& optional_text(std::string_view value) { return value.empty() ? null() : text(value); }
-  // Valid until the statement has run: the caller keeps the text that long.
+  // The caller keeps the text until the statement has run.
   Row& text(std::string_view value) {
     sqlite3_bind_text(statement_, ++column_, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
     return *this;
@@ -64,7 +64,7 @@ class Row {
 
 }  // namespace
 
-// After it is settled that rows may be put.
+// Called once it is clear that rows may be written.
 Result<void> Writer::prepare_statements() {
   if (number("PRAGMA user_version") == 1) {
     begin();
@@ -155,7 +155,7 @@ void Writer::receive(const profile::AnyRow& row) {
 void Writer::write(const profile::Meta& meta) {
   const auto& [key, value] = meta;
   if (key == "start_monotonic_ns" || key == "start_unix_ns") {
-    if (before_.any) return;  // it begins where it began
+    if (before_.any) return;  // its start stays
     (key == "start_unix_ns" ? first_unix_ : first_start_) = parse_number<Nanoseconds>(value).value_or(0);
   }
   if (before_.any) continued_.note(key, value);
@@ -173,7 +173,7 @@ void Writer::write(profile::ProcessId id, const profile::Process& p) {
   const bool lives_on = there != continued_processes_.end();
   const int64_t row = processes_.row(id.value);
   int64_t parent = p.parent ? processes_.row(p.parent->value) : 0;
-  // Parents come before children, and this one has the row that it had.
+  // Parents come before children, and this process keeps its row.
   if (lives_on && (parent == 0 || parent >= row)) parent = there->second.parent;
   Row(process_)
       .integer(row)
@@ -317,7 +317,7 @@ void Writer::write(profile::SampleId id, const profile::Sample& s) {
   }
   last_sample_ = id.value;
   newest_ = std::max(newest_, s.start + s.wall);
-  // Down to the microsecond, for times before the first sample too.
+  // Rounded down to the microsecond, also before the first sample.
   const Nanoseconds since = s.start - *epoch_;
   const Nanoseconds start_us = since >= 0 ? since / 1000 : -((-since + 999) / 1000);
   put(samples_,
@@ -326,7 +326,7 @@ void Writer::write(profile::SampleId id, const profile::Sample& s) {
 }
 
 void Writer::write(const profile::Event& e) {
-  // What lives on does not begin again.
+  // A process or thread that is still running does not start again.
   using profile::EventKind;
   if (e.kind == EventKind::process_start && e.process && continued_processes_.contains(e.process->value))
     return;
@@ -421,8 +421,8 @@ Result<void> Writer::commit_rows() {
     }
   }
   if (!failed_) return {};
-  // What cannot be written is given up, so that what was written before stays a whole recording. Without a
-  // journal there is nothing to go back to.
+  // A transaction that cannot be written is dropped, so that what was written before stays a complete
+  // recording. Without a journal there is nothing to go back to.
   if (safe_ == Safe::at_each_commit && database_ != nullptr && sqlite3_get_autocommit(database_) == 0)
     sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   in_transaction_ = false;

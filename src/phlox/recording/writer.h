@@ -52,8 +52,8 @@ class Writer : public profile::Sink, public profile::TaskSink {
   // sample: this one, which grew in memory, then replaces it. With at_finish it is replaced at once.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, std::optional<Owner> owner = {},
                                                 Safe safe = Safe::at_each_commit);
-  // Continues an existing recording of this host since its last start: finished, or of a killed recorder. Ids
-  // that are put count from 1 again; they become others in the file: processes and threads that still live
+  // Continues a recording made on this host since its last boot: finished, or of a killed recorder. Ids of
+  // new rows count from 1 again and are renumbered in the file: processes and threads that are still running
   // get their old rows. The gap is an event `lost`.
   static Result<std::unique_ptr<Writer>> append(const std::string& path, std::optional<Owner> owner = {});
   // Below this there is no room for a file and its log.
@@ -73,8 +73,8 @@ class Writer : public profile::Sink, public profile::TaskSink {
   // removed file is an error, too; but all rows still go into it.
   Result<void> commit() override;
   // Commits, and merges the write-ahead log: one file, nothing next to it. If that fails (another program
-  // reads the file, the disk is full), it is an error with the recording whole, "-wal" file included. Put
-  // nothing afterwards. Without a sample, an old file stays as it is.
+  // reads the file, the disk is full), it is an error, and the recording is complete together with its "-wal"
+  // file. Write nothing afterwards. Without a sample, an old file stays as it is.
   Result<void> finish();
   // Whether the recording is in a file; for any thread.
   bool has_file() const { return has_file_; }
@@ -82,7 +82,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   const std::string& where() const { return where_; }
 
  private:
-  // The numbers of existing rows: added to every id that is put.
+  // The numbers of existing rows: added to every new id.
   struct Before {
     uint32_t modules = 0, frames = 0, stacks = 0, wakes = 0, awaited = 0, task_censuses = 0, event_loops = 0,
              task_stacks = 0, task_times = 0, samples = 0;

@@ -1,4 +1,4 @@
-// The file of a writer: how it begins, comes to its place, and ends.
+// A writer's file: how it is created, put in place, and finished.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -35,7 +35,7 @@ std::optional<struct stat> status_of(const Place& place, const std::string& name
   return there;
 }
 
-// The tables and nothing else of it in a file, from its first moment.
+// Creates a file with just the tables, complete from its first moment.
 Result<void> put_empty_recording(const std::string& path, const std::optional<Owner>& owner) {
   const auto empty = new_recording(path);
   if (!empty) return fail(empty);
@@ -55,7 +55,7 @@ Result<void> Writer::check(const std::string& path, const std::optional<Owner>& 
 }
 
 // at_each_commit: the log is folded in every 4 MiB; synchronous=NORMAL survives a killed process, and loses
-// at most the last commits with the power. at_finish: no log, and one transaction.
+// at most the last commits in a power failure. at_finish: no log, and one transaction.
 Result<void> Writer::set_up() {
   const char* setup = safe_ == Safe::at_each_commit
                           ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
@@ -86,13 +86,13 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, std::opt
     if (auto begun = put_empty_recording(path, owner); !begun) return fail(begun);
     if (auto opened = writer->open(path, owner); !opened) return fail(opened);
   }
-  // Here SQLite makes the log and its index, which it gives to the owner of the recording.
+  // Here SQLite creates the log and its index, and gives them to the recording's owner.
   const ActAs as = writer->place_->rights();
   if (auto ready = writer->prepare_statements(); !ready) return fail(ready);
   return writer;
 }
 
-// What is at its place stays until there is a sample.
+// An existing file stays until there is a sample.
 Result<void> Writer::open_in_memory(const std::string& path, const std::optional<Owner>& owner) {
   path_ = path;
   owner_ = owner;
@@ -112,25 +112,25 @@ Result<void> Writer::open(const std::string& path, const std::optional<Owner>& o
   if (!place_) return cannot_write(path, errno);
   const ActAs as = place_->rights();
   if (!as) return cannot_write(path, errno);
-  // Before SQLite opens it, and closed after it: closing any descriptor of a file drops what SQLite has
-  // locked.
+  // Opened before SQLite opens the file, and closed after that: closing any descriptor of a file drops
+  // SQLite's locks.
   if (!mark_) mark_ = mark_as_growing(*place_);
   database_ = open_database(*place_, SQLITE_OPEN_READWRITE).release();
   if (sqlite3_errcode(database_) != SQLITE_OK) {
     return fail(ErrorKind::output, fmt::format("cannot write {}: {}", path, sqlite3_errmsg(database_)));
   }
   has_file_ = true;
-  // Of a file that is gone on with: nothing in it is run.
+  // When appending to a file, nothing in it is run.
   for (const auto& [what, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1),
                                     {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
                                     {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}})
     sqlite3_db_config(database_, what, value, nullptr);
-  // A reader that looks at the growing file must not stop us for long.
+  // A reader of the growing file must not block us for long.
   sqlite3_busy_timeout(database_, 2000);
   return set_up();
 }
 
-// From memory into its file. Whoever has begun to write there meanwhile keeps the place.
+// Moves the recording from memory into its file. A writer that has started there meanwhile keeps the place.
 Result<void> Writer::put_in_place() {
   const Descriptor folder = lock_folder(*place_);
   const bool has_recorder = is_marked(place_->open(place_->name(), O_RDWR));
@@ -153,7 +153,7 @@ void Writer::note_side_files() {
   }
 }
 
-// The name leads elsewhere, and what is written no longer goes where it was to go.
+// Fails if the name leads elsewhere: rows would no longer go where they should.
 Result<void> Writer::check_place() const {
   if (!has_file_ || is_in_place(mark_, *place_)) return {};
   const bool replaced = status_of(*place_, place_->name()).has_value();
@@ -166,8 +166,8 @@ Result<void> Writer::check_place() const {
                                              now.empty() ? "" : fmt::format("to {} ", now)));
 }
 
-// Into one file. SQLite takes its log away by the name that it had: of a file that was renamed the log goes
-// into it first, and is removed only if it is still this one's.
+// Makes it one file. SQLite removes its log by the original name: for a renamed file, the log is folded in
+// first, and removed only if it is still this file's.
 int Writer::fold() {
   const ActAs as = place_->rights();
   if (is_in_place(mark_, *place_)) {
@@ -193,14 +193,14 @@ Result<void> Writer::finish() {
   auto committed = commit_rows();
   finalize_statements();
   if (!has_file_) {
-    // Not one sample: what is there is worth more.
+    // Without any sample, the existing file is worth more.
     sqlite3_close(std::exchange(database_, nullptr));
     mark_.close();
     return committed;
   }
   const Result<void> stayed = check_place();
   where_ = is_removed(mark_) ? std::string() : path_of(mark_, path_);
-  // Where it fails the log stays, which still reads.
+  // If this fails, the log stays and can still be read.
   const int folded = fold();
   if (committed && (folded == SQLITE_BUSY || folded == SQLITE_LOCKED)) {
     error_.message = fmt::format("another program is reading {}: {}-wal stays beside it", path_, path_);

@@ -5,7 +5,7 @@
 namespace phlox::recording {
 namespace {
 
-// At once, and so often: a hundred KiB each.
+// Calls in a batch, and waiting batches: a hundred KiB each.
 constexpr size_t kCallsAtOnce = 1024, kMostWaiting = 8;
 
 }  // namespace

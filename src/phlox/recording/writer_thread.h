@@ -1,5 +1,5 @@
-// A Sink whose calls another thread passes on to a sink in their order, for a caller that has other work than
-// writing (an import). The caller runs at most some thousand calls ahead, and waits for the rest in commit().
+// A Sink that passes calls on from another thread, in order, for a caller that has other work than writing
+// (an import). The caller runs at most some thousand calls ahead, and waits for the rest in commit().
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,7 @@ class WriterThread : public profile::Sink {
   WriterThread& operator=(const WriterThread&) = delete;
 
   void receive(const profile::AnyRow& row) override;
-  // After it, the sink is the caller's until the next call.
+  // Afterwards the sink is the caller's until the next call.
   Result<void> commit() override;
 
  private:

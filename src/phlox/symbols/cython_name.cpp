@@ -14,7 +14,7 @@ bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-// A number of up to four digits at the front, taken off; 0: none.
+// Removes a number of up to four digits at the front; 0 if there is none.
 size_t take_length(std::string_view& text) {
   size_t number = 0, digits = 0;
   while (digits < text.size() && digits < 4 && is_digit(text[digits]))
@@ -34,8 +34,8 @@ std::string_view identifier_of(std::string_view symbol) {
   return symbol.substr(0, symbol.find('.'));
 }
 
-// A part of the scope: its length, itself, '_'. A dot in it is written "_dot_" and counted as one. Taken off;
-// empty: there is none.
+// Removes a part of the scope: its length, itself, '_'. A dot in it is written "_dot_" and counted as one
+// character. Empty if there is none.
 std::string take_scope(std::string_view& text) {
   std::string_view rest = text;
   const size_t length = take_length(rest);
@@ -58,8 +58,8 @@ std::string take_scope(std::string_view& text) {
 struct Kind {
   std::string_view prefix;
   CythonPart part;
-  bool counted;             // a counter stands before the function's own name
-  std::string_view behind;  // what the name does not say
+  bool counted;             // a counter precedes the function's own name
+  std::string_view behind;  // what the name lacks
 };
 
 // Cython/Compiler/Naming.py of 0.29 to 3.1.
@@ -76,9 +76,8 @@ constexpr Kind kKinds[] = {
     {"__pyx_tp_clear_", CythonPart::none, false, ".tp_clear"},
 };
 
-// Whether what looks like a scope is a counter with the first word of the function: "3get_value" is
-// get_value, since the counter of a wrapper is odd and always there, that of a body even, and left out where
-// it is 0.
+// Whether an apparent scope is a counter and the function's first word: "3get_value" is get_value, since a
+// wrapper's counter is odd and always present, and a body's is even, and omitted if it is 0.
 bool is_counter(const Kind& kind, std::string_view scope, bool first, std::string_view stem,
                 std::string_view rest) {
   if (!kind.counted || first || is_digit(rest.front())) return false;
@@ -113,7 +112,7 @@ CythonName cython_name(std::string_view symbol, std::string_view stem) {
   constexpr std::string_view kModuleBody = "__pyx_pymod_exec_";
   if (identifier.starts_with(kModuleBody))
     return {std::string(identifier.substr(kModuleBody.size())) + ".<module>", CythonPart::none};
-  // The one of a specialised function, or of one that a slot was made for, stands behind other words:
+  // In a specialised function, or one that a slot was made for, the prefix follows other words:
   // "__pyx_fuse_0__pyx_pw_4fast_3sum", "__pyx_specialmethod___pyx_pw_4fast_1C_3__next__".
   const Kind* kind = nullptr;
   size_t at = std::string_view::npos;

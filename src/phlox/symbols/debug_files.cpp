@@ -22,7 +22,7 @@ bool is_hex(std::string_view text) {
   return text.size() >= 4 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// A name from a file that we did not write must stay in the folder where we look.
+// A name from a file that we did not write must stay in the searched folder.
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name.find('/') == std::string_view::npos && name != ".." && name != ".";
 }
@@ -41,7 +41,7 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc);
 }
 
-// What proves that a file is the one we look for.
+// The proof that a file is the wanted one.
 struct Proof {
   std::string build_id;
   std::optional<uint32_t> crc;
@@ -61,10 +61,10 @@ bool belongs(const std::string& path, const Proof& proof, const DebugSearch& sea
   return proof.crc && bytes->size() <= elf::FileBytes::kMostPart && crc_of(bytes->bytes()) == *proof.crc;
 }
 
-// libdebuginfod is loaded only when asked for: it brings libcurl along, and whatever those keep until the
-// program ends, so it stays.
+// libdebuginfod is loaded only on request: it loads libcurl, and both keep resources until the program ends,
+// so it is not unloaded.
 #if defined(PHLOX_STATIC)
-// A program without a loader can load a library only beside a second C library.
+// A program without a loader can load a library only together with a second C library.
 std::string ask_debuginfod(const std::string&) {
   return {};
 }
@@ -82,7 +82,7 @@ std::string ask_debuginfod(const std::string& build_id) {
   void* client = begin();
   if (client == nullptr) return {};
   char* path = nullptr;
-  // A length of 0 says: the id is text.
+  // Length 0: the id is text.
   const int fd = find(client, reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &path);
   const Descriptor closes_itself(fd);
   const std::unique_ptr<char, decltype(&std::free)> owned(path, &std::free);

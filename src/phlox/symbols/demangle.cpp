@@ -25,7 +25,8 @@ struct Demangled {
 
 void append_demangled(const char* piece, size_t size, void* to) {
   auto& demangled = *static_cast<Demangled*>(to);
-  // Back into run(): below it there is only C, which nothing else ends. 200 letters can stand for 2^40.
+  // Jumps back into run(): only C frames are in between, and nothing else ends them. 200 letters can stand
+  // for 2^40.
   if (size > kLongest - demangled.text.size()) std::longjmp(demangled.too_long, 1);
   demangled.text.append(piece, size);
 }
@@ -34,14 +35,14 @@ using Demangler = int (*)(const char*, int, demangle_callbackref, void*);
 
 enum class Outcome : uint8_t { mangled_otherwise, done, too_long };
 
-// No object of its own that a jump would forget.
+// Has no object of its own, whose destructor a jump would skip.
 Outcome run(Demangler demangler, const char* name, Demangled& to) {
   if (setjmp(to.too_long) != 0) return Outcome::too_long;
   const int known = demangler(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO, append_demangled, &to);
   return known != 0 ? Outcome::done : Outcome::mangled_otherwise;
 }
 
-// Empty: it is not mangled, or what it stands for is too long.
+// Empty: not mangled, or too long when demangled.
 std::string demangled(std::string_view name) {
   const std::string terminated(name);
   const auto to = std::make_unique<Demangled>();
@@ -55,7 +56,7 @@ std::string demangled(std::string_view name) {
   return {};
 }
 
-// Where a legacy name of Rust ends, behind "17h", 16 digits and "E"; npos: it is none.
+// Where a legacy Rust name ends, after "17h", 16 digits and "E"; npos: it is none.
 size_t end_of_rust(std::string_view name) {
   constexpr size_t kDigits = 16;
   for (size_t at = name.find("17h"); at != std::string_view::npos; at = name.find("17h", at + 1)) {
@@ -70,7 +71,7 @@ size_t end_of_rust(std::string_view name) {
 std::string with_suffix(std::string name, std::string_view suffix) {
   if (suffix.empty()) return name;
   if (suffix.front() == '@') return name + std::string(suffix);
-  // Rust's own tools leave the number of a unit of code out, as a name's hash.
+  // Rust's own tools omit the number of a codegen unit, like a name's hash.
   return suffix.substr(0, 6) == ".llvm." ? name : name + " [clone " + std::string(suffix) + "]";
 }
 
@@ -81,15 +82,15 @@ std::string demangle(std::string_view name) {
   if (std::string cython = cython_name(name).name; !cython.empty()) return cython;
   if (name.substr(0, 2) != "_Z" && name.substr(0, 2) != "_R" && name.substr(0, 3) != "__Z")
     return std::string(name);
-  // No mangled name has an "@" in it: that is "@plt", or a version.
+  // No mangled name contains "@": it begins "@plt", or a version.
   const size_t version = std::min(name.find('@'), name.size());
   const std::string_view behind = name.substr(version), symbol = name.substr(0, version);
   if (const size_t end = end_of_rust(symbol); end < symbol.size()) {
     if (const std::string text = demangled(symbol.substr(0, end)); !text.empty())
       return with_suffix(with_suffix(text, symbol.substr(end)), behind);
   }
-  // libiberty knows ".cold" and ".part.0", as " [clone .cold]". What it does not know is taken off, from the
-  // end, until it knows the rest.
+  // libiberty knows ".cold" and ".part.0", as " [clone .cold]". Suffixes that it does not know are removed
+  // from the end until it knows the rest.
   constexpr int kMostSuffixes = 8;
   size_t end = symbol.size();
   for (int i = 0; i <= kMostSuffixes && end != std::string_view::npos && end > 2; ++i) {
@@ -106,7 +107,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
 }
 
-// Behind the bracket that closes the one at `at`; the end when none does. The arrow of "fn() -> T" closes
+// After the bracket that closes the one at `at`; the end if none does. The arrow of "fn() -> T" closes
 // nothing.
 size_t behind_brackets(std::string_view text, size_t at) {
   size_t depth = 0;
@@ -120,7 +121,7 @@ size_t behind_brackets(std::string_view text, size_t at) {
   return at;
 }
 
-// "operator<<", "operator()", "operator bool", "operator new[]" at `at`: where it ends; `at` when it is none.
+// "operator<<", "operator()", "operator bool", "operator new[]" at `at`: where it ends; `at` if it is none.
 size_t behind_operator(std::string_view text, size_t at) {
   constexpr std::string_view kWord = "operator";
   if (text.substr(at, kWord.size()) != kWord || (at > 0 && is_word(text[at - 1]))) return at;
@@ -131,16 +132,16 @@ size_t behind_operator(std::string_view text, size_t at) {
   while (end < text.size() && std::string_view("<>=!+-*/%^&|~,").find(text[end]) != std::string_view::npos)
     ++end;
   if (end > symbol) return end;
-  // A conversion, or new and delete: up to the parameters.
+  // A conversion, or new or delete: up to the parameters.
   while (end < text.size() && text[end] != '(') ++end;
   return end;
 }
 
-// The parts of "a::b<T>::c(int)" without what stands in brackets; "{closure#0}" and "(anonymous namespace)"
-// are parts of their own. What a Rust name begins with, "<T as Trait>", is the type's name.
+// The parts of "a::b<T>::c(int)" without what is in brackets; "{closure#0}" and "(anonymous namespace)" are
+// separate parts. "<T as Trait>" at the start of a Rust name becomes the type's name.
 std::vector<std::string> parts_of(std::string_view text, int depth);
 
-// "&mut alloc::vec::Vec<T>" -> "Vec", "[T]" -> "[T]": of what stands within "<... as Trait>".
+// "&mut alloc::vec::Vec<T>" -> "Vec", "[T]" -> "[T]": for the type in "<... as Trait>".
 std::string type_name(std::string_view type, int depth) {
   const auto drop = [&](std::string_view start) {
     const bool there = type.substr(0, start.size()) == start;
@@ -158,7 +159,7 @@ std::string type_name(std::string_view type, int depth) {
   return parts.empty() ? std::string(type) : parts.back();
 }
 
-// Up to " as " outside of brackets.
+// Up to " as " outside brackets.
 std::string_view self_type(std::string_view inner) {
   for (size_t at = 0; at < inner.size(); ++at) {
     if (inner.substr(at, 4) == " as ") return inner.substr(0, at);
@@ -198,7 +199,7 @@ std::vector<std::string> parts_of(std::string_view text, int depth) {
       const size_t end = behind_brackets(text, at);
       const std::string_view whole = text.substr(at, end - at);
       const size_t parameters = whole.find('(');
-      if (whole.substr(0, 6) != "{impl#") {  // of "Type::{impl#1}::method" nobody needs the number
+      if (whole.substr(0, 6) != "{impl#") {  // the number in "Type::{impl#1}::method" is useless
         part.append(whole.substr(0, parameters));
         if (parameters != std::string_view::npos)
           part.append(whole.substr(behind_brackets(whole, parameters)));
@@ -206,7 +207,7 @@ std::vector<std::string> parts_of(std::string_view text, int depth) {
       at = end;
     } else if (text[at] == '(') {
       at = behind_brackets(text, at);
-      // Parameters: what lies within the function may follow, or the function after a "decltype(...)".
+      // Parameters: something within the function may follow, or the function after a "decltype(...)".
       const std::string_view rest = text.substr(at);
       const bool more =
           rest.substr(0, 2) == "::" || (rest.size() > 1 && rest[0] == ' ' && part == "decltype");
@@ -214,7 +215,7 @@ std::vector<std::string> parts_of(std::string_view text, int depth) {
     } else if (text[at] == '[') {
       at = behind_brackets(text, at);  // an ABI tag, "[clone .cold]"
     } else if (text[at] == ' ') {
-      // What stood before was the type that is returned, or "vtable for".
+      // The text before was the return type, or "vtable for".
       if (text.substr(at, 2) != " [" && text.substr(at, 2) != " <") {  // "operator<< <char>"
         parts.clear();
         part.clear();
@@ -234,12 +235,12 @@ std::vector<std::string> parts_of(std::string_view text, int depth) {
 
 std::string short_name(std::string_view demangled) {
   if (demangled.size() > kLongest) return shortened(demangled, kLongest);
-  // "f(int)@plt": behind the parameters.
+  // "f(int)@plt": after the parameters.
   if (const size_t at = demangled.rfind('@');
       at != std::string_view::npos && at > 0 && demangled.find_first_of(" ()<>[]{}:", at) == demangled.npos)
     return short_name(demangled.substr(0, at)) + std::string(demangled.substr(at));
   const std::vector<std::string> parts = parts_of(demangled, 0);
-  // A closure is recognised by the function it is in, a lambda's operator() by the lambda.
+  // A closure is identified by its function, a lambda's operator() by the lambda.
   size_t function = parts.size();
   bool within = false;
   while (function > 0) {

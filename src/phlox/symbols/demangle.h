@@ -1,4 +1,4 @@
-// Names as people wrote them: C++ and Rust (legacy and v0) by libiberty, Cython's by cython_name. Pure.
+// Readable names: C++ and Rust (legacy and v0) by libiberty, Cython's by cython_name. Pure.
 #pragma once
 
 #include <string>

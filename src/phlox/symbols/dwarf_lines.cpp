@@ -20,11 +20,11 @@
 namespace phlox::symbols {
 namespace {
 
-// Of one file; that of a large library is some 100 MB.
+// For one file; a large library needs some 100 MB.
 constexpr uint64_t kMostLineMemory = uint64_t{1} << 30;
 constexpr size_t kMostUnits = 1'000'000;
 constexpr size_t kMostRanges = 10'000'000;
-constexpr size_t kMostDies = 20'000'000;  // of one unit, or beneath one function
+constexpr size_t kMostDies = 20'000'000;  // of one unit, or below one function
 constexpr size_t kDeepest = 256;          // inlining; gcc stops at a few dozen
 
 struct Range {
@@ -32,7 +32,7 @@ struct Range {
   size_t index = 0;
 };
 
-// Sorted by start. Several may hold an address (a function within a unit's hull): the narrowest wins.
+// Sorted by start. Several may contain an address (a function within a unit's hull): the narrowest wins.
 std::optional<size_t> narrowest(const std::vector<Range>& ranges, uint64_t address) {
   auto next = std::upper_bound(ranges.begin(), ranges.end(), address,
                                [](uint64_t v, const Range& r) { return v < r.start; });
@@ -52,7 +52,7 @@ void add_ranges(Dwarf_Die* die, size_t index, std::vector<Range>& out) {
   Dwarf_Addr base = 0, start = 0, end = 0;
   ptrdiff_t at = 0;
   while (out.size() < kMostRanges && (at = ::dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-    // Functions the linker threw away start at 0.
+    // Functions that the linker discarded start at 0.
     if (start < end && start != 0) out.push_back({start, end, index});
   }
 }
@@ -63,7 +63,7 @@ void sort(std::vector<Range>& ranges) {
   });
 }
 
-// Also a function: that of a class (a lambda's) within it may stand there, with code of its own.
+// Includes functions: a function of a local class (a lambda's) may be in one, with its own code.
 bool may_hold_functions(int tag) {
   return tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_namespace ||
          tag == DW_TAG_module || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
@@ -81,7 +81,7 @@ std::string name_of(Dwarf_Die* die) {
   return {};
 }
 
-// Of the function itself, whatever file its lines come from.
+// The declaration of the function itself, whatever file its lines come from.
 void put_declaration(Dwarf_Die* die, SourceLevel& level) {
   const char* file = ::dwarf_decl_file(die);
   if (file == nullptr || *file == '\0') return;
@@ -90,7 +90,7 @@ void put_declaration(Dwarf_Die* die, SourceLevel& level) {
   if (::dwarf_decl_line(die, &line) == 0 && line > 0) level.declared_line = line;
 }
 
-// What a compiler made by itself is declared nowhere: its first line stands for it.
+// A function that the compiler generated has no declaration: its first line replaces it.
 void put_beginning(Dwarf_Die* unit, Dwarf_Die* function, SourceLevel& level) {
   Dwarf_Addr begin = 0;
   if (::dwarf_entrypc(function, &begin) != 0) return;
@@ -110,7 +110,7 @@ std::optional<Dwarf_Word> number(Dwarf_Die* die, unsigned kind) {
   return value;
 }
 
-// The function that an inlined one, or the code of one, is an instance of.
+// The function of which an inlined one, or a copy with code, is an instance.
 Dwarf_Off origin_of(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   Dwarf_Die origin;
@@ -121,7 +121,7 @@ Dwarf_Off origin_of(Dwarf_Die* die) {
 }
 
 // GCC splits a function (-fpartial-inlining), and may put the part back: then the function is inlined into
-// itself, called from where it is declared. That is one function; one that calls itself is called elsewhere.
+// itself, called where it is declared. That is one function; a recursive one is called elsewhere.
 bool is_part_of(Dwarf_Die* inlined, Dwarf_Die* around) {
   if (origin_of(inlined) != origin_of(around)) return false;
   int line = 0, column = 0;
@@ -130,7 +130,7 @@ bool is_part_of(Dwarf_Die* inlined, Dwarf_Die* around) {
          number(inlined, DW_AT_call_column) == Dwarf_Word(column);
 }
 
-// How much memory libdw takes for a section that it unpacks.
+// The memory that libdw needs to unpack a section.
 uint64_t unpacked_size(const elf::ElfFile& file, const elf::Section& section) {
   elf::Section head = section;
   if ((section.flags & SHF_COMPRESSED) != 0) {
@@ -139,14 +139,14 @@ uint64_t unpacked_size(const elf::ElfFile& file, const elf::Section& section) {
     return in.read<Elf64_Chdr>().ch_size;
   }
   if (!section.name.starts_with(".zdebug")) return 0;
-  // "ZLIB" and the size, in the order of a network.
+  // "ZLIB" and the size in network byte order.
   head.size = std::min<uint64_t>(section.size, 12);
   ByteReader in(file.contents(head));
   in.skip(4);
   return be64toh(in.read<uint64_t>());
 }
 
-// Reads what libdw will look at. False: it is more than we read of one file.
+// Reads what libdw will use. False: it is more than we read of one file.
 bool fetch_debug_sections(const elf::ElfFile& file) {
   uint64_t left = kMostLineMemory;
   for (const elf::Section& section : file.sections()) {
@@ -167,8 +167,8 @@ bool is_ours(int fd) {
   return ::fstat(fd, &there) == 0 && is_written_by_us(there);
 }
 
-// One file as libdw has it: a copy of the bytes that we read. dwarf_begin() would map the file, and a file
-// that is cut short while it is mapped ends us.
+// One file for libdw: a copy of the bytes that we read. dwarf_begin() would map the file, and truncating a
+// mapped file would kill us.
 struct DwarfFile {
   DwarfFile() = default;
   DwarfFile(const DwarfFile&) = delete;
@@ -195,7 +195,7 @@ struct DwarfFile {
   }
 
   std::optional<elf::FileBytes> bytes;
-  bool ours = false;  // only root or we can have written it: libdw may open what it names (split units)
+  bool ours = false;  // only root or our user can have written it: libdw may open what it names (split units)
   Elf* elf = nullptr;
   Dwarf* dwarf = nullptr;
 };
@@ -229,7 +229,7 @@ struct DwarfLines::Libdw {
     sort(unit_ranges);
   }
 
-  // Functions with code, wherever a namespace, a type or a function holds them.
+  // Functions with code, in any namespace, type or function.
   static void index_functions(Unit& unit) {
     unit.indexed = true;
     std::vector<Dwarf_Die> open;
@@ -275,7 +275,7 @@ struct DwarfLines::Libdw {
     return out;
   }
 
-  DwarfFile alt, file;  // the alternative outlives the file that refers to it
+  DwarfFile alt, file;  // the alternative file outlives the one that refers to it
   std::vector<Unit> units;
   std::vector<Range> unit_ranges;
 };
@@ -319,7 +319,7 @@ std::vector<SourceLevel> DwarfLines::find(ImageAddress address) {
   Dwarf_Files* files = nullptr;
   size_t file_count = 0;
   if (::dwarf_getsrcfiles(&unit.die, &files, &file_count) != 0) files = nullptr;
-  // Where an inlined function was called is a line of the function around it.
+  // The call site of an inlined function is a line of the function around it.
   for (auto inner = inlined.rbegin(); inner != inlined.rend(); ++inner) {
     at.function = name_of(&*inner);
     put_declaration(&*inner, at);

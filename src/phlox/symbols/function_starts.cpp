@@ -11,7 +11,7 @@
 namespace phlox::symbols {
 namespace {
 
-// DW_EH_PE_*, LSB Core 10.5.1; these are what every linker writes.
+// DW_EH_PE_*, LSB Core 10.5.1; every linker writes these.
 constexpr uint8_t kPcRelative4 = 0x1b;    // pcrel | sdata4
 constexpr uint8_t kUnsigned4 = 0x03;      // udata4
 constexpr uint8_t kDataRelative4 = 0x3b;  // datarel | sdata4
@@ -59,7 +59,7 @@ std::optional<uint64_t> FunctionStarts::end_of(size_t i) const {
   in.skip(8);
   const auto start = in.read<int32_t>();
   const auto length = in.read<uint32_t>();
-  // In another form than the usual one the start is another.
+  // Another encoding than the usual one yields another start.
   if (in.failed() || relative(fde + 8, start) != start_of(i)) return std::nullopt;
   return start_of(i) + length;
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMostMapRanges = 4'000'000;
 constexpr size_t kMostMapLines = 1'000'000;  // of one function
 constexpr size_t kMostMoves = 100'000;
-constexpr size_t kLongestJitName = 1 << 16;  // numba's have thousands of letters
+constexpr size_t kLongestJitName = 1 << 16;  // numba's have thousands of characters
 constexpr uint32_t kMagic = 0x4A695444;      // "JiTD", in the writer's byte order
 enum Record : uint32_t { code_load = 0, code_move = 1, code_debug_info = 2, code_close = 3 };
 
@@ -29,14 +29,14 @@ JitMap::JitMap(std::vector<RemoteAddress> only) : all_(false), only_(std::move(o
   std::sort(only_.begin(), only_.end());
 }
 
-// Whatever holds none of the addresses changes nothing for them either.
+// A range without any of the addresses changes nothing for them.
 bool JitMap::wants(uint64_t start, uint64_t size) const {
   if (all_) return true;
   const auto at = std::lower_bound(only_.begin(), only_.end(), RemoteAddress(start));
   return at != only_.end() && at->value - start < size;
 }
 
-// Code that is moved may be wanted where it goes.
+// Moved code may be wanted at its destination.
 void JitMap::want_moved(std::span<const std::byte> bytes, size_t header) {
   const size_t before = only_.size();
   for (size_t start = header; bytes.size() - start >= 16;) {
@@ -59,7 +59,7 @@ void JitMap::put(uint64_t start, uint64_t size, std::shared_ptr<const Code> code
     return;
   }
   const uint64_t end = start + size;
-  // Whatever lay here before is gone: the parts of it outside stay.
+  // The previous code here is gone; its parts outside this range stay.
   auto at = ranges_.lower_bound(start);
   if (at != ranges_.begin()) {
     auto before = std::prev(at);
@@ -112,7 +112,7 @@ JitMap::Code JitMap::parse_lines(std::span<const std::byte> bytes) {
     auto name = record.c_string();
     if (record.failed()) break;
     if (name.size() > kLongestJitName) name = {};
-    // The byte 0xff stands for "the same as before".
+    // The byte 0xff means "the same as before".
     if (code.files.empty() || (name != "\xff" && name != code.files.back())) code.files.emplace_back(name);
     line.file = static_cast<uint32_t>(code.files.size() - 1);
     code.lines.push_back(line);
@@ -133,7 +133,7 @@ void JitMap::add_jitdump(std::span<const std::byte> bytes) {
   }
   if (!all_) want_moved(bytes, header);
   in.seek(header);
-  // Debug information comes before the code that it belongs to.
+  // Debug information precedes its code.
   std::optional<std::span<const std::byte>> lines;
   while (in.remaining() >= 16) {
     const size_t start = in.offset();

@@ -10,7 +10,7 @@
 namespace phlox::symbols::kallsyms {
 
 constexpr size_t kLargest = size_t{128} << 20;  // of the text
-// Something else follows the last symbol of the kernel and of each module; no function is as long.
+// Something else follows the last symbol of the kernel and of each module; no function is this long.
 constexpr uint64_t kLongestFunction = 1 << 20;
 
 constexpr size_t kType = 17, kName = 19;

@@ -30,11 +30,11 @@ KernelSymbols::KernelSymbols(std::string text) : text_(std::move(text)) {
     rows_.push_back({address, static_cast<uint32_t>(line.data() + kName - all.data()),
                      static_cast<uint32_t>(length), is_preferred(line)});
   }
-  // The kernel's own are in order; its modules come as they were loaded.
+  // The kernel's own symbols are sorted; its modules are in load order.
   const auto before = [](const Row& a, const Row& b) { return a.address < b.address; };
   if (!std::is_sorted(rows_.begin(), rows_.end(), before))
     std::stable_sort(rows_.begin(), rows_.end(), before);
-  // Of several names for one address a preferred one, and of those the first.
+  // Of several names for one address, a preferred one, and of those the first.
   size_t kept = 0;
   for (const Row& row : rows_) {
     if (kept == 0 || rows_[kept - 1].address != row.address) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace kallsyms;
 
-// Between two functions stand some labels of data; a text that is not the kernel's may hold anything.
+// Between two functions are some labels of data; a text that is not the kernel's may hold anything.
 constexpr int kMostLines = 4096;
 
 size_t start_of_line(std::string_view text, size_t at) {
@@ -36,7 +36,7 @@ std::optional<KernelText> KernelText::open(const std::string& path) {
   return text;
 }
 
-// Where the first line begins that is a module's, or of a higher address.
+// The start of the first line that is a module's, or has a higher address.
 size_t KernelText::line_after(uint64_t address) const {
   size_t from = 0, to = text_.size();
   while (from < to) {
@@ -60,7 +60,7 @@ std::optional<std::string_view> KernelText::find(uint64_t address) const {
     const std::string_view line = line_at(text_, at);
     if (!has_name(line)) continue;
     if (!found.empty() && address_of(line) != address_of(found)) break;
-    // Of several names for one address a preferred one, and of those the first.
+    // Of several names for one address, a preferred one, and of those the first.
     if (is_function(line) && (found.empty() || is_preferred(line) || !is_preferred(found))) found = line;
   }
   if (found.empty() || address_of(found) == 0 || address - address_of(found) >= kLongestFunction)

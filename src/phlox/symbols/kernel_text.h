@@ -1,6 +1,6 @@
 // The kernel's own functions by address, from a copy of /proc/kallsyms in a file. Searched in place: its
-// lines are in the order of their addresses, so a look-up touches some twenty of 120,000. Functions of
-// modules follow; KernelSymbols names those.
+// lines are sorted by address, so a look-up touches some twenty of 120,000. Functions of modules follow;
+// KernelSymbols names those.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@
 namespace phlox::symbols {
 namespace {
 
-// Cython's C files reach some 10 MB.
+// Cython's C files have up to some 10 MB.
 constexpr size_t kLargestSource = 64 << 20;
 constexpr uint32_t kCompressedZstd = 2;  // ELFCOMPRESS_ZSTD, gABI 2022; elfutils reads it from 0.189 on
 
@@ -36,7 +36,7 @@ bool says_rust(const elf::ElfFile& file) {
          std::string_view::npos;
 }
 
-// By C++ or Rust.
+// By the rules of C++ or Rust.
 bool is_mangled(std::string_view name) {
   return name.starts_with("_Z") || name.starts_with("_R");
 }
@@ -45,7 +45,7 @@ bool has_lines(const elf::ElfFile& file) {
   return file.find_section(".debug_info") != nullptr || file.find_section(".zdebug_info") != nullptr;
 }
 
-// Hands over what the file at a path says; false: it cannot be read.
+// Calls `visit` with the file at a path; false: it cannot be read.
 template <class Visit>
 bool with_file(const std::string& path, const DebugSearch& search, Visit&& visit) {
   const Descriptor fd = open_regular(path, search.user);
@@ -58,7 +58,7 @@ bool with_file(const std::string& path, const DebugSearch& search, Visit&& visit
   return true;
 }
 
-// Empty: nothing that it says may be kept.
+// Empty: nothing from it may be cached.
 std::string identity_of(const std::string& path, const DebugSearch& search) {
   if (path.empty()) return "none";
   const Descriptor file = open_regular(path, search.user);
@@ -89,7 +89,7 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
   names.build_id_ = file->build_id();
   names.rust_ = says_rust(*file);
   names.search_ = search;
-  // What Fedora leaves in a stripped file is one, too: those that are not exported, compressed.
+  // Fedora's addition to a stripped file is one too: the symbols that are not exported, compressed.
   names.has_symbol_table_ = file->has_symbol_table() || file->find_section(".gnu_debugdata") != nullptr;
   if (has_lines(*file)) names.with_lines_ = path;
   if (names.with_lines_.empty() || !file->has_symbol_table()) {
@@ -109,7 +109,7 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
                          : "no debug information in the file, and none found for its build-id";
   }
   const std::string kept = kept_identity(fd.get()), kept_debug = identity_of(names.debug_path_, search);
-  // The number: of the rules by which names are made.
+  // The number is the version of the naming rules.
   if (!search.name_cache.empty() && !kept.empty() && !kept_debug.empty())
     names.cache_ = NameCache(search.name_cache, fmt::format("5 {} {} {}", kept, kept_debug, shown_path));
   return names;
@@ -153,10 +153,10 @@ const Naming& ModuleNames::name(ImageAddress address) {
 }
 
 void ModuleNames::keep() {
-  // Where debug information is there and cannot be read, or not all of it, it may be better next time.
+  // Debug information that exists, but could not be read completely, may be readable next time.
   if (loaded_ && !with_lines_.empty() && !trouble_.empty()) return;
   for (const auto& [address, naming] : names_) {
-    // The lines of a .pyx file come from a C file that may change.
+    // The lines of a .pyx file come from a C file, which may change.
     const bool cython = std::any_of(naming.levels.begin(), naming.levels.end(), [](const NativeName& n) {
       return n.cython != CythonPart::none && n.line > 0;
     });
@@ -187,15 +187,15 @@ Naming ModuleNames::look_up(ImageAddress address) {
   Naming naming;
   const auto start = starts_.find(address);
   auto symbol = symbols_.find(address);
-  // A label that does not say where it ends does not reach beyond the function that it is in.
+  // A label without a size does not reach beyond the function around it.
   if (symbol && !symbol->sized && starts_.find(ImageAddress(address.value - symbol->offset)) != start)
     symbol.reset();
   std::vector<SourceLevel> levels = lines_ != nullptr ? lines_->find(address) : std::vector<SourceLevel>();
   for (size_t i = 0; i < levels.size(); ++i) {
     const bool outermost = i + 1 == levels.size();
-    // DWARF names C's functions only; for the one with code of its own the symbol says it as the linker does
-    // ("f.cold"), "malloc" where the source says __libc_malloc, and what a function with no more debug
-    // information than lines (-g1) is a member of.
+    // DWARF names only C's functions. For the function with its own code, the symbol has the linker's name
+    // ("f.cold"), "malloc" where the source has __libc_malloc, and the scope of a function whose debug
+    // information has only lines (-g1).
     std::string_view mangled = levels[i].function;
     if (outermost && symbol &&
         (mangled.empty() || (symbol->sized && (plainer_name(symbol->name, mangled) ||
@@ -210,7 +210,7 @@ Naming ModuleNames::look_up(ImageAddress address) {
     name.line = levels[i].line;
     name.declared_file = std::move(levels[i].declared_file);
     name.declared_line = levels[i].declared_line;
-    // Lines without a function: where the symbol's code begins.
+    // Lines without a function: take the file where the symbol's code begins.
     if (outermost && name.declared_file.empty() && symbol && symbol->offset != 0) {
       const auto first = lines_->find(ImageAddress(address.value - symbol->offset));
       if (!first.empty()) name.declared_file = first.back().file;
@@ -233,21 +233,21 @@ Naming ModuleNames::look_up(ImageAddress address) {
   return naming;
 }
 
-// Only functions of the .pyx file: what Cython brings along has comments of what stands before it.
+// Only functions of the .pyx file: in Cython's own code, comments belong to what precedes it.
 void ModuleNames::improve_cython(NativeName& name) {
   if (name.cython == CythonPart::none) return;
   if (SourceLine pyx = pyx_line(name.file, name.line); !pyx.file.empty()) {
     name.file = std::move(pyx.file);
     name.line = pyx.line;
   }
-  // The comment before a function is of what stands before it: its file holds for it, its line does not.
+  // The comment before a function belongs to what precedes it: its file is right, its line is not.
   if (SourceLine pyx = pyx_line(name.declared_file, name.declared_line); !pyx.file.empty()) {
     name.declared_file = std::move(pyx.file);
     name.declared_line = 0;
   }
 }
 
-// Empty: the line of the C file is of none, or the C file is not there.
+// Empty: the line of the C file belongs to none, or the C file is missing.
 SourceLine ModuleNames::pyx_line(const std::string& file, int32_t line) {
   const bool c_file = file.ends_with(".c") || file.ends_with(".cpp");
   if (!c_file || line == 0) return {};
@@ -284,14 +284,14 @@ std::vector<MissingNames> ModuleNames::missing() const {
 }
 
 std::optional<MissingNames> ModuleNames::lacks() const {
-  if (!with_lines_.empty()) return {};  // which names functions as well
+  if (!with_lines_.empty()) return {};  // it names functions as well
   return missing_names(!has_symbol_table_, true);
 }
 
 namespace {
 
-// Debian's C library and Pythons have packages of their own for it; all others have them in the archive's
-// part for debug symbols.
+// Debian's C library and Pythons have separate debug packages; all others have them in the archive's part for
+// debug symbols.
 std::string debug_package_of(std::string_view package) {
   if (package == "libc6") return "libc6-dbg";
   std::string_view python = package;

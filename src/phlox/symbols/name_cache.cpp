@@ -14,14 +14,14 @@
 namespace phlox::symbols {
 namespace {
 
-// In the name, so that versions do not write over each other's files.
+// Part of the name, so that versions do not overwrite each other's files.
 constexpr const char* kSuffix = ".names3";
-// A program of a day touches some thousand addresses of a module.
+// A program that runs for a day reaches some thousand addresses of a module.
 constexpr size_t kMostNames = 50'000;
 constexpr size_t kMostLevels = 512;
 constexpr size_t kLargestCache = size_t{64} << 20;
 
-// FNV-1a: only the name of a file, which says itself whose it is.
+// FNV-1a: only for a file name; the file itself says whose it is.
 uint64_t hash_of(std::string_view text) {
   uint64_t hash = 14695981039346656037U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
@@ -62,7 +62,7 @@ std::optional<Head> take_head(ByteReader& in) {
   return Head{static_cast<NameSource>(source), levels};
 }
 
-// The naming behind an address.
+// The naming that follows an address.
 std::optional<Naming> take_naming(ByteReader& in) {
   const auto head = take_head(in);
   if (!head) return std::nullopt;
@@ -119,7 +119,7 @@ NameCache::NameCache(std::string folder, std::string identity)
   places_ = places_in(text_of(*kept_), identity_);
 }
 
-// Empty when the bytes are damaged, or of another identity.
+// Empty if the bytes are damaged, or of another identity.
 NameCache::Places NameCache::places_in(std::string_view bytes, std::string_view identity) {
   if (bytes.size() < 8) return {};
   uint64_t size = 0;
@@ -147,7 +147,7 @@ std::optional<Naming> NameCache::find(ImageAddress address) {
   const size_t* place = place_of(address);
   if (place == nullptr) return std::nullopt;
   auto naming = naming_at(text_of(*kept_), *place);
-  if (!naming) places_.clear();  // damaged: all of it is made anew
+  if (!naming) places_.clear();  // damaged: everything is rebuilt
   return naming;
 }
 
@@ -183,7 +183,7 @@ std::string NameCache::bytes_of(std::string_view identity,
       put(out, static_cast<uint8_t>(name.cython));
     }
   }
-  // So that a file that was cut is none.
+  // Detects a truncated file.
   put(out, uint64_t{out.size()});
   return out;
 }

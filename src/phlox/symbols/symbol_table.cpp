@@ -18,8 +18,7 @@ constexpr size_t kMostSymbols = 8'000'000;
 constexpr size_t kMostPltEntries = 1'000'000;
 constexpr size_t kLongestPltName = 4096;
 constexpr uint64_t kMostMemory = 256 << 20;
-// Functions without a size are written in assembler: the longest of those that we know (of ciphers, of BLAS)
-// have some 20 kB.
+// Functions without a size are written in assembly: the longest known ones (ciphers, BLAS) have some 20 kB.
 constexpr uint64_t kLongestWithoutSize = 32 << 10;
 
 bool in_code(const elf::ElfFile& image, uint64_t address) {
@@ -31,7 +30,7 @@ bool in_code(const elf::ElfFile& image, uint64_t address) {
   return false;
 }
 
-// "read" before "__read" before "__GI___libc_read", which is glibc's own alias.
+// "read" before "__read" before "__GI___libc_read", glibc's own alias.
 uint8_t oddness_of(std::string_view name) {
   if (name.starts_with("__GI_")) return 4;
   return static_cast<uint8_t>(std::min<size_t>(name.find_first_not_of('_'), 3));
@@ -43,7 +42,7 @@ uint8_t rank_of(const elf::Symbol& symbol) {
                               (symbol.binding == STB_LOCAL ? 1 : 0));
 }
 
-// The slot of the global offset table that a PLT entry jumps through: jmp *disp(%rip), maybe behind endbr64
+// The slot of the global offset table that a PLT entry jumps through: jmp *disp(%rip), possibly after endbr64
 // and bnd.
 uint64_t got_slot_x86_64(std::span<const std::byte> entry, uint64_t address) {
   for (size_t at = 0; at + 6 <= entry.size(); ++at) {
@@ -117,7 +116,7 @@ void SymbolTable::add_symbols(const elf::ElfFile& file, const elf::ElfFile& imag
 }
 
 void SymbolTable::add_plt(const elf::ElfFile& file) {
-  // GOT slot -> symbol, of every relocation that fills one.
+  // GOT slot -> symbol, for every relocation that fills one.
   std::unordered_map<uint64_t, std::string_view> slots;
   const uint32_t jump = file.machine() == EM_AARCH64 ? R_AARCH64_JUMP_SLOT : R_X86_64_JUMP_SLOT;
   const uint32_t data = file.machine() == EM_AARCH64 ? R_AARCH64_GLOB_DAT : R_X86_64_GLOB_DAT;
@@ -171,7 +170,7 @@ void SymbolTable::put(uint64_t start, uint64_t size, std::string_view name, uint
 
 void SymbolTable::settle() {
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-    // A name with a size says more than one without; then the plainer, then the shorter.
+    // A name with a size is better than one without; then the plainer, then the shorter.
     const auto key = [](const Entry& e) {
       return std::tuple(e.start, e.end == e.start, e.rank, e.name_size, e.name);
     };
@@ -188,7 +187,7 @@ bool SymbolTable::may_reach(uint64_t start, uint64_t address) const {
   if (address - start > kLongestWithoutSize) return false;
   const auto behind = std::upper_bound(sections_.begin(), sections_.end(), address,
                                        [](uint64_t value, const auto& s) { return value < s.first; });
-  // Of a file whose section headers were stripped, nothing is known.
+  // If the file's section headers were stripped, nothing is known.
   return behind == sections_.begin() || std::prev(behind)->first <= start;
 }
 
@@ -201,12 +200,12 @@ std::optional<SymbolTable::Found> SymbolTable::find(ImageAddress address) const 
   auto next = std::upper_bound(entries_.begin(), entries_.end(), address.value,
                                [](uint64_t value, const Entry& e) { return value < e.start; });
   std::optional<Found> label;  // without a size
-  // A label inside a function ends before it, or does not say where: look a few names back for the one that
-  // holds the address.
+  // A label inside a function ends before the address, or has no size: look a few names back for the one that
+  // contains the address.
   for (int back = 0; back < 8 && next != entries_.begin(); ++back) {
     --next;
     if (address.value < next->end) return found(*next, address.value);
-    // A label ends no later than the function that it is in.
+    // A label ends no later than the function around it.
     if (label && next->end > address.value - label->offset) label.reset();
     if (back == 0 && next->end == next->start && may_reach(next->start, address.value))
       label = found(*next, address.value);

@@ -20,7 +20,7 @@ class SymbolTable {
   struct Found {
     std::string_view name;  // as in the file, mangled; valid as long as the table
     uint64_t offset = 0;    // of the address in the function
-    // It has a size; otherwise it was the last one before the address, in the same section and not far from
+    // It has a size; otherwise it is the last one before the address, in the same section and not far from
     // it.
     bool sized = true;
   };

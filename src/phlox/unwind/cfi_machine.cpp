@@ -65,7 +65,7 @@ bool fits32(int64_t v) {
   return v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max();
 }
 
-// Multiplies like the machine does; a product that makes no sense is caught by fits32.
+// Multiplies like the machine; fits32 catches an absurd product.
 int64_t times(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
@@ -116,7 +116,7 @@ bool CfiMachine::next() {
   return true;
 }
 
-// Where the location moves on, a row ends. One that leaves the function ends its instructions too.
+// A row ends where the location advances. If it leaves the function, its instructions end too.
 CfiMachine::Step CfiMachine::move_to(uint64_t location) {
   row_start_ = location_;
   if (location >= end_) {
@@ -201,7 +201,7 @@ void CfiMachine::restore(uint64_t reg) {
   if (reg == registers_.bx) state_.bx = start_->bx;
 }
 
-// Each of these names a register first.
+// Each of these begins with a register.
 void CfiMachine::change_register(uint8_t op) {
   const uint64_t reg = in_.uleb128();
   switch (op) {
@@ -233,7 +233,7 @@ void CfiMachine::change_register(uint8_t op) {
 CfiMachine::Step CfiMachine::execute(uint8_t op) {
   switch (op) {
     case DW_CFA_nop:
-    // Whether the return address carries an authentication code: it is masked off in any case.
+    // Whether the return address carries an authentication code: it is always masked off.
     case DW_CFA_AARCH64_negate_ra_state:
       return Step::on;
     case DW_CFA_set_loc:
@@ -275,16 +275,16 @@ CfiMachine::Step CfiMachine::execute(uint8_t op) {
       in_.uleb128();
       return Step::on;
     default:
-      return Step::stop;  // unknown: how long it is cannot be known either
+      return Step::stop;  // unknown, and so is its length
   }
 }
 
-// Until the location moves on (true), or nothing is left to run.
+// Runs until the location advances (true), or nothing is left.
 bool CfiMachine::run() {
   while (!in_.at_end() && !in_.failed()) {
     const auto op = in_.read<uint8_t>();
     Step step = Step::on;
-    // Three have their operand in the same byte, and are most of what there is.
+    // Three have their operand in the same byte, and are the most frequent.
     switch (op & 0xc0) {
       case DW_CFA_advance_loc:
         step = advance(op & 0x3f);
@@ -296,7 +296,7 @@ bool CfiMachine::run() {
         restore(op & 0x3f);
         break;
       default:
-        // What fills an entry up, and what follows each push.
+        // The padding of an entry, and what follows each push.
         if (op == DW_CFA_nop) continue;
         if (op == DW_CFA_def_cfa_offset) {
           state_.cfa.offset = static_cast<int64_t>(in_.uleb128());
@@ -310,7 +310,7 @@ bool CfiMachine::run() {
   return false;
 }
 
-// *(base + inner) + offset, or base + offset, or the expression that linkers give the lazy PLT.
+// *(base + inner) + offset, or base + offset, or the linkers' expression for the lazy PLT.
 Cfa CfiMachine::recognise_cfa(std::span<const std::byte> expression) const {
   ByteReader in(expression);
   const auto first = in.read<uint8_t>();
@@ -347,7 +347,7 @@ Cfa CfiMachine::recognise_cfa(std::span<const std::byte> expression) const {
   return {Cfa::plt, base, displacement, limit - DW_OP_lit0};
 }
 
-// Where a register is saved: fp + offset (functions that realign their stack), nothing else is followed.
+// Where a register is saved: only fp + offset is followed (functions that realign their stack).
 Saved CfiMachine::recognise_address(std::span<const std::byte> expression) const {
   ByteReader in(expression);
   if (in.read<uint8_t>() != DW_OP_breg0 + registers_.fp) return {Saved::unknown, 0};

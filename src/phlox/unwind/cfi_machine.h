@@ -18,7 +18,7 @@ namespace phlox::unwind {
 // Where a machine's registers are, in DWARF's numbering.
 struct DwarfRegisters {
   uint64_t sp, fp, bx, ra;
-  bool ra_in_register;  // the meaning of "not said" for the return address: still in the link register
+  bool ra_in_register;  // the meaning of "not specified" for the return address: still in the link register
 };
 // By the ELF number; nothing for a machine that is not followed.
 std::optional<DwarfRegisters> registers_of(uint16_t machine);
@@ -47,7 +47,7 @@ class CfiMachine {
  public:
   explicit CfiMachine(const DwarfRegisters& registers) : registers_(registers) {}
 
-  // The state after a CIE's own instructions: each function of it starts with that.
+  // The state after a CIE's own instructions, with which each of its functions starts.
   CfiState initial(const Cie& cie, const FrameSection& section);
 
   // A function's rows: next() runs to the end of one, and false means that there are no more. The function,

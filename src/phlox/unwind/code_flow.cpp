@@ -5,10 +5,10 @@
 namespace phlox::unwind {
 namespace {
 
-// Calls that turn out not to return are taken away, and all is looked at again: so often.
+// Calls that turn out not to return are removed, and everything is analysed again: at most this often.
 constexpr int kMostFlowRounds = 24;
 
-// Known, and another than it was at the start.
+// Known, and different from its value at the start.
 bool differs(const Value& v, uint8_t reg) {
   return v.kind != Value::nothing && !(v == entry_of(reg));
 }
@@ -53,7 +53,7 @@ void CodeFlow::spread(int32_t to, const StackState& state) {
   queue_.push_back(static_cast<uint32_t>(to));
 }
 
-// The fixpoint: a block whose state at its start lost something is run again. False: the budget is spent.
+// Computes the fixpoint: a block whose start state lost something is run again. False: the budget is spent.
 bool CodeFlow::settle(uint32_t at, const StackState& start) {
   queue_.clear();
   spread(graph_.block_at(at), start);
@@ -76,7 +76,7 @@ void CodeFlow::judge_jump(Block& b, const Instruction& last, const StackState& b
   if (b.target < 0) {
     b.good = found;
     out.returns = true;
-    // The stack is in use: the place is a part of this function.
+    // The stack is in use: the target is part of this function.
     if (!found && graph_.inside(to) && before.registers[kRsp].kind != Value::nothing)
       graph_.into.insert(static_cast<uint32_t>(to));
   }
@@ -86,7 +86,7 @@ void CodeFlow::judge_jump(Block& b, const Instruction& last, const StackState& b
   }
 }
 
-// What the end of a block shows: that the function returns as it should, or that no function is like that.
+// What the end of a block shows: that the function returns properly, or that this is no function.
 void CodeFlow::judge_end(Block& b, Function& out, Changed& changed) {
   const StackState before = before_last(b);
   const Instruction& last = code_.at(b.last);
@@ -116,7 +116,7 @@ void CodeFlow::judge_end(Block& b, Function& out, Changed& changed) {
       if (b.calls) {
         const Value& sp = before.registers[kRsp];
         if (sp.kind == Value::entry && sp.reg == kRsp) {
-          // A function is called with its stack aligned to 16 bytes, and finds 8 of them used.
+          // A function is called with its stack aligned to 16 bytes, and 8 of them are used.
           const bool aligned = ((8 - sp.offset) & 15) == 0;
           out.evidence |= aligned;
           b.bad |= !aligned;
@@ -133,8 +133,8 @@ void CodeFlow::judge_end(Block& b, Function& out, Changed& changed) {
   out.returns |= b.good;
 }
 
-// Good is what leads to something good, and bad what leads to something bad; `bad_at_once`, without another
-// call between. False: the budget is spent.
+// What leads to something good is good, and what leads to something bad is bad; `bad_at_once`: without
+// another call in between. False: the budget is spent.
 bool CodeFlow::lead_back(std::vector<uint8_t>& bad_at_once) {
   std::vector<Block>& blocks = graph_.blocks;
   bad_at_once.assign(blocks.size(), 0);
@@ -160,8 +160,8 @@ bool CodeFlow::lead_back(std::vector<uint8_t>& bad_at_once) {
   return true;
 }
 
-// Calls that cannot return: the stack behind them is one thing by this way and another by that, or what is
-// behind cannot be. True: there are more of them than before.
+// Finds calls that cannot return: the stack after them differs between paths, or the code after them is
+// impossible. True: there are more of them than before.
 bool CodeFlow::cut_calls(const std::vector<uint8_t>& bad_at_once) {
   const size_t cuts = graph_.cut.size();
   for (const Block& b : graph_.blocks) {
@@ -176,7 +176,8 @@ bool CodeFlow::cut_calls(const std::vector<uint8_t>& bad_at_once) {
   return graph_.cut.size() != cuts;
 }
 
-// Behind a call that may never return, what does not lead to a return of this function may be another one.
+// Code after a call that may never return, and that does not lead to a return of this function, may belong to
+// another one.
 std::vector<uint8_t> CodeFlow::sure_from(uint32_t start) {
   std::vector<uint8_t> sure(graph_.blocks.size());
   std::vector<int32_t> todo = {graph_.block_at(start)};

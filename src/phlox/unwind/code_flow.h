@@ -44,7 +44,7 @@ class CodeFlow {
     std::vector<uint32_t> calls;   // functions it calls
     std::vector<uint32_t> points;  // addresses it computes
     std::vector<uint32_t>
-        into;               // jumps that are no calls of another function, though one is said to start there
+        into;               // jumps that are no calls of another function, although one should start there
     bool returns = false;   // or continues at an unknown place
     bool proven = false;    // its start leads to a return that finds everything in its place
     bool unsure = false;    // code is left out, because it follows a call that may never return

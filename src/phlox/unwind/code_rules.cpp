@@ -12,19 +12,19 @@
 namespace phlox::unwind {
 namespace {
 
-// musl's C library has half of it; what is larger is looked at in parts.
+// musl's C library has half of it; larger regions are analysed in parts.
 constexpr uint64_t kLargestRegion = 1 << 20;
-// Of one module, however many regions.
+// For one module, in all regions.
 constexpr uint64_t kMostBytes = 64 << 20;
 constexpr size_t kMostStarts = 1 << 16;
-// Instructions looked at, some more than once: musl's C library takes a twentieth of it.
+// Analysed instructions, some more than once: musl's C library takes a twentieth of it.
 constexpr uint64_t kBudget = 40'000'000;
 // For one instruction outside every function found.
 constexpr uint64_t kSmallBudget = 30'000;
-// What one function tells of another (where it starts, that it does not return) settles in so many rounds.
+// Rounds until what one function reveals of another (where it starts, that it does not return) settles.
 constexpr int kMostRounds = 6;
 constexpr size_t kMostRules = 65535;
-// A function that counts from its frame pointer is followed no further, in bytes and in rows of its table.
+// How far a function that counts from its frame pointer is followed, in bytes and in rows of its table.
 constexpr uint64_t kLongestRuleFunction = 65536;
 constexpr size_t kMostRows = 256;
 constexpr std::byte kPushRbp{0x55};
@@ -33,7 +33,7 @@ bool counts_from_sp(const Rule& rule, int32_t offset) {
   return rule.kind == RuleKind::plain && rule.base == CfaBase::sp && rule.cfa_offset == offset;
 }
 
-// The one with code around an address.
+// The code segment that contains an address.
 const elf::Segment* segment_of(const elf::ElfFile& file, uint64_t pc) {
   const auto found =
       std::find_if(file.segments().begin(), file.segments().end(), [pc](const elf::Segment& s) {
@@ -60,7 +60,7 @@ std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
   Surroundings around;
   around.end = static_cast<uint32_t>(bytes.size());
   around.budget = &budget;
-  // What the sets say, a byte each: asked for at every instruction.
+  // The contents of the sets, a byte each: they are needed at every instruction.
   std::vector<uint8_t> is_start(bytes.size()), is_never(bytes.size()), is_proven(bytes.size());
   for (const uint32_t at : starts) is_start[at] = 1;
   around.starts_function = [&is_start](uint32_t at) { return is_start[at] != 0; };
@@ -68,7 +68,7 @@ std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
   around.returns = [&is_proven](uint32_t at) { return is_proven[at] != 0; };
   CodeFlow flow(code, around);
   std::map<uint32_t, CodeFlow::Function> done;
-  // Functions that are called are functions.
+  // A called function is a function.
   const auto follow = [&](std::vector<uint32_t> todo, bool doubted) {
     while (!todo.empty()) {
       const uint32_t at = todo.back();
@@ -90,7 +90,7 @@ std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
   for (int round = 0; round < kMostRounds; ++round) {
     const std::set<uint32_t> starts_before = starts, never_before = never;
     follow({starts.begin(), starts.end()}, false);
-    // Addresses that are made, and labels, where nothing else led to.
+    // Computed addresses, and labels, that nothing else led to.
     std::unordered_set<uint32_t> covered;
     std::vector<uint32_t> points(maybe.begin(), maybe.end());
     for (const auto& [at, f] : done) {
@@ -121,7 +121,7 @@ std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
                         std::back_inserter(endless));
     if (news.empty() && endless.empty() && !again) break;
     std::sort(news.begin(), news.end());
-    // Those that this touches are looked at again.
+    // Functions that this affects are analysed again.
     std::erase_if(done, [&](const auto& one) {
       const CodeFlow::Function& f = one.second;
       if (none.count(one.first) != 0 || f.rows.empty() || (f.unsure && round < 2)) return true;
@@ -142,7 +142,7 @@ std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.offset < b.offset; });
-  // Two that speak of the same bytes must say the same.
+  // Two rows for the same bytes must agree.
   std::vector<CodeFlow::Row> out;
   for (const CodeFlow::Row& row : rows) {
     if (!out.empty() && row.offset == out.back().offset) {
@@ -225,7 +225,7 @@ void CodeRules::starts(const elf::ElfFile& file, std::vector<ImageAddress>& func
     return --most > 1;
   });
   if (file.entry()) maybe.push_back(file.entry());
-  // Tables of functions, which the linker made.
+  // The linker's tables of functions.
   for (const elf::Section& section : file.sections()) {
     if (section.type != SHT_RELA) continue;
     ByteReader in(file.contents(section));
@@ -256,7 +256,7 @@ const CodeRules::Region* CodeRules::region_of(uint64_t pc) {
     start = std::max(start, gap.first.value);
     end = std::min(end, gap.second.value);
   }
-  // Of a large one, whole functions around the place.
+  // For a large one, whole functions around the place.
   if (end - start > kLargestRegion) {
     const auto whole = [this](uint64_t at, bool up, uint64_t otherwise) {
       auto next = std::lower_bound(functions_.begin(), functions_.end(), ImageAddress(at));
@@ -319,7 +319,7 @@ Rule CodeRules::follow_stack_pointer(uint64_t pc) {
   if (table.row_count() == 0 || table.row_start(here).value > pc) return {};
   Rule rule = table.row_rule(here);
   if (rule.kind != RuleKind::plain || rule.base != CfaBase::fp) return {};
-  size_t set = here;  // the row in which it was pushed, and is not set yet
+  size_t set = here;  // the row in which it was pushed, but not set yet
   for (size_t i = here;
        i-- > 1 && here - i < kMostRows && pc - table.row_start(i).value < kLongestRuleFunction;) {
     if (table.row_rule(i).kind == RuleKind::none) break;

@@ -1,7 +1,7 @@
-// Rules from a code's instructions: for code without call frame information (musl's C library, kernels
-// written in assembler), and for code whose information counts from an unknown frame pointer. A region of a
-// module is analysed when a stack first leads there, and the result is kept. x86-64; elsewhere it never knows
-// a rule.
+// Rules from the code's instructions: for code without call frame information (musl's C library, kernels
+// written in assembly), and for code whose information counts from an unknown frame pointer. A region of a
+// module is analysed when a stack first leads there, and the result is kept. x86-64 only: elsewhere it knows
+// no rule.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ class CodeRules {
 
   struct Found {
     Rule rule;
-    bool until_return = false;  // known only by the path from there to the return
+    bool until_return = false;  // known only from the path between there and the return
   };
   // As with a table: for an instruction that runs, or (`exact` false) for the call before a return address.
   Found find(ImageAddress pc, bool exact);
@@ -82,7 +82,7 @@ class CodeRules {
   bool asked_ = false;
   std::vector<ImageAddress> functions_, maybe_;  // sorted
   std::vector<Region> regions_;
-  uint64_t visited_ = 0;  // bytes, all regions
+  uint64_t visited_ = 0;  // bytes in all regions
   // By pc: each costs up to thousands of instructions.
   std::unordered_map<uint64_t, Rule> until_return_, by_stack_pointer_;
 };

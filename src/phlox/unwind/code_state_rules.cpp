@@ -7,7 +7,7 @@
 namespace phlox::unwind {
 namespace {
 
-// Where a value that a register had at the start of the function is now.
+// Where a register's value at the start of the function is now.
 struct SavedRegister {
   bool in_register = false;
   const StackState::Word* word = nullptr;
@@ -20,9 +20,9 @@ SavedRegister saved_register(const StackState& s, uint8_t reg) {
   for (size_t i = 0; i < s.count; ++i) {
     const auto& word = s.words[i];
     if (!(word.holds == entry_of(reg))) continue;
-    // Popped, and left to whoever comes.
+    // Popped, so it may be overwritten.
     if (same_base(word.at, sp) && word.at.offset < sp.offset) continue;
-    // Of several copies the one that was made for this: next to the return address.
+    // Of several copies, the one made for this purpose: next to the return address.
     const bool outer = out.word == nullptr || word.at.kind != out.word->at.kind
                            ? out.word == nullptr || word.at.kind == Value::entry
                            : word.at.offset > out.word->at.offset;
@@ -35,9 +35,9 @@ bool fits_short(int64_t n) {
   return n >= std::numeric_limits<int16_t>::min() && n <= std::numeric_limits<int16_t>::max();
 }
 
-// Whether the frame at hand is marked as the outermost one: rbp is 0, the caller's is nowhere any more, and
-// there is nothing to return to (psABI 3.4.1: "user code should mark the deepest stack frame by setting the
-// frame pointer to zero").
+// Whether this frame is marked as the outermost one: rbp is 0, the caller's is lost, and there is nothing to
+// return to (psABI 3.4.1: "user code should mark the deepest stack frame by setting the frame pointer to
+// zero").
 bool is_outermost(const StackState& s) {
   const Value& fp = s.registers[kRbp];
   const SavedRegister saved = saved_register(s, kRbp);
@@ -79,7 +79,7 @@ Rule rule_of(const StackState& s) {
       rule.base = by_sp ? CfaBase::deref_sp : CfaBase::deref_fp;
       rule.inner = word.at.offset - (by_sp ? sp : fp).offset;
       rule.cfa_offset = 8 - word.holds.offset;
-      // Below the stack pointer it would not last.
+      // Below the stack pointer it could be overwritten.
       found = !by_sp || rule.inner >= 0;
     }
   }
@@ -119,7 +119,7 @@ Rule rule_at_return(const StackState& s) {
   if (!direct && sp.kind != Value::loaded) return rule;
   if (sp.reg != kRsp && sp.reg != kRbp && (sp.reg != kRbx || !direct)) return rule;
   if (direct) {
-    // A word that was written since is no return address that was there before.
+    // A word that was written since is not the return address that was there before.
     if (!(s.read(sp) == Value{Value::loaded, sp.reg, 0, sp.offset})) return rule;
     rule.base = sp.reg == kRsp ? CfaBase::sp : sp.reg == kRbp ? CfaBase::fp : CfaBase::bx;
     rule.cfa_offset = sp.offset + 8;

@@ -1,6 +1,6 @@
 // The blocks of a function: straight pieces of its instructions, and which of them follow which. CodeFlow
-// makes it again whenever it learns that a call does not return or that a jump stays within the function. It
-// follows only the targets of instructions, not their effect on the stack.
+// rebuilds it when it learns that a call does not return or that a jump stays within the function. It follows
+// only the targets of instructions, not their effect on the stack.
 #pragma once
 
 #include <cstdint>

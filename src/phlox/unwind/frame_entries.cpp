@@ -9,7 +9,7 @@ namespace {
 // DWARF 5, section 6.4.1 and 7.24; the .eh_frame differences: Linux Standard Base Core 5.0, chapter 10.6.
 enum : uint8_t { DW_EH_PE_omit = 0xff, DW_EH_PE_indirect = 0x80 };
 
-// What a pointer's encoding says of its form alone: the size of a range is never relative to anything.
+// Uses only the form in a pointer's encoding: the size of a range is never relative to anything.
 std::optional<uint64_t> read_value(ByteReader& in, uint8_t encoding) {
   uint64_t value = 0;
   switch (encoding & 0x0f) {
@@ -43,7 +43,7 @@ std::optional<uint64_t> read_value(ByteReader& in, uint8_t encoding) {
   return value;
 }
 
-// How many bytes an encoded pointer takes is all that is wanted of a personality routine's.
+// Only the length of an encoded personality routine is needed.
 bool skip_pointer(ByteReader& in, uint8_t encoding) {
   if (encoding == DW_EH_PE_omit) return true;
   switch (encoding & 0x0f) {
@@ -70,14 +70,14 @@ bool skip_pointer(ByteReader& in, uint8_t encoding) {
   return !in.failed();
 }
 
-// One entry as it lies in the section: offsets of its first byte, of its id and of its end.
+// One entry in the section: offsets of its first byte, of its id and of its end.
 struct Entry {
   size_t start = 0, content = 0, end = 0;
   uint64_t id = 0;
   bool wide = false;  // 64-bit DWARF
 };
 
-// A section's entries, in order. False: it ends in damage.
+// Visits a section's entries in order. False: it ends in damage.
 template <class Visit>
 bool for_each_entry(const FrameSection& section, Visit visit) {
   ByteReader in(section.bytes);
@@ -104,7 +104,7 @@ bool is_cie(const FrameSection& section, const Entry& entry) {
   return entry.id == (entry.wide ? ~uint64_t{0} : uint64_t{0xffffffff});
 }
 
-// The augmentation string's letters, and what they put in front of the instructions.
+// Reads the augmentation string's letters, and the data they put before the instructions.
 bool parse_augmentation(ByteReader& in, std::string_view augmentation, Cie& cie) {
   if (augmentation.empty()) return true;
   if (augmentation.front() != 'z') return false;
@@ -150,7 +150,7 @@ std::optional<Cie> parse_cie(const FrameSection& section, const Entry& entry, ui
   return cie;
 }
 
-// True for one that is passed over, too.
+// True for a skipped one, too.
 bool parse_fde(const FrameSection& section, const Cie& cie, const Entry& entry, std::vector<Fde>& found) {
   ByteReader in(section.bytes.first(entry.end));
   in.seek(entry.content + (entry.wide ? 8 : 4));
@@ -163,7 +163,7 @@ bool parse_fde(const FrameSection& section, const Cie& cie, const Entry& entry, 
     if (in.failed() || skipped > in.remaining()) return false;
     in.skip(skipped);
   }
-  // Linkers set the start of functions they threw away to 0.
+  // Linkers set the start of discarded functions to 0.
   if (*size == 0 || *start == 0) return true;
   Fde fde;
   fde.start = *start;
@@ -196,8 +196,8 @@ std::optional<uint64_t> read_pointer(ByteReader& in, uint8_t encoding, uint64_t 
   }
 }
 
-// First the CIEs, then the FDEs that point at one of them. An FDE that points elsewhere counts as damaged:
-// "CIEs" that overlap would make work without end out of few bytes.
+// First the CIEs, then the FDEs that refer to one of them. An FDE that refers elsewhere counts as damaged:
+// overlapping "CIEs" would cause endless work from few bytes.
 FrameEntries read_entries(const FrameSection& section, uint64_t return_address) {
   FrameEntries out;
   std::unordered_map<uint64_t, const Cie*> by_offset;

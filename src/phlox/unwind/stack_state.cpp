@@ -7,9 +7,9 @@
 namespace phlox::unwind {
 namespace {
 
-// Frames beyond are no frames.
+// Larger frames are no frames.
 constexpr int64_t kFarthest = int64_t{1} << 30;
-// Saved by who uses them; the others a call may change.
+// Callee-saved registers; a call may change the others.
 constexpr uint16_t kCalleeSaved =
     1U << kRbx | 1U << kRsp | 1U << kRbp | 1U << 12 | 1U << 13 | 1U << 14 | 1U << 15;
 
@@ -57,7 +57,7 @@ void StackState::write(const Value& at, unsigned size, const Value& holds) {
   const bool tells = size == 8 && holds.kind != Value::nothing && holds.kind != Value::constant;
   if (!tells && forgot) return;
   if (count == kMostWords) {
-    // Of the words that are left out, nothing is known from now on: then those need not be kept either.
+    // Dropped words are unknown from now on: then unknown words need not be kept either.
     forgot = true;
     const auto end = std::remove_if(words.begin(), words.begin() + count,
                                     [](const Word& w) { return w.holds.kind == Value::nothing; });
@@ -138,7 +138,7 @@ void StackState::run(const Instruction& i, uint32_t offset) {
       Value made;
       if (is_address(registers[i.reg])) {
         made = {Value::aligned, static_cast<uint8_t>(offset >> 15), static_cast<int16_t>(offset & 0x7fff), 0};
-        // What this place made the last time was another address.
+        // What this instruction produced the last time was another address.
         for (Value& v : registers) {
           if (same_base(v, made)) v = {};
         }

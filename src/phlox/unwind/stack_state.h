@@ -33,7 +33,7 @@ inline Value entry_of(uint8_t reg, int32_t offset = 0) {
   return {Value::entry, reg, 0, offset};
 }
 
-// Whether the distance between the two is known.
+// Whether their distance is known.
 inline bool same_base(const Value& a, const Value& b) {
   return a.kind == b.kind && a.reg == b.reg && a.extra == b.extra;
 }
@@ -61,7 +61,7 @@ struct StackState {
   static StackState start(bool of_function);
 };
 
-// At a jump from a function to another in its own place, the stack is as the function found it.
+// At a jump from a function to another one in its place, the stack is as on entry.
 bool as_found(const StackState& s);
 
 }  // namespace phlox::unwind

@@ -34,7 +34,7 @@ struct RuleHash {
   }
 };
 
-// What building needs of one function.
+// What the builder needs for one function.
 struct Function {
   Fde fde;
   const FrameSection* section = nullptr;
@@ -65,7 +65,7 @@ class TableBuilder {
     table_.base_ = ImageAddress(functions_.front().fde.start);
     for (const Function& function : functions_) {
       if (function.fde.end - table_.base_.value >= std::numeric_limits<uint32_t>::max()) {
-        ++table_.leftovers_.entries;  // sorted: everything from here on is too far away
+        ++table_.leftovers_.entries;  // sorted: all further ones are too far away
         break;
       }
       run(function);
@@ -75,7 +75,7 @@ class TableBuilder {
     return std::move(table_);
   }
 
-  // Gives [start, start + size) this kind if nothing describes it.
+  // Marks [start, start + size) with this kind if nothing describes it.
   static void mark(UnwindTable& table, ImageAddress start, uint64_t size, RuleKind kind) {
     if (table.offsets_.empty() || start < table.base_) return;
     const uint64_t offset = start - table.base_;
@@ -84,7 +84,7 @@ class TableBuilder {
     const auto at =
         std::upper_bound(table.offsets_.begin(), table.offsets_.end(), static_cast<uint32_t>(offset));
     const size_t next = static_cast<size_t>(at - table.offsets_.begin());
-    // Inside a gap: the row before is "none" and the next one starts beyond.
+    // Inside a gap: the previous row is "none", and the next one starts beyond.
     if (next < table.offsets_.size() && table.offsets_[next] < offset + size) return;
     if (table.rules_.size() >= UnwindTable::kMaxRules) return;
     Rule rule;
@@ -169,8 +169,8 @@ class TableBuilder {
   UnwindTable table_;
   DwarfRegisters registers_;
   CfiMachine cfi_;
-  std::deque<FrameEntries> read_;                     // in place: functions point into them
-  std::unordered_map<const Cie*, CfiState> initial_;  // what each CIE's own instructions make
+  std::deque<FrameEntries> read_;                     // at fixed addresses: functions point into them
+  std::unordered_map<const Cie*, CfiState> initial_;  // the state after each CIE's own instructions
   std::vector<Function> functions_;
   std::unordered_map<Rule, uint16_t, RuleHash> ids_;
 };
@@ -185,7 +185,7 @@ UnwindTable build_table(std::span<const FrameSection> sections, uint16_t machine
 
 namespace {
 
-// Without section headers (the vdso's are kept, but some packers drop them): PT_GNU_EH_FRAME points at the
+// Without section headers (the vdso has them, but some packers drop them): PT_GNU_EH_FRAME points at the
 // header, which points at .eh_frame, which ends at its terminator or with its segment.
 std::optional<FrameSection> section_of_segments(const elf::ElfFile& file) {
   for (const elf::Segment& s : file.segments()) {
@@ -211,7 +211,7 @@ std::optional<FrameSection> section_of_segments(const elf::ElfFile& file) {
 
 void mark_each(std::span<const std::byte> bytes, ImageAddress start, UnwindTable& table,
                std::string_view code) {
-  // A search by the first byte, as std::string_view does it, stops at every instruction of 64 bits.
+  // A search by the first byte, as in std::string_view, stops at every 64-bit instruction.
   for (size_t at = 0; at < bytes.size(); ++at) {
     const void* found = ::memmem(bytes.data() + at, bytes.size() - at, code.data(), code.size());
     if (found == nullptr) break;
@@ -224,12 +224,12 @@ void mark_trampolines(const elf::ElfFile& file, UnwindTable& table, std::string_
   // musl is a library of less than a megabyte, or is linked into a program.
   constexpr uint64_t kMostCode = uint64_t{64} << 20;
   constexpr uint64_t kPiece = 1 << 20;
-  // One that lies across the end of a piece is in the next one's beginning.
+  // Pieces overlap, so that none of these is split.
   std::vector<std::byte> piece(kPiece + code.size() - 1);
   uint64_t left = kMostCode;
   for (const elf::Segment& s : file.segments()) {
     if (s.type != PT_LOAD || (s.flags & PF_X) == 0) continue;
-    // Copied piece by piece: no more of a large library's code is kept.
+    // Copied piece by piece, so that no more of a large library's code is kept.
     for (uint64_t begin = 0; begin < s.file_size && left >= piece.size(); begin += kPiece) {
       const auto bytes = std::span(piece).first(file.copy(s.address + begin, piece));
       if (bytes.size() < code.size()) break;
@@ -239,7 +239,7 @@ void mark_trampolines(const elf::ElfFile& file, UnwindTable& table, std::string_
   }
 }
 
-// Nobody calls where a program starts; some C runtimes (conda's) do not say so.
+// A program's entry point has no caller; some C runtimes (conda's) do not say so.
 void mark_entry(const elf::ElfFile& file, UnwindTable& table) {
   constexpr uint64_t kLongestStart = 48;  // glibc's: 38 bytes; musl's: 22
   if (file.entry()) TableBuilder::mark(table, file.entry(), kLongestStart, RuleKind::end);

@@ -10,9 +10,9 @@
 namespace phlox::unwind {
 namespace {
 
-// A table of fewer rows is built faster than its file is opened.
+// A smaller table is built faster than its file is opened.
 constexpr size_t kWorthKeeping = 2000;
-// In the name, so that versions do not write over each other's files.
+// Part of the name, so that versions do not overwrite each other's files.
 constexpr std::string_view kSuffix = ".cfi5";
 
 bool is_identity(std::string_view id) {

@@ -14,7 +14,7 @@ namespace phlox::unwind {
 
 class TableCache {
  public:
-  // Nothing is kept if the folder cannot be made, belongs to somebody else, or others may write into it.
+  // Nothing is kept if the folder cannot be made, belongs to another user, or others may write into it.
   // Empty: no cache.
   explicit TableCache(std::string folder);
 

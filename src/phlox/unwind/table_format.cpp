@@ -22,12 +22,12 @@ struct TableHeader {
   uint32_t rows = 0;
   uint32_t left_rows = 0;
   uint64_t left_entries = 0;
-  uint64_t checksum = 0;  // of everything behind the header
+  uint64_t checksum = 0;  // of everything after the header
 };
 static_assert(sizeof(TableHeader) == 48);
 
-// FNV-1a over words, four beside each other, since one multiplication waits for the one before: catches a
-// file cut short or overwritten by accident. Content made to deceive is checked field by field.
+// FNV-1a over words, in four parallel lanes, since one multiplication waits for the previous one: detects a
+// file that was truncated or overwritten by accident. Content made to deceive is checked field by field.
 uint64_t checksum_of(std::span<const std::byte> bytes) {
   constexpr uint64_t kPrime = 0x100000001b3ULL;
   std::array<uint64_t, 4> lanes = {0xcbf29ce484222325ULL, 1, 2, 3};
@@ -42,7 +42,7 @@ uint64_t checksum_of(std::span<const std::byte> bytes) {
   return h;
 }
 
-// Without a way out in the middle, so that the compiler takes several at once: a table has millions.
+// No early exit, so that the compiler processes several at once: a table has millions.
 bool is_sorted_strictly(const std::vector<uint32_t>& offsets) {
   bool sorted = true;
   for (size_t i = 1; i < offsets.size(); ++i) sorted &= offsets[i - 1] < offsets[i];

@@ -18,7 +18,7 @@ std::pair<ImageAddress, ImageAddress> UnwindTable::gap(ImageAddress pc) const {
   const uint64_t offset = pc.value - base_.value;
   if (offsets_.empty()) return {ImageAddress(0), last};
   if (pc < base_ || offset < offsets_.front()) return {ImageAddress(0), row_start(0)};
-  // Behind the last row its rule would hold to the end of the world.
+  // Otherwise the last row's rule would hold for all addresses after it.
   const bool beyond = offset > std::numeric_limits<uint32_t>::max();
   auto at = beyond ? offsets_.end()
                    : std::upper_bound(offsets_.begin(), offsets_.end(), static_cast<uint32_t>(offset));

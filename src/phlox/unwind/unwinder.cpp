@@ -93,7 +93,7 @@ Unwinder::Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of, Cod
       cache_(kCacheSlots) {}
 
 const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
-  // Return addresses and exact ones of the same value are kept apart by what is looked up: pc - 1 against pc.
+  // Return addresses and exact ones of the same value have different keys: pc - 1 and pc.
   const uint64_t key = exact ? pc.value : pc.value - 1;
   Slot& slot = cache_[(key ^ key >> 12) & (kCacheSlots - 1)];
   const auto generation = static_cast<uint32_t>(generation_);
@@ -104,8 +104,8 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
   ++misses_;
   slot = Slot{key, {}, kNoModule, generation, false, false, false};
   const ModuleMap::Entry* entry = map_.find(RemoteAddress(key));
-  // A trampoline is returned to at its first byte, which is not always described one byte ahead as glibc
-  // does.
+  // A return to a trampoline goes to its first byte; not every description begins one byte earlier, as
+  // glibc's does.
   const bool at_start = entry == nullptr && !exact;
   if (at_start) entry = map_.find(pc);
   if (entry == nullptr) return slot;
@@ -143,7 +143,7 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
 
 namespace {
 
-// The stack's words: from the bytes at hand, else by asking.
+// The stack's words: from the bytes at hand, otherwise by a request.
 class Words {
  public:
   Words(const UnwindInput& input, unsigned& asked) : input_(input), asked_(asked) {}
@@ -189,7 +189,7 @@ Outcome step_by_signal(const Registers& regs, Words& words, Step& step) {
     step.caller.lr_known = words.read(regs.sp.value + Arch::kSignalLr, step.caller.lr);
   if constexpr (Arch::kSignalBx != 0)
     step.caller.bx_known = words.read(regs.sp.value + Arch::kSignalBx, step.caller.bx);
-  // On the stack of the thread the frame ends where the interrupted code's begins; an alternate stack lies
+  // On the thread's own stack the frame ends where the interrupted code's begins; an alternate stack lies
   // elsewhere.
   step.cfa = sp > regs.sp.value ? sp : regs.sp.value;
   step.found_by = FoundBy::signal;
@@ -238,8 +238,7 @@ Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step
     const uint64_t saved_at = plus(rule.fp == FpRule::at_cfa ? cfa : regs.fp, rule.fp_offset);
     const bool known = rule.fp == FpRule::at_cfa || regs.fp_known;
     step.caller.fp_known = known && words.read(saved_at, step.caller.fp);
-    // gcc's epilogues leave "fp at cfa-16" standing after the pop: the slot lies below sp then, and fp is
-    // restored.
+    // gcc's epilogues keep "fp at cfa-16" after the pop: the slot is then below sp, and fp is restored.
     if (!step.caller.fp_known && saved_at < regs.sp.value && regs.fp_known) {
       step.caller.fp = regs.fp;
       step.caller.fp_known = true;
@@ -249,7 +248,7 @@ Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step
   step.caller.bx_known = regs.bx_known && rule.bx != BxRule::unknown;
   if (rule.bx == BxRule::at_cfa) {
     const uint64_t saved_at = plus(cfa, rule.bx_offset);
-    // As with fp: what lies below sp and was not copied has been popped.
+    // As with fp: a slot below sp that was not copied has been popped.
     const bool popped = saved_at < regs.sp.value && regs.bx_known;
     step.caller.bx_known = words.read(saved_at, step.caller.bx) || popped;
   }
@@ -259,8 +258,8 @@ Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step
   return Outcome::stepped;
 }
 
-// Code that nothing describes, or that its description does not fit: if fp points at a pair of words that can
-// be a frame, gives its caller. Whether that is the return address of a call is for the caller to say.
+// For code without a description, or with one that does not fit: if fp points at a pair of words that can be
+// a frame, sets its caller. The caller has to check that this is the return address of a call.
 template <class Arch>
 bool step_by_frame_pointer(const ModuleMap& map, const Registers& regs, Words& words, Step& step) {
   uint64_t pc = 0, fp = 0;
@@ -276,7 +275,7 @@ bool step_by_frame_pointer(const ModuleMap& map, const Registers& regs, Words& w
   return true;
 }
 
-// The innermost Python entry beyond sp, whose C frame is known to end at a constant distance.
+// The innermost Python entry beyond sp, whose C frame ends at a known constant distance.
 template <class Arch>
 std::optional<std::pair<Restart, Step>> step_by_restart(const UnwindInput& input, RemoteAddress beyond,
                                                         Words& words) {
@@ -295,7 +294,7 @@ std::optional<std::pair<Restart, Step>> step_by_restart(const UnwindInput& input
   return std::pair(*next, step);
 }
 
-// Rules that begin at the stack pointer.
+// Whether a rule needs the stack pointer.
 bool needs_sp(const Rule& rule) {
   if (rule.kind == RuleKind::signal) return true;
   return rule.kind == RuleKind::plain &&
@@ -321,7 +320,7 @@ StackEnd end_of(Outcome outcome) {
 
 namespace {
 
-// A frame pointer that is searched for lies no further out, and its function began no longer ago.
+// Limits of the search for a frame pointer: how far out it lies, and how far before pc its function begins.
 constexpr uint64_t kLargestFrame = 4096;
 constexpr uint64_t kLongestFunction = 65536;
 
@@ -334,7 +333,7 @@ bool Unwinder::returns_from_call(const UnwindInput& input, uint64_t pc) {
   const auto [at, fresh] = calls_.try_emplace(pc, false);
   if (!fresh) return at->second;
   std::array<std::byte, Arch::kLongestCall> code;
-  // A call may be the first instruction of what is mapped.
+  // A call may be the first instruction of a mapping.
   for (size_t size = code.size(); size >= 2; --size) {
     const std::span bytes = std::span(code).first(size);
     if (!input.read_code(RemoteAddress(pc - size), bytes)) continue;
@@ -353,8 +352,8 @@ uint64_t Unwinder::called_by(const UnwindInput& input, uint64_t pc) {
   return at->second;
 }
 
-// Of a thread that is blocked the kernel tells two registers, and not the frame pointer, which the function
-// at hand may need (all of Ubuntu's since 24.04). How far its instructions have moved the stack pointer since
+// For a blocked thread the kernel reports two registers, but not the frame pointer, which the current
+// function may need (all of Ubuntu's since 24.04). How far its instructions have moved the stack pointer
 // serves as well.
 Rule Unwinder::by_stack_pointer(const Slot& slot, RemoteAddress pc, bool exact) {
   const bool by_fp = slot.rule.kind == RuleKind::plain && slot.rule.base == CfaBase::fp;
@@ -365,9 +364,9 @@ Rule Unwinder::by_stack_pointer(const Slot& slot, RemoteAddress pc, bool exact) 
   return code->by_stack_pointer(ImageAddress(pc.value - entry->bias), exact);
 }
 
-// Where they do not tell, it is searched for: it lies further out, where a frame would end at the return
-// address of a call that leads to this very function: so far before pc, and where the stack is as a function
-// finds it. 0: nowhere.
+// If the instructions do not reveal the frame pointer, searches for it further out: where a frame would end
+// at the return address of a call to this very function, which begins not far before pc, and where the stack
+// is as on a function's entry. 0: not found.
 template <class Arch>
 uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers& regs, const Rule& rule) {
   const bool by_fp = rule.kind == RuleKind::plain && rule.base == CfaBase::fp && rule.ra == RaRule::at_cfa;
@@ -392,7 +391,7 @@ uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers&
       continue;
     const UnwindTable* table = here->module < tables_.size() ? tables_[here->module] : nullptr;
     if (table == nullptr) return 0;
-    // Between two functions lies what nothing describes, up to where the next one is aligned.
+    // Between two functions is undescribed padding, up to the alignment of the next one.
     bool same_function = true;
     for (uint64_t next = (target | 15) + 1; next < regs.pc.value && same_function; next += 16) {
       same_function = table->find(ImageAddress(next - 1 - here->bias)).kind != RuleKind::none;
@@ -409,14 +408,14 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
   regs.pc = RemoteAddress(Arch::strip(regs.pc.value));
   out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, FoundBy::registers, true});
   const Slot* next = nullptr;
-  bool sp_known = true;  // if not, regs.sp lies no further out than it
+  bool sp_known = true;  // if not, regs.sp is no further out than the real one
   while (true) {
     NativeFrame& frame = out.frames.back();
     const Slot& slot = next != nullptr ? *next : look_up(regs.pc, frame.exact_pc);
     next = nullptr;
     frame.module = slot.module;
     Step step;
-    const Rule rule = slot.rule;  // the slot may be another's after the next look_up()
+    const Rule rule = slot.rule;  // a copy: the next look_up() may reuse the slot
     bool by_code = slot.by_code;
     const bool until_return = slot.until_return;
     Outcome outcome =
@@ -436,7 +435,7 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
       }
     }
     if (outcome == Outcome::stepped) {
-      // A pc of 0 is how the start of a thread or a program looks where its CFI does not say so.
+      // At the start of a thread or program pc is 0 if the CFI does not mark it.
       if (!step.caller.pc && !by_code) {
         frame.cfa = RemoteAddress(step.cfa);
         break;
@@ -447,15 +446,15 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
       if (!grows) {
         outcome = Outcome::senseless;
       } else if (by_code) {
-        // Not proven yet: no table is asked for because of it.
+        // Not proven yet, so no table is requested for it.
         if (map_.find(step.caller.pc - 1) == nullptr) outcome = Outcome::senseless;
       } else if (const Slot& caller = look_up(step.caller.pc, step.exact); caller.mapped) {
         next = &caller;
       } else {
         outcome = Outcome::senseless;
       }
-      // What instructions tell is proven like a frame pointer: by the call that it leads behind. A way that
-      // the program never takes, out of one function and into the next, is recognised by the stack's
+      // A result from instructions is proven like a frame pointer: by the call before the return address. A
+      // path that the program never takes, from one function into the next, is recognised by the stack's
       // alignment.
       if (by_code && outcome == Outcome::stepped) {
         step.found_by = FoundBy::code;
@@ -463,12 +462,12 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
           outcome = Outcome::no_rule;
       }
     }
-    // No description, or one that leads nowhere: builds rewritten by BOLT have such.
+    // No description, or a wrong one, as in builds rewritten by BOLT.
     if ((outcome == Outcome::no_rule || outcome == Outcome::senseless) &&
         step_by_frame_pointer<Arch>(map_, regs, words, step) &&
         returns_from_call<Arch>(input, step.caller.pc.value)) {
       outcome = Outcome::stepped;
-      // There the pair of words lies where the function made room for it, and not at the end of its frame.
+      // There the pair of words is where the function made room for it, not at the end of its frame.
       sp_known = !Arch::kHasLinkRegister;
     }
     if (outcome != Outcome::stepped) {

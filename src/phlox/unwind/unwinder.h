@@ -128,7 +128,7 @@ class Unwinder {
   using TableOf = std::function<const UnwindTable*(uint32_t module)>;
   // The rules from a module's code, requested after its table has none. May be empty.
   using CodeOf = std::function<CodeRules*(uint32_t module)>;
-  // 20,000 frames of a recursion are beyond what anybody reads.
+  // 20,000 frames of a recursion are beyond what anyone reads.
   static constexpr size_t kMaxFrames = 4096;
   // 97 to 99.7 % of all frames of a Python with NumPy and scikit-learn hit.
   static constexpr size_t kCacheSlots = 4096;

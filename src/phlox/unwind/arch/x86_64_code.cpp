@@ -13,7 +13,7 @@ namespace phlox::unwind {
 #if defined(__x86_64__) && !defined(PHLOX_WITHOUT_ZYDIS)
 namespace {
 
-// Zydis 3 and 4 differ in where operands are kept; 4 says how many can be visible.
+// Zydis 3 and 4 store operands differently; 4 says how many can be visible.
 struct Decoded {
   ZydisDecodedInstruction instruction;
 #ifdef ZYDIS_MAX_OPERAND_COUNT_VISIBLE
@@ -54,7 +54,7 @@ bool fits(int64_t value) {
   return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
 }
 
-// The general register that it is, or is a part of.
+// The general register that it is, or is part of.
 uint8_t general(ZydisRegister reg) {
   const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
   if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64) return kNoRegister;
@@ -70,7 +70,7 @@ bool is_immediate(const ZydisDecodedOperand& o) {
   return o.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && fits(o.imm.value.s);
 }
 
-// Memory at a distance from one register; what lies behind a segment or an index is elsewhere.
+// Memory at an offset from one register; with a segment or an index it is elsewhere.
 bool is_memory(const ZydisDecodedOperand& o) {
   return o.type == ZYDIS_OPERAND_TYPE_MEMORY && o.mem.index == ZYDIS_REGISTER_NONE &&
          ZydisRegisterGetClass(o.mem.base) == ZYDIS_REGCLASS_GPR64 && o.mem.segment != ZYDIS_REGISTER_FS &&
@@ -96,7 +96,7 @@ void take_written(const Decoded& d, Instruction& out) {
   }
 }
 
-// A jump or call: where to, if it says so itself.
+// The target of a jump or call, if the instruction contains it.
 bool take_target(const Decoded& d, Instruction& out) {
   const ZydisDecodedOperand& o = d.operand(0);
   if (o.type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !o.imm.is_relative) return false;
@@ -178,7 +178,7 @@ Instruction decode_x86_64(std::span<const std::byte> code) {
         out.kind = Instruction::set;
         out.reg = general(first.reg.value);
         out.value = static_cast<int32_t>(second.imm.value.s);
-        // The upper half becomes 0: not what the number says when it is negative.
+        // The upper half becomes 0, so a negative number would be wrong.
         if (first.size == 64 || out.value >= 0) return out;
         out = {Instruction::other, instruction.length};
       }

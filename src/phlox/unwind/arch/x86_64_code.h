@@ -58,7 +58,7 @@ inline bool jumps(const Instruction& i) {
   return i.kind == Instruction::jump || i.kind == Instruction::branch;
 }
 
-// The next instruction is never the one after it.
+// Control never reaches the instruction after it.
 inline bool ends_way(const Instruction& i) {
   return i.kind == Instruction::invalid || i.kind == Instruction::stop || i.kind == Instruction::ret ||
          i.kind == Instruction::jump || i.kind == Instruction::jump_indirect;
