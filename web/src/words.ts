@@ -1,8 +1,8 @@
-// Numbers and names as people read them. No DOM.
+// Numbers and names as text. No DOM.
 
 export type Unit = "ns" | "samples" | "count" | "bytes";
 
-// Three significant digits: "1.23 s", "45.6 ms", "1,234 samples", "1.23 MB"; a count as it is.
+// Three significant digits: "1.23 s", "45.6 ms", "1,234 samples", "1.23 MB"; counts in full.
 export function weightWords(value: number, unit: Unit): string {
   if (unit === "samples") return `${countWords(value)} ${value === 1 ? "sample" : "samples"}`;
   if (unit === "count") return countWords(value);
@@ -22,7 +22,7 @@ function byteWords(value: number): string {
   return `${significant(number)} ${names[unit]}`;
 }
 
-// A moment: as weightWords, with the digits that tell it from one that is `resolution` (ns) away. "40.0234 s".
+// A moment, like weightWords, with enough digits to distinguish it from one `resolution` ns away: "40.0234 s".
 export function timeWords(value: number, resolution: number): string {
   const words = weightWords(value, "ns");
   if (value === 0) return words;
@@ -32,7 +32,7 @@ export function timeWords(value: number, resolution: number): string {
   return digits <= given ? words : `${(value / size).toFixed(digits)} ${words.slice(words.lastIndexOf(" ") + 1)}`;
 }
 
-// With digits enough to tell its ends apart: "40.02 s to 40.03 s".
+// With enough digits to distinguish its ends: "40.02 s to 40.03 s".
 export function spanWords(from: number, to: number): string {
   return `${timeWords(from, (to - from) / 10)} to ${timeWords(to, (to - from) / 10)}`;
 }
@@ -65,12 +65,12 @@ function significant(value: number): string {
   return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
 }
 
-// The longest beginning of `text` that is no wider than `room`, with "…" in place of what is left out; "" when not even two
-// characters and the dots fit. `measure` gives the width of a text.
+// The longest beginning of `text` that fits into `room`, with "…" for the rest; "" if not even two characters and the
+// dots fit. `measure` returns the width of a text.
 export function fit(text: string, room: number, measure: (text: string) => number): string {
-  // Measuring the whole of a very long name costs more than deciding that it is too long: no character is below a pixel.
+  // No character is narrower than a pixel, so a very long name is known not to fit without measuring all of it.
   if (text.length <= room && measure(text) <= room) return text;
-  // Whole characters and what combines with them; half an emoji would show as a box.
+  // Whole code points: half an emoji would show as a box.
   const parts = Array.from(text.slice(0, Math.max(0, Math.ceil(room))));
   let low = 0;
   let high = parts.length;
@@ -82,7 +82,7 @@ export function fit(text: string, room: number, measure: (text: string) => numbe
   return low >= 2 ? parts.slice(0, low).join("").trimEnd() + "…" : "";
 }
 
-// The same of a function's name: of "libfoo.so+0x1a40", which is all that tells functions without a name apart, the end stays.
+// Like fit(), but keeps the end of a name such as "libfoo.so+0x1a40": only the address distinguishes unnamed functions.
 export function fitName(name: string, full: string, room: number, measure: (text: string) => number): string {
   if (full !== name && full.length <= room && measure(full) <= room) return full;
   const [, module, address] = /^(.+)(\+0x[0-9a-f]+)$/s.exec(name) || [];
@@ -91,7 +91,7 @@ export function fitName(name: string, full: string, room: number, measure: (text
   return left < measure("…") ? fit(name, room, measure) : (fit(module, left, measure) || "…") + address;
 }
 
-// Lines no wider than `room`, broken at spaces; a word that is too long stands alone.
+// Lines no wider than `room`, broken at spaces; a word that is too long has a line of its own.
 export function wrap(text: string, room: number, measure: (text: string) => number): string[] {
   const lines: string[] = [];
   let line = "";
@@ -108,7 +108,7 @@ export function wrap(text: string, room: number, measure: (text: string) => numb
   return lines;
 }
 
-// "dgemm_kernel (libopenblas) 96 %": a native function beneath Python, and its part of the time.
+// "dgemm_kernel (libopenblas) 96 %": a native function beneath Python, and its share of the time.
 export function nativeWords({ name, module }: { name: string; module: string }, share: number): string {
   return `${name}${module ? ` (${module})` : ""} ${shareWords(share, 1)}`;
 }

@@ -1,15 +1,15 @@
-// Rows of boxes as pixels: each box has its part of the pixels that it covers, so that of several within one pixel each gives it
-// its part of the colour. No DOM.
+// Rows of boxes as pixels. Boxes that share a pixel each contribute colour in proportion to the part that they cover.
+// No DOM.
 
 export class Coverage {
   rows = 0;
-  private base = 0; // of the row that is being filled, in `sums`
-  private sums = new Float32Array(0); // red, green, blue, each times what of the pixel is covered, and that
+  private base = 0; // offset in `sums` of the row being filled
+  private sums = new Float32Array(0); // per pixel: red, green and blue, each times coverage, then coverage
 
-  // `width`: pixels.
+  // `width`: in pixels.
   constructor(readonly width: number) {}
 
-  // Boxes go into a row of their own from now on.
+  // Starts a new row for the boxes that follow.
   row(): void {
     const size = this.width * 4;
     this.base = this.rows++ * size;
@@ -37,8 +37,8 @@ export class Coverage {
     }
   }
 
-  // As an image has it: red, green, blue, alpha, a byte each, which rounds, and keeps what is above 255 there: boxes that overlap
-  // cover more than there is. All 0 before.
+  // Writes RGBA bytes as an image has them. Rounding to bytes also clamps values above 255, where boxes overlap.
+  // `bytes` must be all 0 before.
   write(bytes: Uint8ClampedArray): void {
     const { sums } = this;
     for (let at = 0; at < this.rows * this.width * 4; at += 4) {

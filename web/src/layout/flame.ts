@@ -1,5 +1,5 @@
-// Where each box of a flame graph goes. No DOM: gives rows and pixels from the left, and whoever draws decides which way up
-// the rows grow. exporters/flame_layout.cpp does the same for the picture without a script; tests/browser compares the two.
+// The position of each box of a flame graph. No DOM: returns rows and pixels from the left; the caller decides in which
+// direction rows grow. exporters/flame_layout.cpp does the same for the static picture; tests/browser compares them.
 //
 //   x(node) = (weight of everything to its left beneath the zoomed node) / total(zoomed) * width
 //   width(node) = total(node) / total(zoomed) * width
@@ -9,14 +9,14 @@ import { Shape } from "../model/tree";
 
 export interface LayoutOptions {
   width: number;
-  minWidth: number; // narrower boxes are left out
-  maxBoxes: number; // minWidth is doubled until no more boxes than this are left
+  minWidth: number; // narrower boxes are omitted
+  maxBoxes: number; // minWidth is doubled until at most this many boxes are left
   maxDepth: number; // rows beneath the zoomed node
-  maxAncestors: number; // rows between the root and the zoomed node; those in the middle become one row
+  maxAncestors: number; // rows between the root and the zoomed node; those in the middle are folded into one row
 }
 
-// 0.3 px is a third of a pixel's colour: what is narrower cannot be seen, let alone hit. 20,000 boxes are drawn in 0.2 s by
-// Chromium, 100,000 in 10 s. 512 rows are 9,000 px, more than anybody scrolls through.
+// A box narrower than 0.3 px changes a pixel's colour by less than a third: it can be neither seen nor clicked.
+// Chromium draws 20,000 boxes in 0.2 s and 100,000 in 10 s. 512 rows are 9,000 px, more than anyone scrolls through.
 export const defaultOptions: LayoutOptions = {
   width: 1180,
   minWidth: 0.3,
@@ -34,25 +34,25 @@ export interface Box {
 
 export interface LeftOut {
   frames: number;
-  weight: number; // of the outermost of them: what the picture shows as empty
+  weight: number; // of the outermost ones: the area left empty in the picture
 }
 
 export interface Layout {
-  ancestors: Box[]; // of the zoomed node, full width, root first
+  ancestors: Box[]; // of the zoomed node, at full width, root first
   skipped: { row: number; frames: number; node: number } | null; // ancestors folded into one row; node: the innermost
-  boxes: Box[]; // the zoomed node and what is beneath it, row by row
+  boxes: Box[]; // the zoomed node and its descendants, row by row
   rows: number;
-  minWidth: number; // the one that was used
+  minWidth: number; // the value used
   narrow: LeftOut;
   deep: LeftOut;
 }
 
-// To a hundredth of a pixel, in the same way as the exporter.
+// To a hundredth of a pixel, as the exporter rounds.
 export function roundPixels(value: number): number {
   return Math.floor(value * 100 + 0.5) / 100;
 }
 
-// Frames that have a width, by node: itself and those beneath it.
+// By node: how many frames of its subtree, itself included, have a width.
 function framesFrom({ parent }: Shape, total: Float64Array): Uint32Array {
   const count = new Uint32Array(total.length);
   for (let node = total.length - 1; node > 0; --node) {
@@ -82,7 +82,7 @@ function attempt(tree: Shape, total: Float64Array, frames: Uint32Array, zoom: nu
   const narrow = { frames: 0, weight: 0 };
   const deep = { frames: 0, weight: 0 };
   const boxes: Box[] = [{ node: zoom, row: base, x: 0, width: options.width }];
-  const offsets = [0]; // weight to the left, by box
+  const offsets = [0]; // by box: weight to its left
   let rows = base + 1;
   for (let i = 0; i < boxes.length; ++i) {
     let offset = offsets[i];
@@ -106,7 +106,7 @@ function attempt(tree: Shape, total: Float64Array, frames: Uint32Array, zoom: nu
   return { ...above, boxes, rows, minWidth, narrow, deep };
 }
 
-// `total`: tree.weights.total, or tree.before.total to draw by the other recording's widths.
+// `total`: tree.weights.total, or tree.before.total for the other recording's widths.
 export function layout(tree: Shape, total: Float64Array, zoom: number, options: LayoutOptions): Layout {
   const frames = framesFrom(tree, total);
   for (let minWidth = options.minWidth; ; minWidth *= 2) {

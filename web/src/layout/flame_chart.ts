@@ -1,4 +1,4 @@
-// Boxes of a flame chart: stacks one after the other become boxes as long as a frame goes on. No DOM.
+// Boxes of a flame chart: consecutive stacks that share a frame become one box. No DOM.
 import { CallTree } from "../model/call_tree";
 import { Segments, slack } from "../model/questions/segments";
 import { Activity } from "../model/states";
@@ -8,13 +8,13 @@ export interface ChartBox {
   row: number; // 0: the outermost frame
   from: number; // ns
   to: number;
-  waits: boolean; // all the while
+  waits: boolean; // throughout the box
 }
 
-// The rows of one thread: rows[0] are the outermost frames, each in the order of time. Deeper ones than `most` are left out.
+// One thread's rows: rows[0] has the outermost frames, each row is in time order. Rows deeper than `most` are omitted.
 export interface Lane {
   rows: ChartBox[][];
-  deeper: number; // rows
+  deeper: number; // rows omitted
 }
 
 export function laneOf(tree: CallTree, { first, start, end, node, activity }: Segments, at: number, most: number): Lane {
@@ -48,7 +48,7 @@ export function laneOf(tree: CallTree, { first, start, end, node, activity }: Se
   return { rows, deeper: Math.max(0, deepest - most) };
 }
 
-// The box of that moment; -1: none.
+// The box at that time; -1: none.
 export function boxAt(row: readonly ChartBox[] | undefined, time: number): number {
   if (!row) return -1;
   let low = 0;

@@ -1,4 +1,4 @@
-// The boxes of a layout by row, to draw those in sight and to find the one under the pointer. No DOM.
+// The boxes of a layout by row: to draw the visible ones and find the one under the pointer. No DOM.
 import { Box, Layout } from "./flame";
 
 export class Rows {
@@ -10,12 +10,12 @@ export class Rows {
     }
   }
 
-  // From left to right.
+  // Left to right.
   at(row: number): Box[] {
     return this.rows[row] ?? [];
   }
 
-  // Of several within the same pixel the one that reaches furthest into it.
+  // Among several boxes in the same pixel, the one that reaches furthest into it.
   find(row: number, x: number): Box | undefined {
     const boxes = this.at(row);
     let low = 0;

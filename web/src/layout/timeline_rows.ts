@@ -1,5 +1,5 @@
-// Which rows a timeline has, in which order: threads by process, the busiest first; those that hardly ever ran folded into one.
-// No DOM.
+// Which rows a timeline has and their order: threads by process, busiest first; threads that hardly run are folded into
+// one row. No DOM.
 import { Catalogue } from "../model/catalogue";
 import { Filter } from "../model/filters";
 import { ThreadTotals } from "../model/questions/threads";
@@ -8,20 +8,20 @@ import { activities, Activity } from "../model/states";
 export type TimelineRow =
   | { kind: "process"; process: number; threads: number[]; busy: number }
   | { kind: "thread"; thread: number; busy: number; busiest: boolean }
-  | { kind: "folded"; threads: number[]; ran: number; open: boolean } // ran: ns that they computed, all together
+  | { kind: "folded"; threads: number[]; ran: number; open: boolean } // ran: ns that they computed, in total
   | { kind: "cpu"; cpu: number };
 
 export interface TimelineRows {
   rows: TimelineRow[];
-  threads: number[]; // of all rows
+  threads: number[]; // all rows' threads
   filteredOut: number; // threads
-  without: number; // threads of which the other filters leave nothing
-  busiest: number; // -1: none ran
+  without: number; // threads left without data by the other filters
+  busiest: number; // -1: no thread ran
 }
 
-// As the rule of `--show work` (docs/decisions/0005) has it: below, a thread only waits.
+// From the rule of `--show work` (docs/decisions/0005): below this share, a thread only waits.
 const hardlyRuns = 0.005;
-// Fewer are in nobody's way.
+// Fewer do not clutter the view.
 const worthFolding = 4;
 
 const computed = (totals: ThreadTotals, thread: number) => {
@@ -33,7 +33,7 @@ const computed = (totals: ThreadTotals, thread: number) => {
 };
 const all = (totals: ThreadTotals, thread: number) => totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((sum, ns) => sum + ns, 0);
 
-// CPU time; of recordings that know none, the time found computing.
+// CPU time; the time found computing where the recording has no CPU times.
 export function busyTimes(totals: ThreadTotals): Float64Array {
   return totals.cpu.some((ns) => ns > 0) ? totals.cpu : totals.cpu.map((_, thread) => computed(totals, thread));
 }
@@ -47,7 +47,7 @@ export function threadPasses(catalogue: Catalogue, filters: readonly Filter[], t
   });
 }
 
-// `totals`: of the filters but for those of time, so that rows stay in their places when another range is brushed.
+// `totals`: after all filters except those by time, so that rows keep their places when another range is brushed.
 export function timelineRows(catalogue: Catalogue, totals: ThreadTotals, filters: readonly Filter[], unfold: boolean): TimelineRows {
   const busy = busyTimes(totals);
   const threads = catalogue.threads.map((_, thread) => thread).filter((thread) => !catalogue.threads[thread].ofTasks);

@@ -1,12 +1,12 @@
-// Call trees of a whole recording: their shape is made once, a filter is a new column over it. Nodes are in depth-first order,
-// so that what lies beneath a node is the range node + 1 to end[node]. Siblings are in the order of their labels. No DOM.
+// Call trees of a whole recording. The shape is built once; a filter is a new column over it. Nodes are in depth-first
+// order, so the descendants of a node are the range node + 1 to end[node]. Siblings are ordered by label. No DOM.
 import { Numbers } from "./columns";
 import { Column, Shape } from "./tree";
 
 export interface CallTree extends Shape {
   end: Uint32Array;
-  outermost: Uint8Array; // 1: no node above has the same label
-  owner: Uint32Array; // the node of the innermost Python frame; of a stack without one the node itself
+  outermost: Uint8Array; // 1: no ancestor has the same label
+  owner: Uint32Array; // the innermost Python frame's node; in a stack without one the node itself
 }
 
 // From the depths of nodes in depth-first order.
@@ -25,8 +25,8 @@ export function callTree(depths: Numbers, labels: Numbers): CallTree {
   const { parent, label, depth, firstChild, nextSibling, end, outermost } = tree;
   let highest = 0;
   for (let i = 0; i < count; ++i) highest = Math.max(highest, label[i]);
-  const open = new Uint32Array(highest + 1); // nodes above with that label
-  const path: number[] = []; // nodes from the root to the one before, by depth
+  const open = new Uint32Array(highest + 1); // by label: ancestors that have it
+  const path: number[] = []; // by depth: nodes from the root to the previous one
   const close = (until: number, at: number) => {
     while (path.length > until) {
       const node = path.pop() as number;
@@ -37,7 +37,7 @@ export function callTree(depths: Numbers, labels: Numbers): CallTree {
   for (let node = 0; node < count; ++node) {
     const level = depth[node];
     if (level > path.length || (level === 0) !== (node === 0)) throw new Error("the page's data is damaged: a node without a parent");
-    const before = level < path.length ? path[level] : 0; // the sibling before
+    const before = level < path.length ? path[level] : 0; // the previous sibling
     close(level, node);
     if (node > 0) {
       parent[node] = path[level - 1];
@@ -52,7 +52,7 @@ export function callTree(depths: Numbers, labels: Numbers): CallTree {
   return tree;
 }
 
-// `isPython`: by label. Time in native code is that of the Python function that it is beneath, when somebody asks where it is.
+// `isPython`: by label. Time in native code also belongs to the Python function that it is beneath.
 export function findOwners({ parent, label, owner }: CallTree, isPython: (label: number) => boolean): void {
   const inPython = new Uint8Array(parent.length);
   for (let node = 1; node < parent.length; ++node) {
@@ -63,11 +63,11 @@ export function findOwners({ parent, label, owner }: CallTree, isPython: (label:
   }
 }
 
-// The same tree with other labels, of which siblings may share one: those become one node. `of`: the new label of an old one,
-// never falling. Gives for each node of the old tree the one of the new.
+// The same tree with other labels; siblings whose labels become equal are merged. `of`: the new label of an old one,
+// never decreasing. `nodeOf`: the new node of each old one.
 export function relabelled(tree: CallTree, of: ArrayLike<number>): { tree: CallTree; nodeOf: Uint32Array } {
   const count = tree.parent.length;
-  const met = new Uint32Array(count); // by node of the old tree: the new one, numbered as met
+  const met = new Uint32Array(count); // by old node: the new one, numbered as encountered
   const parent = new Uint32Array(count);
   const label = new Uint32Array(count);
   let made = 1;
@@ -134,7 +134,7 @@ function depthFirst(parent: Uint32Array, label: Uint32Array): { order: Uint32Arr
   return { order, depth };
 }
 
-// By key, equal keys in their order: a counting sort.
+// By key, stable: a counting sort.
 function sorted(items: Uint32Array, key: Uint32Array): Uint32Array {
   let highest = 0;
   for (let i = 0; i < items.length; ++i) highest = Math.max(highest, key[items[i]]);
@@ -146,7 +146,7 @@ function sorted(items: Uint32Array, key: Uint32Array): Uint32Array {
   return out;
 }
 
-// Parents come before children: one pass from the end adds everything up.
+// Parents come before children, so one pass from the end sums everything up.
 export function sumUp(tree: Shape, self: Float64Array): Float64Array {
   const total = Float64Array.from(self);
   const { parent } = tree;
@@ -158,14 +158,14 @@ export function columnOf(tree: Shape, self: Float64Array, looks: Float64Array): 
   return { self, total: sumUp(tree, self), samples: sumUp(tree, looks) };
 }
 
-// Frames of addresses: a node as the labels that lead to it, the root left out.
+// A node as the address has it: the labels that lead to it, without the root.
 export function pathTo(tree: Shape, node: number): number[] {
   const path: number[] = [];
   for (; node !== 0; node = tree.parent[node]) path.unshift(tree.label[node]);
   return path;
 }
 
-// As far as the tree goes along. 0: not even the first.
+// Follows the path as far as the tree has it. 0: not even its first label.
 export function nodeAlong(tree: Shape, path: readonly number[]): number {
   let node = 0;
   for (const label of path) {

@@ -1,5 +1,5 @@
-// The small tables of a recording: what everything in it is called. The page has them all; the large ones stay with the
-// model. Ids are indexes; function 0, place 0 and node 0 are "all". No DOM.
+// The small tables of a recording: the names of everything in it. The page has all of them; the large tables stay with
+// the model. Ids are indexes; function 0, place 0 and node 0 are "all". No DOM.
 import { Columns } from "./columns";
 import { By, Head } from "./head";
 import { Language, languageOf } from "./languages";
@@ -39,15 +39,16 @@ export interface RecordedEvent {
   text: string;
 }
 
-// What tells processes apart comes first: of one server all have the same command line, and long names are cut at their ends.
+// The distinguishing part comes first: all processes of one server have the same command line, and long names are
+// truncated at the end.
 export const processName = ({ label, pid }: Pick<Process, "label" | "pid">) => `${pid}: ${label.replace(/ \(pid \d+\)$/, "")}`;
 
-// A page is of one, or of two that are compared: before and after.
+// A page has one recording, or two to compare: before and after.
 export interface RecordingName {
   name: string; // "before", "after"; empty: the only one
   title: string;
-  exactWaits: boolean; // their lengths and ends are the scheduler's
-  wholeRun: boolean; // of a program that phlox started, to its end
+  exactWaits: boolean; // wait lengths and ends are from the scheduler
+  wholeRun: boolean; // of a program that phlox started, until it exited
 }
 
 export interface Catalogue {
@@ -61,23 +62,24 @@ export interface Catalogue {
   tallies: { process: number; name: string; value: number }[];
   functions: {
     name: string[];
-    full: string[]; // with namespaces and template arguments; equal to name where that is all
+    full: string[]; // with namespaces and template arguments; equal to name if there are none
     file: string[];
     module: string[];
     binary: string[];
     line: number[];
     kind: Kind[];
-    owner: number[]; // native: whose time is spent in it. 0: its own; 1: Python's, of whose own C it is; 2: of whatever calls it
+    // Native: whose time is spent in it. 0: its own; 1: Python's (the interpreter's own C); 2: its caller's.
+    owner: number[];
     language: Language[];
   };
-  places: { function: Uint32Array; line: Uint32Array; file: string[] }; // "": the function's
-  sourceFiles: string[]; // of which the page has the text
-  start: number; // of the first stretch, and the end of the last: ns since the recording's start
+  places: { function: Uint32Array; line: Uint32Array; file: string[] }; // "": the function's file
+  sourceFiles: string[]; // files whose text the page has
+  start: number; // of the first interval; `end`: of the last; ns since the recording's start
   end: number;
-  timed: boolean; // false: the format that it comes from does not say when something was
+  timed: boolean; // false: the source format has no timestamps
   nodes: number;
   stretches: number;
-  inherits: boolean; // forked children have frames of their parents, which may be shown or not
+  inherits: boolean; // forked children have frames of their parents, which can be shown or hidden
 }
 
 type Told = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
@@ -116,7 +118,7 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
   return catalogue;
 }
 
-// Labels of the nodes of a tree by function (an id is a function) or by line (a place, "name:line").
+// Labels of a tree's nodes by function (an id is a function) or by line (a place, "name:line").
 export function labelsOf(catalogue: Catalogue, by: By): Label[] {
   const { name, full, file, module, line, kind } = catalogue.functions;
   const label = (f: number, end: string, line: number, file: string): Label => ({
@@ -130,7 +132,7 @@ export function labelsOf(catalogue: Catalogue, by: By): Label[] {
   });
 }
 
-// Of a line; the function may be declared in another one.
+// The file of a line, which may differ from its function's.
 export const fileOf = ({ functions, places }: Pick<Catalogue, "functions" | "places">, place: number) => places.file[place] || functions.file[places.function[place]];
 
 export function functionOf(catalogue: Catalogue, by: By, label: number): number {

@@ -1,7 +1,7 @@
-// Columns of numbers out of the page's bytes; exporters/page_columns.h is the other side. No DOM.
+// Reads columns of numbers from the page's bytes; exporters/page_columns.h writes them. No DOM.
 
 export type Numbers = Uint8Array | Uint16Array | Uint32Array | Float64Array;
-// Name, how the bytes lie, bytes a number, numbers (of text: bytes).
+// Name, byte layout, bytes per number, count of numbers (for text: bytes).
 export type ColumnEntry = [string, "planes" | "words" | "text", number, number];
 
 const damaged = (what: string) => new Error(`the page's data is damaged: ${what}`);
@@ -24,7 +24,8 @@ export class Columns {
     return place;
   }
 
-  // Whole numbers up to 2^53; the narrowest array that holds them. It may be a view of the bytes: not to be written to.
+  // Whole numbers up to 2^53, in the narrowest array that holds them. It may be a view of the bytes: do not write to
+  // it.
   numbers(name: string): Numbers {
     const { entry: [, layout, width, rows], start } = this.place(name);
     const bytes = this.bytes.subarray(start, start + width * rows);
@@ -67,7 +68,7 @@ function fromPlanes(bytes: Uint8Array, width: number, rows: number): Numbers {
   return wide;
 }
 
-// Little-endian, as is every machine that a browser runs on.
+// Little-endian, like every machine that browsers run on.
 function fromWords(bytes: Uint8Array, width: number, rows: number): Numbers {
   const copy = bytes.slice().buffer;
   if (width === 2) return new Uint16Array(copy);

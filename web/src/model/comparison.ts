@@ -1,17 +1,17 @@
-// The statistics of a difference of two recordings, or of two parts of one, by sampling error alone: judge_recordings in
-// report/comparison.cpp. tests/cases/comparison.json holds both to it. No DOM.
+// Statistics of the difference of two recordings, or of two parts of one, from sampling error alone, like
+// judge_recordings in report/comparison.cpp. tests/cases/comparison.json checks both. No DOM.
 import { missing, quantile } from "./analysis";
 
 export interface Amount {
   value: number;
-  variance: number; // by sampling alone
-  step: number; // what one sample stands for
-  unseen?: number; // of the recording's time in which nothing was sampled: it may be this, too
+  variance: number; // from sampling alone
+  step: number; // the weight of one sample
+  unseen?: number; // the recording's time without samples: it may belong to this, too
 }
 
-// Below either of these a difference is not one that is reported.
+// A difference below either of these is not reported.
 export interface Margin {
-  own: number; // of the larger of the two
+  own: number; // a share of the larger of the two
   least: number; // an amount
 }
 
@@ -19,21 +19,21 @@ export type Outcome = "same" | "unclear" | "less" | "more";
 
 export interface Comparison {
   difference: number;
-  low: number; // 99 % interval, this item alone
+  low: number; // 99 % interval for this item alone
   high: number;
   outcome: Outcome;
 }
 
-const falseAlarms = 0.01; // of a whole comparison
+const falseAlarms = 0.01; // for a whole comparison
 
 export const marginOf = ({ own, least }: Margin, before: number, after: number) => Math.max(own * Math.max(before, after), least);
 
 const reach = (before: Amount, after: Amount, z: number) => z * Math.sqrt(before.variance + after.variance + ((z * z) / 4) * (before.step * before.step + after.step * after.step));
 
-// Of an amount by itself: 99 % interval.
+// The 99 % interval of a single amount.
 export const reachOfOne = (amount: Amount) => reach(amount, { value: 0, variance: 0, step: 0 }, quantile(missing));
 
-// How far a difference may be from the true one, where so many are asked for at once (Bonferroni).
+// How far a difference may be from the true one when `compared` differences are tested at once (Bonferroni).
 export const reachOf = (before: Amount, after: Amount, compared: number) => reach(before, after, quantile(falseAlarms / Math.max(1, compared)));
 
 // `strict` is quantile(falseAlarms / compared), `single` quantile(missing): the same for all rows.

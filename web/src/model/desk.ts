@@ -1,4 +1,4 @@
-// Where questions arrive: opens the recording, answers one after the other. The same in a worker and beside the page. No DOM.
+// Receives questions: opens the recording and answers one question after the other, in a worker or in the page. No DOM.
 import { FromModel, ToModel } from "./messages";
 import { answer, ArgumentsOf, kept, QuestionName } from "./questions";
 import { openRecording } from "./recording";
@@ -8,7 +8,7 @@ type Post = (message: FromModel, transfer: ArrayBuffer[]) => void;
 
 const words = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-// Every array of numbers in an answer, however deep in plain objects.
+// Every array of numbers in an answer, at any depth of plain objects.
 function buffersIn(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
   if (ArrayBuffer.isView(value)) found.add(value.buffer as ArrayBuffer);
   else if (value && typeof value === "object" && !Array.isArray(value)) Object.values(value).forEach((part) => buffersIn(part, found));

@@ -1,22 +1,23 @@
-// What is looked at of a recording. Filters are steps of a trail: a sample is in sight when every one of them lets it pass, so
-// they may be taken back in any order. Within one filter any of its values will do. No DOM.
+// Selects a part of a recording. A sample is selected if every filter of the trail passes it, so filters can be removed
+// in any order. Within one filter any of its values is enough. No DOM.
 import { Language } from "./languages";
 import { StateWord } from "./states";
 import { Show } from "./tree";
 
 export type Mode = "in" | "out";
 
-// "function" and "module": stacks through it, however deep; "language": of the innermost frame, where the time is spent.
+// "function" and "module": stacks through it, at any depth; "language": of the innermost frame, where the time is
+// spent.
 export type Filter =
   | { field: "process" | "thread" | "function"; mode: Mode; values: number[] }
-  | { field: "recording"; mode: Mode; values: number[] } // of a page with two: 0 before, 1 after
+  | { field: "recording"; mode: Mode; values: number[] } // on a page with two: 0 before, 1 after
   | { field: "module"; mode: Mode; values: string[] }
   | { field: "language"; mode: Mode; values: Language[] }
   | { field: "state"; mode: Mode; values: StateWord[] }
-  | { field: "time"; mode: Mode; from: number; to: number }; // ns since the recording's start; `to` is not in it
+  | { field: "time"; mode: Mode; from: number; to: number }; // ns since the recording's start; `to` is exclusive
 
-// `show`: which of the time at all, in the words of --show. Judged once for the recording (docs/decisions/0005), whatever is
-// filtered.
+// `show`: which time counts, as for --show. Decided once for the recording (docs/decisions/0005), independent of
+// filters.
 export interface Query {
   filters: Filter[];
   show: Show;
@@ -24,7 +25,7 @@ export interface Query {
 
 export const everything: Query = { filters: [], show: "everything" };
 
-// Spans of time that pass, one behind the other; null: all of it.
+// The selected spans of time, in order; null: all of it.
 export function spansOf(filters: readonly Filter[]): [number, number][] | null {
   let spans: [number, number][] = [[-Infinity, Infinity]];
   let any = false;

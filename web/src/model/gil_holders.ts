@@ -1,5 +1,5 @@
-// Who held the GIL at each moment, as profile/gil_holders.cpp makes it of a recording: for each interpreter one line of time, at
-// each moment one holder, or nobody that was seen. No DOM.
+// Who held the GIL at each moment, as profile/gil_holders.cpp computes it: for each interpreter one timeline with at
+// most one known holder at a time. No DOM.
 import { Catalogue } from "./catalogue";
 import { lowest } from "./in_time";
 import { Stretches } from "./recording";
@@ -8,10 +8,10 @@ interface Hold {
   start: number; // ns
   end: number;
   thread: number;
-  place: number; // its innermost Python frame
+  place: number; // innermost Python frame
 }
 
-// Those that are open, by their end: a heap.
+// A heap of the open holds by their end.
 class Open {
   private readonly heap: Hold[] = [];
 
@@ -44,8 +44,8 @@ class Open {
   }
 }
 
-// A stretch is a promise about its end: there the thread was looked at. Where several say that they held it, it was the one that
-// was looked at first from there on.
+// An interval is certain at its end, where the thread was sampled. Where several threads claim the GIL, the one that is
+// sampled next held it.
 export function oneAfterAnother(holds: Hold[]): Hold[] {
   const sorted = holds.slice().sort((a, b) => a.start - b.start || a.end - b.end);
   const open = new Open();
@@ -88,7 +88,7 @@ export class GilHolders {
     return `${recording} ${process} ${interpreter}`;
   }
 
-  // Of a wait: `use` for each that held it meanwhile. Gives for how long nobody did that was seen.
+  // Calls `use` for each thread that held the GIL during a wait. Returns for how long no holder is known.
   during(thread: number, from: number, to: number, use: (thread: number, place: number, ns: number) => void): number {
     const line = this.lines.get(this.interpreterOf(thread)) ?? [];
     let unseen = to - from;

@@ -1,4 +1,4 @@
-// A small tree that is made for one answer: callers, callees, bottom-up. Children are found by label while it grows. No DOM.
+// A small tree built for one answer: callers, callees, bottom-up. Finds children by label while it grows. No DOM.
 import { CallTree, callTree } from "./call_tree";
 import { Column } from "./tree";
 
@@ -12,7 +12,7 @@ export class GrowingTree {
   readonly samples: number[] = [0];
   private readonly children = new Map<number, number>();
 
-  // `labels`: how many there are.
+  // `labels`: their number.
   constructor(private readonly labels: number, rootLabel = 0) {
     this.label = [rootLabel];
   }
@@ -31,9 +31,9 @@ export class GrowingTree {
     return node;
   }
 
-  // Depth first, the heaviest sibling first.
+  // Depth first, heaviest sibling first.
   finish(): SmallTree {
-    const children: number[][] = []; // by node, of those that have any
+    const children: number[][] = []; // by node, for those with children
     for (let node = 1; node < this.parent.length; ++node) (children[this.parent[node]] ??= []).push(node);
     const order: number[] = [];
     const depth: number[] = [];
@@ -58,18 +58,18 @@ export class GrowingTree {
 
 interface Front {
   node: number; // of the growing tree
-  at: ArrayLike<number>; // nodes of the call tree that it stands for
+  at: ArrayLike<number>; // the call tree nodes it represents
   weights: ArrayLike<number>;
   looks: ArrayLike<number>;
 }
 
-// Grows callers outward from a node. What weighs less than `least` is not grown further: it is too narrow to be seen, and a million
-// stacks have many of those. Room for every node is taken once, not for each step.
+// Grows callers outward from a node. A node below `least` is not grown further: it is too narrow to see, and a million
+// stacks have many of those. The arrays are allocated once, not for each step.
 export class CallerGrowth {
-  private readonly weight: Float64Array; // by node of the call tree: of the step that is taken
+  private readonly weight: Float64Array; // by node of the call tree, in the current step
   private readonly looks: Float64Array;
   private readonly next: Int32Array; // another node with the same label; -1: the last; -2: not met in this step
-  private readonly firstOf: Int32Array; // by label: a node of it; -1: none in this step
+  private readonly firstOf: Int32Array; // by label: one of its nodes; -1: none in this step
 
   constructor(private readonly growing: GrowingTree, private readonly tree: CallTree, labels: number) {
     const nodes = tree.parent.length;
@@ -77,7 +77,7 @@ export class CallerGrowth {
     this.firstOf = new Int32Array(labels).fill(-1);
   }
 
-  // `from.node` stands for the nodes `from.at` with their weights. `path`: labels to go along first.
+  // `from.node` represents the nodes `from.at` with their weights. `path`: labels to follow first.
   grow(from: Front, least: number, path: readonly number[] = []): void {
     const { growing } = this;
     const fronts = [{ ...from, step: 0 }];
@@ -91,7 +91,7 @@ export class CallerGrowth {
     }
   }
 
-  // What each caller weighs, by its node; gives their labels.
+  // Adds up each caller's weight by node; returns the callers' labels.
   private callersOf({ node, at, weights, looks }: Front): number[] {
     const { parent, label } = this.tree;
     const met: number[] = [];
@@ -113,7 +113,7 @@ export class CallerGrowth {
     return met;
   }
 
-  // Those of one label, added to a node of the growing tree (below 0: to none) and made a front; forgotten here.
+  // Moves the nodes of one label into a new front, added to node `child` of the growing tree (none if negative).
   private taken(label: number, child: number, step: number): Front & { step: number } {
     const { growing, weight, looks, next } = this;
     const front = { node: child, at: [] as number[], weights: [] as number[], looks: [] as number[], step };

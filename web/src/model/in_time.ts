@@ -1,9 +1,9 @@
-// Stretches by time: which of a thread's lie in a range, without looking at all of them. No DOM.
+// Finds a thread's intervals in a range of time without a scan. No DOM.
 import { Stretches } from "./recording";
 
 export class InTime {
-  // How far the thread's time is told with this stretch and all before it. A stretch's own end would not do for a search by
-  // halves: one that another tool recorded may lie within the one before it.
+  // The latest end of this interval and all before it. A binary search needs this maximum: in recordings of other tools
+  // an interval may lie within the previous one.
   private readonly reach: Float64Array;
 
   constructor(private readonly stretches: Stretches) {
@@ -15,17 +15,17 @@ export class InTime {
     }
   }
 
-  // From the first to before the second lie all stretches of the thread that overlap the range, or begin in it; some between
-  // them may not.
+  // Between the two indexes are all of the thread's intervals that overlap the range or begin in it; some of them may
+  // not.
   of(thread: number, from: number, to: number): [number, number] {
     const { first, start } = this.stretches;
     const [begin, end] = [first[thread], first[thread + 1]];
-    // A stretch without length, at `from` itself, has its reach there too.
+    // An interval of length 0 at `from` itself ends there too.
     return [lowest(begin, end, (i) => this.reach[i] >= from), lowest(begin, end, (i) => start[i] >= to)];
   }
 }
 
-// The first for which it holds; it holds for all behind that.
+// The first index for which `holds` is true; it must be true for all after that.
 export function lowest(low: number, high: number, holds: (i: number) => boolean): number {
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -1,4 +1,4 @@
-// In which language a function is written: by its frame's kind and its file's name. No DOM.
+// The language of a function, from its frame's kind and its file's name. No DOM.
 import { isInterpreter, Kind, Label } from "./tree";
 
 export const languages = ["Python", "Cython", "C", "C++", "Rust", "Fortran", "native", "kernel", "other"] as const;
@@ -12,11 +12,12 @@ const byExtension: Record<string, Language> = {
   f: "Fortran", f90: "Fortran", f77: "Fortran",
 };
 
-// Cython's functions are named as in Python, "fast.inner.compute"; what a compiler split off a function of C ends in one of these.
+// Cython names functions as Python does, "fast.inner.compute"; parts that a compiler split off a C function have one of
+// these suffixes.
 const dotted = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;
 const splitOff = /\.(?:part|cold|isra|constprop|lto_priv|llvm|clone)$/;
 
-// "native": compiled, and neither file nor name say from what. "other": markers in place of frames.
+// "native": compiled, language unknown from file and name. "other": markers in place of frames.
 export function languageOf(label: Label): Language {
   if (label.kind === Kind.python) return "Python";
   if (label.kind === Kind.kernel) return "kernel";
@@ -25,7 +26,7 @@ export function languageOf(label: Label): Language {
   if (isInterpreter(label.module)) return "C";
   const dot = label.file.lastIndexOf(".");
   const known = dot < 0 ? undefined : byExtension[label.file.slice(dot + 1).toLowerCase()];
-  // A header is C until a name of C++ stands in it.
+  // A header counts as C unless the name is a C++ name.
   if (known && !(known === "C" && label.full.includes("::"))) return known;
   return label.full.includes("::") ? "C++" : "native";
 }

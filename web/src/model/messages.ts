@@ -1,4 +1,4 @@
-// What the page and the model say to each other, whether the model runs in a worker or beside the page. Types only.
+// Messages between the page and the model, whether the model runs in a worker or in the page. Types only.
 import { Catalogue } from "./catalogue";
 import { Query } from "./filters";
 import { Head } from "./head";

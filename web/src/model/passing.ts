@@ -1,4 +1,4 @@
-// Which stretches filters let pass, found once for whatever is asked of a selection. No DOM.
+// Which stacks the filters pass; computed once per selection. No DOM.
 import { Filter, Query, spansOf } from "./filters";
 import { awaitEvent } from "./head";
 import { InTime } from "./in_time";
@@ -7,30 +7,31 @@ import { holds } from "./states";
 import { Doing, shown } from "./tree";
 
 export interface Passes {
-  node: Uint8Array; // by node of the tree by line: 1, a stack that ends there passes
-  kind: Uint8Array; // by kind of stretch: its state, and what was done
+  node: Uint8Array; // by node of the tree by line; 1: a stack that ends there passes
+  kind: Uint8Array; // by kind of interval: its state and what the thread did
   thread: Uint8Array; // by thread
   spans: [number, number][] | null; // times that pass; null: all
 }
 
-// How much of a stretch lies in the spans.
+// How much of an interval lies in the spans.
 export function overlap(spans: [number, number][], start: number, wall: number): number {
   let part = 0;
   for (let s = 0; s < spans.length; ++s) part += Math.max(0, Math.min(start + wall, spans[s][1]) - Math.max(start, spans[s][0]));
   return part;
 }
 
-// A stretch without length passes when it begins within.
+// An interval of length 0 passes if it begins within a span.
 export function touches(spans: [number, number][], start: number, part: number, wall: number): boolean {
   return wall > 0 ? part > 0 : spans.some(([from, to]) => start >= from && start < to);
 }
 
-// As SampleFilter::part in profile/sample_filter.cpp has it: looks are whole, and none that passes has less than one.
+// As SampleFilter::part in profile/sample_filter.cpp: samples are whole, and an interval that passes has at least one.
 export function samplesOf(samples: number, share: number): number {
   return share >= 1 ? samples : Math.min(samples, Math.max(1, Math.round(samples * share)));
 }
 
-const allDoings: Doing[] = ["computing", "waiting", "waiting_for_work", "waiting_for_others", "waiting_unknown"]; // as the exporter numbers them
+// In the exporter's order.
+const allDoings: Doing[] = ["computing", "waiting", "waiting_for_work", "waiting_for_others", "waiting_unknown"];
 
 export function passesOf(recording: Recording, { filters, show }: Query): Passes {
   const { catalogue, lines } = recording;
@@ -43,7 +44,7 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
   const keep = (rows: Uint8Array, filter: Filter, within: (row: number) => boolean) => {
     for (let i = 0; i < rows.length; ++i) if (within(i) !== (filter.mode === "in")) rows[i] = 0;
   };
-  // Stacks with one of these functions in them.
+  // Stacks that contain one of these functions.
   const through = (filter: Filter, wanted: Uint8Array) => {
     const has = new Uint8Array(node.length);
     for (let i = 1; i < has.length; ++i) has[i] = has[lines.parent[i]] | wanted[places[lines.label[i]]];
@@ -83,11 +84,11 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
   return { node, kind, thread, spans: spansOf(filters) };
 }
 
-// By thread and then by start, as stretches are.
+// Sorted by thread, then start, like the intervals.
 export interface Passing {
   first: Uint32Array; // those of thread t are first[t] to first[t + 1]
   stretch: Uint32Array;
-  part: Float64Array | null; // ns of each that pass; null: all of every one
+  part: Float64Array | null; // ns of each that pass; null: all of each
 }
 
 export function findPassing(recording: Recording, passes: Passes, inTime: () => InTime): Passing {
@@ -98,7 +99,7 @@ export function findPassing(recording: Recording, passes: Passes, inTime: () => 
   const from = new Uint32Array(threads + 1);
   const stretch = new Uint32Array(start.length);
   const part = spans ? new Float64Array(start.length) : null;
-  // A filter of threads alone, as many are: nothing is to be looked up.
+  // Many filters are by thread alone: they need no lookups.
   const every = !nodePasses.includes(0) && !kindPasses.includes(0);
   let count = 0;
   for (let t = 0; t < threads; ++t) {

@@ -1,6 +1,6 @@
-// Regular expressions that take no longer than their length times that of the text, whoever wrote them: the address of a picture or page
-// comes from anybody. A browser's own go back and try again, for hours where somebody wants that. Without what needs going back: looking
-// ahead or behind, and references to groups. No DOM.
+// Regular expressions in time proportional to pattern length times text length, whoever wrote them: anyone can craft
+// the address of a picture or page. A browser's own backtrack, for hours with a hostile pattern. Without what needs
+// backtracking: lookahead, lookbehind and backreferences. No DOM.
 
 type Test = (code: number) => boolean;
 type Node =
@@ -11,8 +11,8 @@ type Node =
   | { kind: "repeat"; part: Node; least: number; most: number };
 
 interface Step {
-  test?: Test; // takes a letter
-  holds?: (before: number, after: number) => boolean; // takes none
+  test?: Test; // consumes a character
+  holds?: (before: number, after: number) => boolean; // consumes none
   to: number[];
 }
 
@@ -21,7 +21,7 @@ const longest = 2000; // steps of a pattern
 
 export class Unsupported extends Error {}
 
-// One letter by a class or escape, as the browser has it: a single letter leaves nothing to go back to.
+// One character by a class or escape, using the browser's own: a single character cannot backtrack.
 function letters(source: string, flags: string): Test {
   const regex = new RegExp(`^${source}$`, flags);
   const known = new Map<number, boolean>();
@@ -78,7 +78,7 @@ class Parser {
     const part = this.atom();
     const sign = this.match(/[*+?]|\{\d+(?:,\d*)?\}/uy);
     if (sign === undefined) return part;
-    this.take("?"); // the shortest: what is found is the same
+    this.take("?"); // lazy: what matches is the same
     if (sign === "*") return { kind: "repeat", part, least: 0, most: Infinity };
     if (sign === "+") return { kind: "repeat", part, least: 1, most: Infinity };
     if (sign === "?") return { kind: "repeat", part, least: 0, most: 1 };
@@ -105,7 +105,7 @@ class Parser {
   }
 }
 
-// What follows each step, with the last one first.
+// The steps that follow each step, built from the last one backwards.
 class Program {
   readonly steps: Step[] = [{ to: [] }];
 
@@ -114,7 +114,7 @@ class Program {
     return this.steps.push(step) - 1;
   }
 
-  // The step with which `node` begins, when `next` follows it.
+  // The first step of `node`, with `next` after it.
   build(node: Node, next: number): number {
     switch (node.kind) {
       case "one":
@@ -152,7 +152,7 @@ export class Pattern {
 
   // Throws an Error that says what is wrong.
   constructor(text: string, flags: string) {
-    new RegExp(text, flags); // says best what is wrong
+    new RegExp(text, flags); // has the best error message
     const program = new Program();
     this.start = program.build(new Parser(text, flags).whole(), 0);
     this.steps = program.steps;
@@ -174,7 +174,7 @@ export class Pattern {
     }
   }
 
-  // Puts the steps that take a letter, and can be had without taking one, into `into`. True: the pattern is found.
+  // Adds to `into` the consuming steps that can be reached without consuming anything. True: the pattern matches.
   private reached(from: number[], before: number, after: number, into: number[]): boolean {
     ++this.mark;
     for (let step = from.pop(); step !== undefined; step = from.pop()) {

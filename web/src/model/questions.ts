@@ -1,6 +1,7 @@
-// Everything that a view may ask the model, in one list: a new question is one file in questions/ and one line here. A question
-// is a function of the model, the query (what is looked at) and its own arguments; it gives numbers in typed arrays, and never
-// an array that the model keeps unless it is listed in `kept` below (it would be handed over, and be gone). No DOM.
+// Everything that a view can ask the model. A new question is one file in questions/ and one line here. A question is a
+// function of the model, the query (the selection) and its own arguments. It returns numbers in typed arrays, but never
+// an array that the model keeps unless listed in `kept` below: buffers are transferred, so the model would lose it. No
+// DOM.
 import { beneath } from "./questions/beneath";
 import { bottomUp } from "./questions/bottom_up";
 import { cpus, densities } from "./questions/densities";

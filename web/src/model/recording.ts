@@ -1,4 +1,4 @@
-// The whole recording in columns of numbers, as the model works on it. No DOM.
+// The whole recording in columns of numbers, for the model. No DOM.
 import { CallTree, callTree, findOwners, relabelled } from "./call_tree";
 import { Catalogue, readCatalogue } from "./catalogue";
 import { Columns, Numbers, unpack, unzigzag } from "./columns";
@@ -7,21 +7,22 @@ import { activityOf } from "./states";
 import { Kind } from "./tree";
 import { readWaitTable, WaitTable } from "./wait_table";
 
-// One thread over one stretch of time, by thread and then by start: those of thread t are first[t] to first[t + 1].
+// One thread over one interval, sorted by thread, then start: those of thread t are first[t] to first[t + 1].
 export interface Stretches {
   first: Uint32Array;
   start: Float64Array; // ns since the recording's start
   wall: Float64Array; // ns
   cpu: Float64Array;
-  samples: Numbers; // looks
-  event: Numbers; // which of head.events counted something here, from 1; 0: none
-  value: Numbers; // what it counted
+  samples: Numbers;
+  event: Numbers; // which of head.events counted here, from 1; 0: none
+  value: Numbers; // its count
   node: Uint32Array; // of the tree by line
   state: Numbers; // index into catalogue.states
   activity: Uint8Array; // states.ts
-  kind: Uint16Array; // state * doings + what was done (as allDoings in passing.ts has them: what `show` goes by)
+  // state * doings + what the thread did: index into allDoings in passing.ts, which `show` refers to.
+  kind: Uint16Array;
   wait: Numbers; // row of the recording's waits; 0: none
-  cpuNumber: Numbers; // plus one; 0: not known
+  cpuNumber: Numbers; // plus one; 0: unknown
 }
 
 export const doings = 5;
@@ -36,7 +37,7 @@ export interface Recording {
   sources: ReadonlyMap<string, string>; // text by file
 }
 
-// `nodeOf`: of `lines`, by a node as it is written; null: the same.
+// `nodeOf`: node of `lines` by node as written; null: the same.
 function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree, nodeOf: Uint32Array | null): Stretches {
   const counts = columns.numbers("thread.stretches");
   const first = new Uint32Array(counts.length + 1);
@@ -63,7 +64,7 @@ function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines
   const node = Uint32Array.from(columns.numbers("stretch.node"), (written) => (nodeOf ? nodeOf[written] : written));
   const state = columns.numbers("stretch.state");
   const states = catalogue.states.length;
-  // By state and by kind of the innermost frame.
+  // By state and kind of the innermost frame.
   const words = Uint8Array.from({ length: states * 4 }, (_, i) => activityOf(catalogue.states[i >> 2], i & 3));
   const leaf = runs(catalogue, lines);
   const activity = new Uint8Array(count);
@@ -76,7 +77,7 @@ function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines
   return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, kind, wait: columns.numbers("stretch.wait"), cpuNumber: columns.numbers("stretch.cpuNumber") };
 }
 
-// By node of the tree by line: what runs there. The interpreter's own C is Python, the C library is whatever calls it.
+// By node of the tree by line: what runs there. The interpreter's own C counts as Python, the C library as its caller.
 export function runs({ functions: { kind, owner }, places }: Catalogue, lines: CallTree): Uint8Array {
   const out = new Uint8Array(lines.parent.length).fill(Kind.marker);
   for (let node = 1; node < out.length; ++node) {
@@ -87,10 +88,11 @@ export function runs({ functions: { kind, owner }, places }: Catalogue, lines: C
   return out;
 }
 
-// The marker of profile/forks.h: what is above it the child has of its parent.
+// The marker from profile/forks.h: the child has the frames above it from its parent.
 const forkedHere = "(forked here)";
 
-// The same without what forked children inherited: their stacks begin at the marker, as without --inherited-frames. null: none did.
+// The tree without frames that forked children inherited: stacks begin at the marker, as without --inherited-frames.
+// null: nothing inherited.
 export function withoutInherited(lines: CallTree, isFork: (label: number) => boolean): ReturnType<typeof relabelled> | null {
   const parent = lines.parent.map((above, node) => (node > 0 && isFork(lines.label[node]) ? 0 : above));
   if (parent.every((above, node) => above === lines.parent[node])) return null;
@@ -98,7 +100,7 @@ export function withoutInherited(lines: CallTree, isFork: (label: number) => boo
   return relabelled({ ...lines, parent }, same);
 }
 
-// `inherited`: with what forked children have of their parents on their stacks.
+// `inherited`: keep the frames that forked children have from their parents.
 export function readRecording(head: Head, bytes: Uint8Array, inherited = false): Recording {
   const columns = new Columns(head.columns, bytes);
   const strings = columns.text("strings").split("\n");

@@ -1,29 +1,28 @@
-// Finding frames by a regular expression, and how much of the time lies beneath them. No DOM.
+// Finds frames by a regular expression, and the time beneath them. No DOM.
 import { Pattern } from "./pattern";
 import { isWithin, Label, placeOf, Shape, Tree } from "./tree";
 
 export interface Found {
-  error: string; // the pattern is not a regular expression; nothing is found then
+  error: string; // why the pattern is not a regular expression; nothing is found then
   labels: Uint8Array; // 1: this label matches
   nodes: number; // matching nodes
   frames: number; // matching labels: functions or lines
 }
 
-const longestSearch = 2000; // in milliseconds: the window answers nothing else meanwhile
+const longestSearch = 2000; // milliseconds: the window does not respond meanwhile
 
 const nothing = (labels: number, error = ""): Found => ({ error, labels: new Uint8Array(labels), nodes: 0, frames: 0 });
 
-// "json" looks in names, short as drawn and full, and in names with their module before them ("json.loads"), "file:json" in files and lines,
-// "module:^json$" in packages and modules.
-// Case counts as soon as the pattern has a capital letter.
+// "json" searches names, short and full, and names with their module ("json.loads"); "file:json" files and lines;
+// "module:^json$" packages and modules. Case-sensitive if the pattern has a capital letter.
 export function parsePattern(text: string): { test: (label: Label) => boolean } | { error: string } {
   const [, field, pattern] = /^(?:(file|module):)?(.*)$/s.exec(text) as RegExpExecArray;
   let regex: { test: (text: string) => boolean };
   try {
-    // Capitals in escapes like \S are no capitals of a name.
+    // Capitals in escapes such as \S do not count.
     const caseCounts = /\p{Lu}/u.test(pattern.replace(/\\./gsu, ""));
     const flags = caseCounts ? "u" : "iu";
-    // The browser's own is many times faster, and has nothing to go back to in a text without repetitions.
+    // The browser's own is many times faster, and cannot backtrack in a pattern without repetitions.
     regex = /^[\p{L}\p{N} _.:;<>,^$\-/]*$/u.test(pattern) ? new RegExp(pattern, flags) : new Pattern(pattern, flags);
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
@@ -42,7 +41,7 @@ export function search(tree: Tree, text: string): Found {
   const end = Date.now() + longestSearch;
   for (let i = 0; i < tree.labels.length; ++i) {
     if (i % 64 === 0 && Date.now() > end) return nothing(tree.labels.length, "it takes too long");
-    // "all" is ours and not a frame of the program.
+    // "all" is not a frame of the program.
     if (i === all || !pattern.test(tree.labels[i])) continue;
     found.labels[i] = 1;
     ++found.frames;
@@ -65,7 +64,7 @@ export function matchedWeight(tree: Shape, total: Float64Array, found: Pick<Foun
   return weight;
 }
 
-// The next matching node after `from` in depth-first order, turning round at the end; 0: none.
+// The next matching node after `from` in depth-first order, wrapping at the end; 0: none.
 export function nextMatch(tree: Shape, total: Float64Array, found: Pick<Found, "labels">, top: number, from: number, step: 1 | -1): number {
   const order: number[] = [];
   const open = [top];

@@ -1,4 +1,4 @@
-// What filters leave of a recording, added up by stack. Everything that is shown is made of one of these. No DOM.
+// What filters leave of a recording, summed by stack. Everything shown is computed from one of these. No DOM.
 import { CallTree, sumUp } from "./call_tree";
 import { labelsOf } from "./catalogue";
 import { Query } from "./filters";
@@ -8,12 +8,12 @@ import { findPassing, Passes, passesOf, Passing, samplesOf } from "./passing";
 import { Recording } from "./recording";
 import { Column, Label } from "./tree";
 
-// Always a set: what is shown as time also says how many samples it rests on.
-export type Amount = Record<Weight, number>; // ns, looks, what events counted
+// Always a full set: what is shown as time also says how many samples it rests on.
+export type Amount = Record<Weight, number>; // ns, samples, event counts
 
 export type Amounts = Record<Weight, Float64Array>;
 
-// A number each of what is weighed by.
+// One value per weight.
 export function eachWeight<T>(weights: Weight[], make: (weight: Weight, i: number) => T): Record<Weight, T> {
   const out = {} as Record<Weight, T>;
   weights.forEach((weight, i) => (out[weight] = make(weight, i)));
@@ -27,7 +27,8 @@ function addUp(recording: Recording, passing: Passing): Amounts {
   const count = recording.lines.parent.length;
   const weights = weightsOf(recording.catalogue.head);
   const width = weights.length;
-  const sums = new Float64Array(count * width); // side by side: stretches come in any order of nodes, and each is one place in memory
+  // Weights of a node side by side: intervals visit nodes in any order, and each is then one place in memory.
+  const sums = new Float64Array(count * width);
   const { stretch, part: parts } = passing;
   const counts = width > timeWeights;
   for (let k = 0; k < stretch.length; ++k) {
@@ -62,7 +63,7 @@ const sum = (values: Float64Array) => {
 
 export class Selection {
   readonly passes: Passes;
-  private found: Passing | null = null; // who only asks what passes does not wait for these
+  private found: Passing | null = null; // found lazily: some questions need only `passes`
   private sums: Amounts | null = null;
   private whole: Amount | null = null;
   private byFunction: Amounts | null = null;
@@ -76,8 +77,8 @@ export class Selection {
     return (this.found ??= findPassing(this.recording, this.passes, this.inTime));
   }
 
-  // Those of the thread's among `passing` that overlap the range, or begin in it: from the first to before the second; some between
-  // them may not.
+  // The first and past-last index in `passing` of the thread's intervals that overlap the range or begin in it; some in
+  // between may not.
   passingIn(thread: number, from: number, to: number): [number, number] {
     const { first, stretch } = this.passing;
     const [begin, end] = this.inTime().of(thread, from, to);
@@ -101,7 +102,7 @@ export class Selection {
     return by === "line" ? this.recording.lines : this.recording.functions;
   }
 
-  // What ends at each node of that tree. Not to be written to.
+  // Weight that ends at each node of that tree. Do not write to it.
   self(by: By, weight: Weight): Float64Array {
     if (by === "line") return this.byLine[weight];
     if (!this.byFunction) {
@@ -116,7 +117,7 @@ export class Selection {
     return this.byFunction[weight];
   }
 
-  // With everything beneath. Not to be written to.
+  // Including descendants. Do not write to it.
   total(by: By, weight: Weight): Float64Array {
     const key = `${by} ${weight}`;
     let total = this.totals.get(key);
@@ -129,7 +130,7 @@ export class Selection {
   }
 }
 
-// Views of one page ask about the same few selections again and again.
+// Views of one page keep asking about the same few selections.
 const kept = 6;
 
 export class Model {
@@ -141,7 +142,7 @@ export class Model {
 
   constructor(readonly recording: Recording) {}
 
-  // Of functions.
+  // By function.
   labels(): Label[] {
     return (this.names ??= labelsOf(this.recording.catalogue, "function"));
   }
@@ -150,12 +151,12 @@ export class Model {
     return (this.time ??= new InTime(this.recording.stretches));
   }
 
-  // Of the CPUs on which threads were seen.
+  // The CPUs on which threads were seen.
   get cpuNumbers(): Uint32Array {
     return (this.numbers ??= Uint32Array.from(new Set(this.recording.stretches.cpuNumber)).filter((n) => n > 0).map((n) => n - 1).sort());
   }
 
-  // What a question works out but once for the whole recording.
+  // Caches what a question computes once for the whole recording.
   once<T>(what: string, work: () => T): T {
     if (!this.worked.has(what)) this.worked.set(what, work());
     return this.worked.get(what) as T;
@@ -165,7 +166,7 @@ export class Model {
     const key = JSON.stringify([query.filters, query.show]);
     const selection = this.known.get(key) ?? new Selection(this.recording, query, () => this.inTime);
     this.known.delete(key);
-    this.known.set(key, selection); // the last of the map is the one used last
+    this.known.set(key, selection); // the last in the map is the most recently used
     for (const oldest of this.known.keys()) {
       if (this.known.size <= kept) break;
       this.known.delete(oldest);

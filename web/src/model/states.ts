@@ -1,16 +1,17 @@
-// What a thread did during a stretch: the recording's columns (docs/recording.md), and one word for pictures. No DOM.
+// What a thread did during an interval: the recording's columns (docs/recording.md), and one activity for pictures. No
+// DOM.
 import { Kind } from "./tree";
 
 export interface ThreadState {
   cpu: number; // 0 unknown, 1 running, 2 runnable, 3 blocked
   gil: number; // 0 unknown, 1 none, 2 holds, 3 waits, 4 not applicable
   collecting: boolean;
-  call: string; // blocked: in which system call
+  call: string; // blocked: the system call
   quality: number; // 0 ok, 1 cut, 2 unproved, 3 detached, 4 rejected
-  library?: string; // in whose code it ran, where no native frames are known
+  library?: string; // whose code it ran, where no native frames are known
 }
 
-// One of these at any time, so that they can be stacked in a bar. The order is the one in which they are drawn.
+// Exactly one at any time, so that they can be stacked in a bar. Drawn in this order.
 export const enum Activity {
   python = 0,
   native = 1,
@@ -35,11 +36,11 @@ export function activityOf(state: ThreadState, leaf: Kind): Activity {
   if (leaf === Kind.python) return Activity.python;
   if (leaf === Kind.native) return Activity.native;
   if (leaf === Kind.kernel) return Activity.kernel;
-  // Without a Python frame, what runs is the interpreter or another library: a thread that begins or ends.
+  // Without a Python frame, the interpreter or another library runs: a thread that begins or ends.
   return state.quality === rejected ? Activity.unknown : Activity.native;
 }
 
-// What filters go by: the words of --state, of which several may hold at once, and "collecting".
+// What filters refer to: the words of --state, of which several may hold at once, and "collecting".
 export const stateWords = ["running", "runnable", "blocked", "gil-holds", "gil-waits", "idle", "collecting"] as const;
 export type StateWord = typeof stateWords[number];
 

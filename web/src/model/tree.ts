@@ -1,5 +1,5 @@
-// The call tree as the page works on it: columns of numbers, a node being an index. Parents come before children, node 0 is
-// "all", children keep the order in which the exporter wrote them (by name). No DOM.
+// The call tree as the page uses it: columns of numbers indexed by node. Parents come before children, node 0 is "all",
+// children keep the exporter's order (by name). No DOM.
 
 export const enum Kind {
   python = 0,
@@ -8,20 +8,21 @@ export const enum Kind {
   marker = 3,
 }
 
-// Whether a native function's module is a Python, whose own C counts as Python: exporters/flame_colours.cpp has the same rule.
+// Whether a native function's module is a Python interpreter, whose own C counts as Python: exporters/flame_colours.cpp
+// has the same rule.
 export const isInterpreter = (module: string) => /^(?:lib)?python(?:\d|$)/.test(module);
 
 export interface Label {
   name: string;
-  full: string; // with namespaces and template arguments; equal to name where that is all
+  full: string; // with namespaces and template arguments; equal to name if there are none
   file: string;
   line: number;
   module: string;
   kind: Kind;
 }
 
-// What exporters/flame_picture.cpp writes. `labels` rows are [name, index into files, line, index into modules, kind], and
-// the full name where that is another.
+// Written by exporters/flame_picture.cpp. `labels` rows are [name, index into files, line, index into modules, kind],
+// and the full name if it differs.
 export interface TreeData {
   files: string[];
   modules: string[];
@@ -30,16 +31,16 @@ export interface TreeData {
   label: number[];
   self: number[];
   samples: number[];
-  // The same by what threads did: what makes the other widths that a reader may choose.
+  // The same by what threads did: for the other widths that a user can choose.
   parts?: Record<Doing, { self: number[]; samples: number[] }>;
-  // The other recording of a difference; changes: -5 (shrank) to 5 (grew), 0 when it is not seen to differ.
+  // The other recording of a difference; changes: -5 (shrank) to 5 (grew), 0 for no certain difference.
   before?: { self: number[]; samples: number[]; changes: number[] };
 }
 
 export type Doing = "computing" | "waiting" | "waiting_for_work" | "waiting_for_others" | "waiting_unknown";
 export type Show = "work" | "computing" | "waiting" | "everything";
 
-// What of the time is shown, in the words of --show.
+// Which time is shown, in the words of --show.
 export const shown: Record<Show, Doing[]> = {
   work: ["computing", "waiting", "waiting_unknown"],
   computing: ["computing"],
@@ -50,22 +51,22 @@ export const shown: Record<Show, Doing[]> = {
 export interface Column {
   self: Float64Array;
   total: Float64Array;
-  samples: Float64Array; // of the node and everything beneath it
+  samples: Float64Array; // including descendants
 }
 
-// What geometry and search need of a tree, whatever its columns and labels are.
+// What geometry and search need of any tree.
 export interface Shape {
   parent: Uint32Array;
   label: Uint32Array;
   depth: Uint32Array;
-  firstChild: Uint32Array; // 0: none, since the root is nobody's child
+  firstChild: Uint32Array; // 0: none, since the root is never a child
   nextSibling: Uint32Array;
 }
 
 export interface Tree extends Shape {
   labels: Label[];
   weights: Column;
-  shows: Record<Show, Column> | null; // null: there is nothing to choose
+  shows: Record<Show, Column> | null; // null: no choice
   before: Column | null; // the other recording of a difference
   changes: Int8Array | null;
 }

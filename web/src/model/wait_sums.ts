@@ -1,5 +1,4 @@
-// What threads waited for, added up: for a lock or a socket with who ended it, for the GIL with who held it meanwhile, for a CPU.
-// No DOM.
+// Sums of what threads waited for: a lock or a socket with its waker, the GIL with its holder, a CPU. No DOM.
 import { GilHolders } from "./gil_holders";
 import { nativesBeneath } from "./natives";
 import { Recording } from "./recording";
@@ -7,32 +6,32 @@ import { Model } from "./selection";
 import { Activity } from "./states";
 import { Kind } from "./tree";
 
-// How a wait ended is not known of all: "ended" with no thread and no other.
+// How a wait ended may be unknown: "ended" without a thread and `other`.
 export type Whom = "ended" | "held" | "free" | "unseen";
 
 export interface WaitRow {
   words: string; // "a socket, 10.0.0.5:5432 (recvfrom)", "the GIL"
-  which: string; // which one exactly; "": several, or not known
-  place: number; // that waited; 0: not known, or several
+  which: string; // exactly which one; "": several, or unknown
+  place: number; // where threads waited; 0: unknown, or several
   wall: number; // ns
-  idle: number; // of it while the thread had nothing to do
-  unknown: number; // of it: perhaps for something to do
-  threads: number; // that waited
-  whom: Whom; // "held": the GIL; "free": the GIL was, but no CPU; "unseen": nobody was seen to hold it
-  by: number; // the thread that ended it or held it, of several the one for longest; -1: see `other`
-  byMore: number; // threads more
-  byPlace: number; // what that was doing; 0: not known
-  other: string; // a program that is not recorded; "": not known
-  native: number; // the native function that it waits in for longest, beneath Python; 0: none is known
+  idle: number; // of it, while the thread was idle
+  unknown: number; // of it, perhaps idle
+  threads: number; // threads that waited
+  whom: Whom; // "held": the GIL; "free": the GIL was free, but no CPU; "unseen": GIL holder unknown
+  by: number; // the waker or holder, the one for longest if there are several; -1: see `other`
+  byMore: number; // number of further threads
+  byPlace: number; // the line it was executing; 0: unknown
+  other: string; // a program that is not recorded; "": unknown
+  native: number; // the native function beneath Python with most of the wait; 0: unknown
   nativeShare: number; // of the wait
 }
 
-// By node of the tree by line: the innermost place of Python, else the innermost of all; 0: a marker.
+// By node of the tree by line: the innermost Python place, or the innermost of any kind; 0: a marker.
 export function innermostPlaces({ catalogue, lines }: Recording): Uint32Array {
   const { kind } = catalogue.functions;
   const { function: functionOf } = catalogue.places;
   const out = new Uint32Array(lines.parent.length);
-  const python = new Uint8Array(out.length); // 1: there is one of Python
+  const python = new Uint8Array(out.length); // 1: has a Python frame
   for (let n = 1; n < out.length; ++n) {
     const [place, above] = [lines.label[n], lines.parent[n]];
     const isPython = kind[functionOf[place]] === Kind.python;
@@ -42,16 +41,17 @@ export function innermostPlaces({ catalogue, lines }: Recording): Uint32Array {
   return out;
 }
 
-// A program without its number, by which many that are alike differ.
+// A program without its number, so that many of the same kind are one.
 const unnumbered = (other: string) => other.replace(/ \(\d+\)$/, "");
 
-// As the exporter numbers what was done (allDoings in passing.ts).
+// As the exporter numbers what the thread did (allDoings in passing.ts).
 const [waitingForWork, waitingUnknown] = [2, 4];
 
-// What is a row of its own: where threads waited, or only for what and by whom that was ended.
+// What makes a row: where threads waited, or only what for and the waker.
 export type Detail = "place" | "whom";
 
-// Rows of the recording's table that differ in a number alone, or in the thread of a pool where it is known what it did, are one.
+// Merges rows of the recording's table that differ only in a number, or in the waking thread of a pool when its line is
+// known.
 function groupsOf({ waits: { words, place, by, byPlace, other } }: Recording, detail: Detail): Uint32Array {
   const known = new Map<string, number>();
   return Uint32Array.from(words, (text, row) => {
@@ -67,7 +67,7 @@ class Sum {
   idle = 0;
   unknown = 0;
   threads = 0;
-  private last = -1; // threads come one after the other
+  private last = -1; // threads come in order
   private readonly places = new Set<number>(); // where they waited
   readonly by = new Map<number, number>(); // ns by thread
   readonly others = new Set<string>();
@@ -107,7 +107,7 @@ class Sum {
   }
 }
 
-// Stretches come by thread.
+// Intervals are added thread by thread.
 export class WaitSums {
   private readonly sums = new Map<string, Sum>();
   private readonly ended: (Sum | undefined)[] = []; // by group
@@ -115,7 +115,7 @@ export class WaitSums {
   private readonly groups: Uint32Array;
   private readonly innermost: Uint32Array;
   private readonly natives: Uint32Array;
-  private readonly holders: GilHolders | null; // null: a page that was merged does not say when who did what
+  private readonly holders: GilHolders | null; // null: a merged page has lost who did what when
 
   constructor(private readonly model: Model, private readonly detail: Detail) {
     const { recording } = model;
@@ -126,7 +126,7 @@ export class WaitSums {
     this.met = new Uint8Array(recording.waits.words.length);
   }
 
-  // The part of the stretch from `from` to `to`, in ns since the recording's start.
+  // The part of interval `i` from `from` to `to`, in ns since the recording's start.
   add(thread: number, i: number, from: number, to: number, doing: number): void {
     const { activity, wait, node, state } = this.model.recording.stretches;
     const queued = this.model.recording.catalogue.states[state[i]].cpu === 2;
@@ -164,7 +164,7 @@ export class WaitSums {
     if (unseen > 0) this.addTo(words, place, nobody, thread, unseen, doing, native);
   }
 
-  // The longest come first.
+  // Longest first.
   rows(): WaitRow[] {
     const all = [...this.ended.filter((sum) => sum !== undefined), ...Array.from(this.sums.values())] as Sum[];
     return all.filter(({ wall }) => wall > 0).sort((a, b) => b.wall - a.wall).map((sum) => sum.row());

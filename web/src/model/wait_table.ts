@@ -1,15 +1,16 @@
-// What blocked threads waited for and who ended that, as the exporter found it (exporters/page_waits.h): each a row once. No DOM.
+// What blocked threads waited for and their wakers, as found by the exporter (exporters/page_waits.h); each row is
+// unique. No DOM.
 import { Catalogue } from "./catalogue";
 import { Columns } from "./columns";
 
 // Row 0: none.
 export interface WaitTable {
   words: string[]; // "a socket, 10.0.0.5:5432 (recvfrom)"
-  which: string[]; // with what tells many apart that are alike; "": not known
-  place: Uint32Array; // that asked for it; 0: not known
-  by: Int32Array; // the thread that ended it; -1: none that is recorded, or nobody knows
-  byPlace: Uint32Array; // what that was doing
-  other: string[]; // who it was, without a thread: a program and its number
+  which: string[]; // with what distinguishes it from others of its kind; "": unknown
+  place: Uint32Array; // that asked for it; 0: unknown
+  by: Int32Array; // the waker; -1: not a recorded thread, or unknown
+  byPlace: Uint32Array; // the line it was executing
+  other: string[]; // the waker if it has no thread here: a program and its number
 }
 
 export function readWaitTable(columns: Columns, strings: string[], { threads, places }: Catalogue): WaitTable {

@@ -1,4 +1,4 @@
-// The page's script, when it finds itself in a worker.
+// Entry point of the page's script in a worker.
 import { Desk } from "./desk";
 import { FromModel, ToModel } from "./messages";
 

@@ -1,13 +1,13 @@
-// The address of the window, as the store reads and writes it.
+// The window's address, as the store reads and writes it.
 import { Address } from "../state/store";
 
-// Browsers bear no more: Safari refuses the hundred-and-first change within thirty seconds, Chromium drops some of two hundred.
-const apart = 350; // ms between changes that are no steps of their own, such as those of a zoom while a wheel turns
+// Browsers limit changes: Safari refuses the 101st within thirty seconds, Chromium drops some of two hundred.
+const apart = 350; // ms between changes that are not history entries of their own, such as those of a wheel zoom
 
 export function windowAddress(): Address {
-  let waiting: string | null = null; // the fragment that will stand there
+  let waiting: string | null = null; // the fragment to be written
   let timer = 0;
-  let written = -Infinity; // when
+  let written = -Infinity; // when it was last written
   const url = (fragment: string) => (fragment ? `#${fragment}` : window.location.pathname + window.location.search);
   const settle = () => {
     window.clearTimeout(timer);
@@ -17,7 +17,7 @@ export function windowAddress(): Address {
     waiting = null;
     written = performance.now();
   };
-  // Back and Forward go from what stands there; the change that waited belonged to the step that is left.
+  // Back and Forward start from the current address; the pending change belonged to the entry being left.
   for (const event of ["popstate", "hashchange"]) window.addEventListener(event, () => { waiting = null; });
   window.addEventListener("pagehide", settle);
   return {

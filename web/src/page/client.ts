@@ -1,5 +1,5 @@
-// The page's end of the conversation with the model: in a worker where the browser allows one for a page opened from disk, else
-// beside the page, where a question holds it up for as long as it takes.
+// The page's end of the connection to the model: in a worker where the browser allows one for a page opened from disk,
+// otherwise in the page, where each question blocks it.
 import { Catalogue } from "../model/catalogue";
 import { Desk } from "../model/desk";
 import { Query } from "../model/filters";
@@ -38,7 +38,7 @@ export class Client {
       const client = new Client((message) => worker.postMessage(message), true);
       worker.onerror = (event) => {
         event.preventDefault();
-        resolve(null); // refused; of no effect once it runs
+        resolve(null); // refused; no effect once it runs
         client.fail(new Error(event.message || "the worker stopped"));
       };
       worker.onmessage = (event: MessageEvent<FromModel>) => {
@@ -79,7 +79,7 @@ export class Client {
       waiting.reject(new Error(message.error));
       return;
     }
-    // For `make bench` and the developer tools: how long the model took.
+    // For `make bench` and the developer tools: the model's time.
     performance.measure(`phlox ${waiting.name}`, { start: performance.now() - message.took, duration: message.took });
     if (message.kind === "answer") this.waiting.delete(message.id);
     waiting.resolve(message.kind === "opened" ? message.catalogue : message.answer);

@@ -1,4 +1,4 @@
-// Elements, in short. Text is always text: nothing here takes markup.
+// Short helpers for elements. Text is always text: nothing here takes markup.
 
 export function element<K extends keyof HTMLElementTagNameMap>(
   name: K,
@@ -16,7 +16,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-// What is written is laid out again, even where it was the same before; and some of it is asked for with every step of a zoom.
+// Writing causes a new layout even if the value is unchanged, and some of these are set in every step of a zoom.
 export function setText(node: Element, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -31,7 +31,7 @@ export function setDisabled(buttons: HTMLButtonElement[], disabled: boolean): vo
 
 const contents = new WeakMap<Element, string>();
 
-// `key`: what the content is made of; made anew only when that is another.
+// `key`: identifies the content; rebuilt only when it changes.
 export function setContent(node: Element, key: string, make: () => (Node | string)[]): void {
   if (contents.get(node) === key) return;
   contents.set(node, key);
@@ -49,7 +49,7 @@ export interface Choice<T extends string> {
   show(chosen: T): void;
 }
 
-// One of several that stand beside each other, of which one is chosen.
+// Buttons side by side, of which one is chosen.
 export function choice<T extends string>(
   label: string, options: readonly (readonly [T, string])[], choose: (value: T) => void, meanings?: Record<T, string>,
 ): Choice<T> {
@@ -61,7 +61,7 @@ export function choice<T extends string>(
   };
 }
 
-// Rows of a name and values; an empty name continues.
+// Rows of a name and values; an empty name continues the previous row.
 export function factTable(rows: (readonly [string, ...string[]])[]): HTMLElement {
   const body = rows.map(([name, ...values]) => element("tr", {}, element("th", { scope: "row" }, name), ...values.map((value) => element("td", {}, value))));
   return element("table", "facts", element("tbody", {}, ...body));

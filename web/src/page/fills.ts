@@ -1,14 +1,14 @@
-// Colours for canvases, read from the style sheet: there they are written once for the SVG and the page, for light and dark.
+// Colours for canvases, read from the style sheet, which defines them once for SVG and page, light and dark.
 import { colourClass, differenceClass, hues } from "../colours";
 import { Label } from "../model/tree";
 
 export class Fills {
   private readonly fills = new Map<string, string>();
   private readonly variables = new Map<string, string>();
-  private byLabel = new WeakMap<Label, string>(); // a class takes a hash of two names to find
+  private byLabel = new WeakMap<Label, string>(); // finding a class hashes two names
   private readonly classes: string[] = ["m", "k"];
 
-  // `changed`: it became dark, or light.
+  // `changed`: called when the theme switches between dark and light.
   constructor(changed: () => void) {
     for (let hue = 0; hue < hues; ++hue) {
       for (const tint of "abc") this.classes.push(`p${hue}${tint}`, `n${hue}${tint}`);

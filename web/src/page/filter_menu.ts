@@ -1,4 +1,5 @@
-// Every filter that can be set without pointing at a frame: by process, thread, language and state. First what of, then which.
+// Filters that can be set without pointing at a frame: by process, thread, language and state. The first menu chooses
+// the field, the second the value.
 import { Catalogue } from "../model/catalogue";
 import { Filter, Mode } from "../model/filters";
 import { languages } from "../model/languages";
@@ -27,7 +28,7 @@ export function filterMenu(catalogue: Catalogue, set: (filter: Filter) => void, 
   const fields = Object.keys(questions) as Field[];
   return (["in", "out"] as Mode[]).flatMap((mode) => fields.flatMap((field) => {
     const all = choices(catalogue, field, mode);
-    // Of one there is nothing to choose.
+    // A single value leaves no choice.
     if (all.length < 2) return [];
     const text = questions[field][mode === "in" ? 0 : 1];
     return [{ text, run: () => open(all.map((filter) => ({ text: filterWords(catalogue, filter), run: () => set(filter) }))) }];

@@ -1,4 +1,4 @@
-// Filters as people read them, for chips and menus. No DOM.
+// Filters as text, for chips and menus. No DOM.
 import { Catalogue, processName } from "../model/catalogue";
 import { Filter } from "../model/filters";
 import { activityWords } from "../model/states";
@@ -19,7 +19,7 @@ const stateMeanings: Record<string, string> = {
   runnable: activityWords[4], "gil-holds": "holding the GIL", "gil-waits": activityWords[5], collecting: activityWords[3],
 };
 
-// "Thread worker-1 (17)" after "only thread" says thread twice.
+// Avoids "only thread Thread worker-1 (17)".
 const withoutThread = (label: string) => label.replace(/^Thread /, "");
 
 export function filterWords(catalogue: Catalogue, filter: Filter): string {

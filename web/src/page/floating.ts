@@ -1,4 +1,4 @@
-// What floats above the page: the words beside the pointer, and the menu.
+// What floats above the page: the tooltip and the menu.
 import { MenuItem } from "../views/view";
 import { element } from "./dom";
 
@@ -13,7 +13,7 @@ function placeBeside(box: HTMLElement, x: number, y: number): void {
 
 export class Tip {
   readonly element = element("div", { class: "tip", role: "tooltip", hidden: true });
-  content: Node | null = null; // null: none is in sight
+  content: Node | null = null; // null: hidden
 
   show(content: Node | null, x: number, y: number): void {
     this.content = content;

@@ -1,4 +1,4 @@
-// What can be done with a frame, the same in every view.
+// Menu items of a frame, the same in every view.
 import { Catalogue, functionOf } from "../model/catalogue";
 import { Filter, Mode } from "../model/filters";
 import { By } from "../model/head";
@@ -13,7 +13,7 @@ interface Doer {
   copy(text: string): void;
 }
 
-// As the search field takes it, for exactly this text.
+// A search pattern for exactly this text.
 export const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 
 export function frameItems(page: Doer, by: By, path: number[]): MenuItem[] {

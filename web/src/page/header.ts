@@ -1,5 +1,5 @@
-// The page's head: what was recorded and how far it can be believed, always in sight; the choices that hold for every view; the
-// trail of filters; the search.
+// The page's head, always visible: what was recorded and how reliable it is, the choices that apply to every view, the
+// filters, the search.
 import { Catalogue } from "../model/catalogue";
 import { eventOf, Head, isAwait, unitOf, Weight, weightName, weightsOf } from "../model/head";
 import { Matches } from "../model/questions/matches";
@@ -35,14 +35,15 @@ interface Wishes {
   next(step: 1 | -1): void;
 }
 
-// What the choice of work leaves out, and what it takes in without knowing better.
+// What the choice "work" omits, and what it includes although it may be idle.
 function leftOutWords({ leftOut, notKnown }: Head): string {
   const said = leftOut ? [`Not shown: ${leftOut}; “Everything” has it.`] : [];
   if (notKnown) said.push(`Waiting, idle or at work not known: ${notKnown}.`);
   return said.join(" ");
 }
 
-// One line, so that the views keep their room: a recording may have several, a pair twice as many. The others where it is opened.
+// One line, to leave room for the views: a recording may have several loops, a pair twice as many. The others appear
+// when it is opened.
 function loopsOf({ loops }: Head): Node[] {
   const [first, ...others] = loops.map((words) => element("p", "loop-words", capital(words)));
   if (!others.length) return first ? [first] : [];
@@ -103,7 +104,7 @@ export class Header {
     this.wishes.saveMenu(box.left, box.bottom);
   }
 
-  // Of what everything shown is the whole, and what the search finds, as it stands there.
+  // The displayed text of the whole and of the search results.
   get wholeWords(): string {
     return this.whole.textContent ?? "";
   }

@@ -1,4 +1,4 @@
-// The page: assembles head, views and model, and hands every change to whoever is concerned. The same script runs in the
+// Assembles head, views and model, and passes each change to the views that it affects. The same script runs in the
 // model's worker.
 import { labelsOf } from "../model/catalogue";
 import { CallTree } from "../model/call_tree";
@@ -42,14 +42,14 @@ class Assembly implements Page {
   private readonly above = element("div", "above");
   private readonly main = element("main");
   private readonly header: Header;
-  private readonly offered: View[]; // of the main views
+  private readonly offered: View[]; // main views
   private readonly switcher: Choice<string>;
   private readonly totals = new Latest<{ shown: Amount; recorded: Amount }>();
   private readonly finding = new Latest<Matches | null>();
   private recorded: Amount | null = null;
   private pending = 0;
   private willShow = false;
-  private concerned: string | null = null; // who will be shown; null: all
+  private concerned: string | null = null; // the view to be shown; null: all
 
   constructor(readonly catalogue: Catalogue, private readonly client: Client, private readonly store: Store) {
     this.header = new Header(catalogue, {
@@ -81,7 +81,7 @@ class Assembly implements Page {
       this.show(changedBy(state, before));
     });
     window.addEventListener("resize", () => this.showViews());
-    // What stands above it may become higher: a timeline with more rows, the keys.
+    // Elements above it may grow: a timeline with more rows, the list of keys.
     new ResizeObserver(() => this.showViews()).observe(this.main);
     window.addEventListener("popstate", () => store.returned());
     window.addEventListener("hashchange", () => store.returned());
@@ -112,7 +112,7 @@ class Assembly implements Page {
   ask<N extends QuestionName>(name: N, args: ArgumentsOf<N>, query: Query = this.query): Promise<AnswerOf<N>> {
     this.busy(1);
     const answer = this.client.ask(name, query, args);
-    // After whoever waits for the answer has drawn it, in the next frame at the latest.
+    // Only after the caller has drawn the answer, in the next frame at the latest.
     const done = () => this.soon(() => void setTimeout(() => this.busy(-1)));
     answer.then(done, (error: Error) => {
       done();
@@ -121,7 +121,7 @@ class Assembly implements Page {
     return answer;
   }
 
-  // In the next frame; of a page that nobody sees there is none.
+  // In the next frame; a hidden page has none.
   private soon(run: () => void): void {
     if (document.hidden) setTimeout(run);
     else requestAnimationFrame(run);
@@ -183,7 +183,7 @@ class Assembly implements Page {
   copy(text: string): void {
     const said = () => this.say("copied");
     const byHand = () => {
-      // A page from disk may be refused the clipboard; a selected field is not.
+      // A page from disk may be refused the clipboard; selecting a field always works.
       const field = element("textarea");
       field.value = text;
       document.body.append(field);
@@ -203,7 +203,7 @@ class Assembly implements Page {
     return [...pictures.map((picture) => ({ text: `Picture of the ${picture.what} (SVG)`, run: () => void this.savePicture(picture) })), ...this.stackItems()];
   }
 
-  // Of two recordings each by itself, unless one of them is chosen already.
+  // For two recordings one item each, unless one is chosen already.
   private stackItems(): MenuItem[] {
     const { recordings } = this.catalogue;
     const sides = recordings.length > 1 && !this.state.filters.some((filter) => filter.field === "recording") ? recordings : [null];
@@ -247,7 +247,7 @@ class Assembly implements Page {
     return this.offered.find((view) => view.name === this.state.view) ?? mains[0];
   }
 
-  // `only`: it was one view's own choice, which concerns nobody else.
+  // `only`: the view whose own choice changed, which affects no other.
   private show(only: string | null = null): void {
     const { state } = this;
     this.header.show(state);
@@ -255,7 +255,7 @@ class Assembly implements Page {
     const { element: wanted } = this.showing(this.current);
     if (this.main.firstElementChild !== wanted) {
       this.main.replaceChildren(wanted);
-      this.tip(null, 0, 0); // was of a frame that is gone
+      this.tip(null, 0, 0); // its frame is gone
     }
     this.totals.ask(JSON.stringify(this.query), () => this.ask("totals", {}), (totals) => {
       this.shown = totals.shown;
@@ -278,7 +278,7 @@ class Assembly implements Page {
     this.header.showMatches(this.state, this.state.search ? this.matches : null, this.shown);
   }
 
-  // However many reasons there are, once a frame. `only`: the view of this name, and those that follow it.
+  // At most once a frame. `only`: the view of this name, and those that follow it.
   private showViews(only: string | null = null): void {
     this.concerned = this.willShow && this.concerned !== only ? null : only;
     if (this.willShow) return;
@@ -305,7 +305,7 @@ class Assembly implements Page {
       { on: "S", shown: "S", meaning: "save what is shown: a picture, collapsed stacks, speedscope", run: () => this.header.openSave() },
       { on: "?", shown: "?", meaning: "these keys", run: () => this.toggleHelp() },
     ];
-    // The last one to name a key has it: the main view before those above it, a view before the page.
+    // If several define a key, the last wins: the main view before those above it, a view before the page.
     return [...ours, ...inSight.flatMap((view) => this.showing(view).keys ?? [])];
   }
 
@@ -320,7 +320,7 @@ class Assembly implements Page {
     if (event.altKey || (command && event.key !== "f")) return;
     const { target } = event;
     const inField = target instanceof Element && target.closest("input, textarea, select, [role=menu]") !== null;
-    // Buttons, and what opens, keep their own Enter and Space.
+    // Buttons and summaries keep their own Enter and Space.
     const inButton = target instanceof Element && target.closest("button, summary") !== null;
     if (inField || (inButton && (event.key === "Enter" || event.key === " "))) return;
     if (event.key === "Escape" && !this.help.hidden) {
@@ -339,13 +339,13 @@ class Assembly implements Page {
   }
 }
 
-// The one view whose own choices are all that changed; null: there is more.
+// The one view whose own choices are all that changed; null: more changed.
 function changedBy(state: State, before: State): string | null {
   const { own, ...rest } = state;
   const { own: ownBefore, ...restBefore } = before;
   if (JSON.stringify(rest) !== JSON.stringify(restBefore)) return null;
   const changed = Object.keys({ ...own, ...ownBefore }).filter((key) => own[key] !== ownBefore[key]).map((key) => key.slice(0, key.indexOf(".")));
-  // What several views share ("colour") is nobody's own.
+  // A choice that several views share ("colour") belongs to no single view.
   return new Set(changed).size === 1 && views.some((view) => view.name === changed[0]) ? changed[0] : null;
 }
 
@@ -358,7 +358,7 @@ function complain(error: Error): void {
 const text = (id: string) => {
   const found = document.getElementById(id);
   const content = found?.textContent ?? "";
-  found?.remove(); // ten megabytes that nobody needs twice
+  found?.remove(); // ten megabytes, needed only once
   return content;
 };
 
@@ -367,10 +367,10 @@ async function start(): Promise<void> {
   document.body.setAttribute("aria-busy", "true");
   const script = (document.getElementById("phlox-script") as HTMLElement).textContent ?? "";
   const client = await Client.start(script);
-  // Every number is made anew by a choice that changes every stack: the page is loaded again, with the address that it has by then.
+  // Changing this choice changes every stack and number, so the page is reloaded with its current address.
   const { inherited } = parseFragment(window.location.hash, initialState(head, ""), weightsOf(head));
   const catalogue = await client.open(head, text("phlox-columns"), inherited);
-  // Of two recordings the question is what differs.
+  // Two recordings are opened to see their difference.
   const first = catalogue.recordings.length > 1 ? "difference" : mains[0].name;
   new Assembly(catalogue, client, new Store(initialState(head, first), windowAddress(), weightsOf(head)));
 }

@@ -1,5 +1,5 @@
-// What is shown, saved as files: pictures as they are drawn, stacks for other tools. Names of files say what is in them; a picture
-// says it itself.
+// Saves what is shown to files: pictures as drawn, stacks for other tools. File names say what is in them, and a
+// picture's text does too.
 import { Catalogue } from "../model/catalogue";
 import { Filter } from "../model/filters";
 import { eventOf, weightName } from "../model/head";
@@ -12,13 +12,13 @@ import { filterWords } from "./filter_words";
 const margin = 12;
 const longestName = 150; // characters; file systems take 255 bytes
 
-// Every file system and shell takes these.
+// Characters that every file system and shell accepts.
 export const slug = (text: string) => text.replace(/[^A-Za-z0-9._+]+/g, "-").replace(/^[-.]+|[-.]+$/g, "");
 
-// Of "/usr/bin/python3 /srv/app.py --port 80" what people call it: "app.py --port 80".
+// "/usr/bin/python3 /srv/app.py --port 80" becomes "app.py --port 80".
 const shortTitle = (title: string) => title.replace(/[^\s]*\/(?=[^\s/])/g, "").replace(/^python[\d.]* (?=.)/, "").slice(0, 40);
 
-// "app.py-flame-graph-cpu-only-thread-worker-1.svg": what differs from how the page begins is named.
+// "app.py-flame-graph-cpu-only-thread-worker-1.svg": names each difference from the page's initial state.
 export function fileName(catalogue: Catalogue, state: State, what: string, extension: string): string {
   const { head } = catalogue;
   const parts = [shortTitle(head.title), what];
@@ -29,7 +29,7 @@ export function fileName(catalogue: Catalogue, state: State, what: string, exten
   return slug(parts.join(" ")).slice(0, longestName).replace(/[-.]+$/, "") + extension;
 }
 
-// What holds for the whole picture, in sentences.
+// Sentences about the whole picture.
 function headLines({ head }: Catalogue, state: State, filters: string[], whole: string, found: string, { what, words }: Picture): string[] {
   const capital = what.charAt(0).toUpperCase() + what.slice(1);
   return [
@@ -46,7 +46,7 @@ function headLines({ head }: Catalogue, state: State, filters: string[], whole: 
 interface Around {
   catalogue: Catalogue;
   state: State;
-  whole: string; // of what everything shown is the whole
+  whole: string; // the whole that shares refer to
   found: string; // by the search
   colour(name: string): string;
 }
@@ -93,5 +93,5 @@ export function download(name: string, parts: string[], type: string): void {
   document.body.append(link);
   link.click();
   link.remove();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000); // a browser may ask first where to
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // a browser may first ask where to save
 }

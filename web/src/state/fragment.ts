@@ -1,6 +1,7 @@
-// The state as the part of the address behind '#': "#view=functions&weight=cpu&f=in.thread.3&search=json&flame.zoom=4.17".
-// What equals the state that the page begins with is left out. Fragments are typed, cut and mangled by people and programs:
-// unknown words and impossible values are passed over. No DOM.
+// The state as the part of the address behind '#':
+// "#view=functions&weight=cpu&f=in.thread.3&search=json&flame.zoom=4.17". Values equal to the page's initial state are
+// omitted. People and programs type, truncate and mangle fragments: unknown words and impossible values are ignored. No
+// DOM.
 import { Filter, Mode } from "../model/filters";
 import { Weight, weightsOf } from "../model/head";
 import { languages } from "../model/languages";
@@ -8,14 +9,14 @@ import { stateWords } from "../model/states";
 import { Show, shown } from "../model/tree";
 import { State } from "./state";
 
-// Each value is encoded once more, so that a comma only ever stands between two.
+// Each value is encoded again, so that a comma is always a separator.
 export function formatFilter(filter: Filter): string {
   const head = `${filter.mode}.${filter.field}.`;
   if (filter.field === "time") return `${head}${filter.from}-${filter.to}`;
   return head + (filter.values as (string | number)[]).map((value) => encodeURIComponent(value)).join(",");
 }
 
-// undefined: not all of them are possible.
+// undefined: some are not possible.
 function values<T>(text: string, possible: (value: string) => T | undefined): T[] | undefined {
   const read: T[] = [];
   for (const part of text.split(",")) {
@@ -68,17 +69,17 @@ export function formatFragment(state: State, initial: State): string {
   return parts.join("&");
 }
 
-// Views that keep filters of their own write them with formatFilter.
+// For views that keep filters of their own, written with formatFilter.
 export function filtersIn(text: string): Filter[] {
   try {
     const filter = parseFilter(text);
     return filter ? [filter] : [];
   } catch {
-    return []; // a value is encoded wrongly
+    return []; // an invalid encoding
   }
 }
 
-// `weights`: those that there are.
+// `weights`: those available.
 export function parseFragment(fragment: string, initial: State, weights: Weight[] = weightsOf({ events: [] })): State {
   const own: Record<string, string> = {};
   const state: State = { ...initial, filters: [], own };

@@ -1,19 +1,19 @@
-// Every choice of whoever looks at the page, in one value that is never changed but replaced. It stands in the address, so that
-// the same file with the same address shows the same. No DOM.
+// All of a user's choices on the page, in one value that is replaced, never changed. The address contains it, so the
+// same file with the same address shows the same. No DOM.
 import { Filter } from "../model/filters";
 import { By, Head, Weight } from "../model/head";
 import { Show } from "../model/tree";
 
 export interface State {
   view: string; // name of the main view
-  filters: Filter[]; // a trail: in the order in which they were set
+  filters: Filter[]; // in the order in which they were set
   show: Show; // which of the time: work, computing, waiting, everything
   weight: Weight;
   by: By; // what a frame is
-  inherited: boolean; // with the frames that forked children have of their parents
+  inherited: boolean; // include the frames that forked children have from their parents
   search: string;
-  // What belongs to one view alone, by "view.key" ("flame.zoom"), as text: a view reads it with own() and writes it with
-  // withOwn(), and no other file needs to know.
+  // A view's own choices by "view.key" ("flame.zoom"), as text: the view reads them with own() and writes them with
+  // withOwn(); no other file needs to know them.
   own: Readonly<Record<string, string>>;
 }
 
@@ -25,7 +25,7 @@ export function own(state: State, view: string, key: string): string {
   return state.own[`${view}.${key}`] ?? "";
 }
 
-// Empty text takes the choice back.
+// Empty text removes the choice.
 export function withOwn(state: State, view: string, key: string, value: string): Pick<State, "own"> {
   const next = { ...state.own };
   if (value === "") delete next[`${view}.${key}`];
@@ -37,7 +37,7 @@ export function sameFilter(a: Filter, b: Filter): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-// A filter that is there already is not set twice.
+// A filter is never set twice.
 export function withFilter(state: State, filter: Filter): Pick<State, "filters"> {
   return { filters: state.filters.some((other) => sameFilter(other, filter)) ? state.filters : [...state.filters, filter] };
 }

@@ -1,13 +1,13 @@
-// The one place that holds the state and its history. A step can be taken back with the browser's Back; what is no step (every
-// letter of a search) replaces the step it belongs to. The address is somebody else's: pass what reads and writes it. No DOM.
+// The only owner of the state and its history. The browser's Back undoes a step; a change that is no step of its own
+// (each letter of a search) replaces the current one. The address is passed in. No DOM.
 import { Weight, weightsOf } from "../model/head";
 import { formatFragment, parseFragment } from "./fragment";
 import { State } from "./state";
 
 export interface Address {
   read(): string; // the fragment
-  write(fragment: string, step: boolean): void; // step: a new entry of the history
-  settle?(): void; // what is no step may be written later: now
+  write(fragment: string, step: boolean): void; // step: as a new history entry
+  settle?(): void; // changes that are no steps may be written later: write them now
 }
 
 type Listener = (state: State, before: State) => void;
@@ -20,7 +20,7 @@ export class Store {
     this.state = parseFragment(address.read(), initial, weights);
   }
 
-  // Listeners are called after every change, in the order in which they came.
+  // Listeners are called after every change, in the order in which they registered.
   listen(listener: Listener): void {
     this.listeners.push(listener);
   }
@@ -33,12 +33,12 @@ export class Store {
     this.become(next);
   }
 
-  // Before the address is read by somebody else.
+  // Call before the address is read elsewhere.
   settle(): void {
     this.address.settle?.();
   }
 
-  // The address changed by itself: Back, Forward, or somebody typed.
+  // The address was changed from outside: by Back, Forward, or typing.
   returned(): void {
     this.become(parseFragment(this.address.read(), this.initial, this.weights));
   }

@@ -1,5 +1,5 @@
-// The bar above the frames: what the picture is of, the search, the buttons, and in words what is looked at and what is left
-// out. It decides nothing: what is pressed is told to the one who made it.
+// The bar above the frames: title, search, buttons, and text about what is shown and omitted. It decides nothing: it
+// reports presses to its owner.
 import { Layout } from "../layout/flame";
 import { Found, matchedWeight } from "../model/search";
 import { Column, labelOf, Show } from "../model/tree";
@@ -108,7 +108,7 @@ export class Bar {
     return group;
   }
 
-  // The one behind: what the key turns to.
+  // The next choice, selected by the key.
   showAfter(show: Show): Show {
     const all = Array.from(this.showButtons.keys());
     return all[(all.indexOf(show) + 1) % all.length];
@@ -119,7 +119,7 @@ export class Bar {
     if (this.legend.childNodes.length) this.status.append(this.legend);
   }
 
-  // `measure` gives the width of a text.
+  // `measure` returns the width of a text.
   show(state: State, found: Found, drawn: Layout, helpOpen: boolean, measure: (text: string) => number): void {
     const { facts } = this;
     this.reset.disabled = state.zoom === 0;
@@ -159,7 +159,7 @@ export class Bar {
     }
   }
 
-  // How high the words are when they may be that wide.
+  // The height of the bar at that width.
   layOut(width: number): number {
     this.element.setAttribute("width", String(width));
     const height = Math.ceil(this.bar.getBoundingClientRect().height);

@@ -1,5 +1,5 @@
-// Elements of a document that is an SVG, where those of HTML need their namespace too. Text is always text: nothing here takes
-// markup. (`page/dom.ts` is for a document that is HTML.)
+// Elements of a document that is an SVG, in which HTML elements need their namespace too. Text is always text: nothing
+// here takes markup. (`page/dom.ts` is for HTML documents.)
 const svgSpace = "http://www.w3.org/2000/svg";
 const htmlSpace = "http://www.w3.org/1999/xhtml";
 

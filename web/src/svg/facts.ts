@@ -1,33 +1,33 @@
-// What can be said of a picture and of its frames: the column that makes the widths, colours, the words of the tip and of what
-// is left out. Everything the script draws asks here what to say. No DOM.
+// Properties of a picture and its frames: the column that makes the widths, colours, texts of the tip and of what is
+// omitted. All text that the script draws is from here. No DOM.
 import { colourClass, differenceClass } from "../colours";
 import { defaultOptions, Layout, LeftOut } from "../layout/flame";
 import { Column, isWithin, Kind, labelOf, Show, Tree, TreeData } from "../model/tree";
 import { countWords, pointsWords, shareWords, Unit, weightWords } from "../words";
 import { State } from "./fragment";
 
-// What exporters/svg.cpp writes into the file.
+// Written into the file by exporters/svg.cpp.
 export interface Picture {
   title: string;
   subtitle: string;
   quality: string[];
   warning: string;
   unit: Unit;
-  show?: Show; // where the tree has parts: what was chosen
-  leftOut?: string; // what that leaves out, in words
+  show?: Show; // where the tree has parts: the choice made
+  leftOut?: string; // text: what that omits
   pruned: { frames: number; weight: number };
   tree: TreeData;
 }
 
 export interface FactRow {
-  cells: string[]; // the name, the values
+  cells: string[]; // the name, then the values
   className?: string;
 }
 
 const several = (count: number) => `${countWords(count)} ${count === 1 ? "frame" : "frames"}`;
 const shareOf = (columns: Column, node: number) => (columns.total[0] > 0 ? columns.total[node] / columns.total[0] : 0);
 
-// Frames of before that after has nothing of; weight: of the outermost.
+// Frames of `before` that `after` does not have; weight: of the outermost.
 function vanishedOf(tree: Tree): LeftOut {
   const vanished = { frames: 0, weight: 0 };
   for (let node = 1; tree.before && node < tree.label.length; ++node) {
@@ -51,13 +51,13 @@ export class Facts {
     return state.show || this.picture.show || "everything";
   }
 
-  // Whose time makes the widths.
+  // The column that makes the widths.
   column(state: State): Column {
     const { before, shows, weights } = this.tree;
     return state.widths === "before" && before ? before : shows ? shows[this.showing(state)] : weights;
   }
 
-  // Of a difference; -5 (shrank) to 5 (grew).
+  // For a difference; -5 (shrank) to 5 (grew).
   step(node: number): number {
     return this.tree.changes ? this.tree.changes[node] : 0;
   }
@@ -71,7 +71,7 @@ export class Facts {
     return weightWords(columns.total[node], this.picture.unit);
   }
 
-  // The modules that most time was spent in themselves, greatest first, with their colour.
+  // The modules with most self time, greatest first, with their colours.
   greatestModules(columns: Column, most: number): { module: string; self: number; className: string }[] {
     const modules = new Map<string, { self: number; className: string }>();
     for (let node = 1; node < this.tree.label.length; ++node) {
@@ -85,7 +85,7 @@ export class Facts {
     return greatest.slice(0, most).map(([module, entry]) => ({ module, ...entry }));
   }
 
-  // The numbers of one frame, as the rows of a table.
+  // The numbers of one frame, as table rows.
   rowsOf(state: State, node: number): FactRow[] {
     return this.tree.before ? this.rowsOfDifference(this.tree.before, node) : this.rowsOfOne(state, node);
   }
@@ -120,7 +120,7 @@ export class Facts {
     return this.picture.unit === "ns" ? "time" : "weight";
   }
 
-  // What the picture does not show, in words; "": it shows everything.
+  // Text: what the picture omits; "": nothing.
   leftOut(state: State, drawn: Layout): string {
     const total = this.column(state).total;
     const { narrow, deep } = drawn;

@@ -1,6 +1,6 @@
-// The script inside a flame graph SVG: draws the embedded tree over the static picture it was opened as, and keeps zoom,
-// search and view in the address. Here what is looked at changes and what follows from that: what is said is facts.ts, where
-// boxes go layout/, how they are drawn frames.ts, bar.ts, tip.ts.
+// The script inside a flame graph SVG: draws the embedded tree over the static picture, and keeps zoom, search and view
+// in the address. This file handles changes of state; texts are in facts.ts, layout in layout/, drawing in frames.ts,
+// bar.ts and tip.ts.
 import { defaultOptions, layout, Layout } from "../layout/flame";
 import { Found, nextMatch, search } from "../model/search";
 import { decodeTree, labelOf, Tree } from "../model/tree";
@@ -15,7 +15,7 @@ import { Sight, Tip } from "./tip";
 class FlameSvg {
   private readonly tree: Tree;
   private readonly facts: Facts;
-  private readonly standalone: boolean; // the document is the picture; else it is a part of one
+  private readonly standalone: boolean; // the document is the picture; otherwise it is part of one
   private readonly widths = new TextWidths();
   private readonly frames: Frames;
   private readonly tip: Tip;
@@ -24,7 +24,7 @@ class FlameSvg {
   private state: State = initialState;
   private found: Found;
   private drawn: Layout;
-  private top = 0; // where the frames begin
+  private top = 0; // top of the frames
   private cursor = -1; // node under keyboard focus; -1: none
   private trail: number[] = []; // zooms to go back to
   private helpOpen = false;
@@ -53,7 +53,7 @@ class FlameSvg {
     svg.classList.add("live");
     svg.setAttribute("tabindex", "0");
     svg.style.outline = "none";
-    // The bar moves along with every scroll: Chromium would take it for content to hold on to, and scroll away for ever.
+    // The bar moves with every scroll: Chromium would use it as a scroll anchor and scroll without end.
     svg.style.setProperty("overflow-anchor", "none");
     const paper = svgElement("rect", { class: "paper", width: "100%", height: "100%" });
     svg.append(paper, this.frames.element, this.frames.cursorBox, this.bar.element, this.tip.element);
@@ -89,7 +89,8 @@ class FlameSvg {
 
   private readonly draw = (): void => {
     const { svg, state, facts } = this;
-    // Who looks at the root of a flame graph goes on looking at it when the words above grow (keys, a search) or the window does not.
+    // If the root of a flame graph is visible, keep it so when the text above grows (keys, a search) or the window does
+    // not.
     const low = this.standalone && state.view === "flame" && window.scrollY > 0 &&
       window.scrollY + window.innerHeight >= this.height() - 2;
     this.widths.follow(svg);
@@ -153,7 +154,7 @@ class FlameSvg {
 
   private step(direction: 1 | -1): void {
     let node = nextMatch(this.tree, this.facts.column(this.state).total, this.found, this.state.zoom, this.cursor, direction);
-    // A match too narrow to be drawn: point at the innermost drawn frame around it.
+    // If a match is too narrow to be drawn, point at the innermost drawn frame around it.
     while (node && !boxOf(this.drawn, node)) node = this.tree.parent[node];
     if (node) this.focusNode(node);
   }
@@ -165,7 +166,7 @@ class FlameSvg {
     if (next.search !== this.state.search) this.found = search(this.tree, next.search);
     const state = (this.state = { ...next });
     if (shows) this.bar.fillLegend(state);
-    // A frame that vanished has no place in these widths.
+    // A frame that vanished has no width here.
     while (this.facts.column(state).total[state.zoom] <= 0 && state.zoom !== 0) state.zoom = this.tree.parent[state.zoom];
     const { input } = this.bar;
     if (document.activeElement !== input) input.value = state.search;
@@ -174,7 +175,7 @@ class FlameSvg {
     if (turned && this.standalone) this.scrollToRoot();
   }
 
-  // A zoom is a step of the browser's history; a search changes with every key and is none.
+  // A zoom is a history entry; a search changes with every key and is none.
   private change(part: Partial<State>): void {
     const from = this.state.zoom;
     this.apply({ ...this.state, ...part });
@@ -197,7 +198,7 @@ class FlameSvg {
     if (this.helpOpen) return this.toggleHelp();
     if (this.state.search) return this.change({ search: "" });
     if (zoom) {
-      // The browser's Back may have gone some of the way already.
+      // The browser's Back may have undone some already.
       let to = this.trail.pop();
       while (to === zoom) to = this.trail.pop();
       this.cursor = zoom;

@@ -1,6 +1,6 @@
 import type { Show } from "../model/tree";
 
-// What is looked at, as the part of the address behind '#': "#zoom=12&search=json&view=icicle". No DOM.
+// The picture's state as the part of the address behind '#': "#zoom=12&search=json&view=icicle". No DOM.
 
 export type View = "flame" | "icicle";
 
@@ -8,8 +8,8 @@ export interface State {
   zoom: number;
   search: string;
   view: View;
-  widths: "after" | "before"; // of a difference: whose time makes the widths
-  show: Show | ""; // whose time makes the widths; "": what the file was written to show
+  widths: "after" | "before"; // for a difference: whose time makes the widths
+  show: Show | ""; // which time makes the widths; "": as the file was written
 }
 
 export const initialState: State = { zoom: 0, search: "", view: "flame", widths: "after", show: "" };
@@ -24,7 +24,7 @@ export function formatFragment(state: State): string {
   return parts.join("&");
 }
 
-// Unknown words and impossible values are passed over: fragments are typed and cut by people and programs.
+// Ignores unknown words and impossible values: people and programs type and truncate fragments.
 export function parseFragment(fragment: string, nodes: number): State {
   const state = { ...initialState };
   for (const part of fragment.replace(/^#/, "").split("&")) {

@@ -1,5 +1,5 @@
-// The frames as elements: boxes with as much of their names as fits. Says where each row stands; what is drawn comes from the
-// layout, what is said from the facts.
+// The frames as elements: boxes with as much of their names as fits. Positions rows; boxes come from the layout, texts
+// from the facts.
 import { Box, Layout, roundPixels } from "../layout/flame";
 import { Found } from "../model/search";
 import { labelOf } from "../model/tree";
@@ -12,7 +12,7 @@ export const rowHeight = 18; // as in exporters/svg.cpp
 export const margin = 10;
 const textMargin = 4;
 
-// Widths of texts in the font that frames are written in.
+// Text widths in the font of the frames.
 export class TextWidths {
   private readonly context = html("canvas").getContext("2d") as CanvasRenderingContext2D;
   private readonly known = new Map<string, number>();
@@ -40,11 +40,11 @@ export class TextWidths {
   };
 }
 
-// Where the rows of a drawn layout stand.
+// The position of a drawn layout's rows.
 export interface Place {
   drawn: Layout;
   view: View;
-  top: number; // where the frames begin
+  top: number; // top of the frames
 }
 
 export function yOf(place: Place, row: number): number {
@@ -101,7 +101,7 @@ export class Frames {
     this.cursorBox.setAttribute("height", String(rowHeight - 1));
   }
 
-  // -1: no frame is there.
+  // -1: no frame.
   nodeAt(target: EventTarget | null): number {
     const group = target instanceof Element ? target.closest("[data-n]") : null;
     return group && this.element.contains(group) ? Number(group.getAttribute("data-n")) : -1;

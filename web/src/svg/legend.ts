@@ -1,4 +1,4 @@
-// The modules that most time was spent in themselves, with their colour. Of a difference: what the colours mean.
+// The modules with most self time, with their colours; for a difference, what the colours mean.
 import { Column } from "../model/tree";
 import { shareWords } from "../words";
 import { html, svgElement } from "./elements";

@@ -1,4 +1,4 @@
-// From frame to frame of what is drawn, as the arrow keys go. No DOM.
+// Movement between drawn frames by arrow key. No DOM.
 import { Box, Layout } from "../layout/flame";
 import { Shape } from "../model/tree";
 import { View } from "./fragment";
@@ -9,8 +9,8 @@ export function boxOf(drawn: Layout, node: number): Box | undefined {
   return drawn.boxes.find((box) => box.node === node) || drawn.ancestors.find((box) => box.node === node);
 }
 
-// The frame beside the one under the cursor; nothing: there is none in that direction. A cursor that stands on nothing drawn
-// goes to the zoomed frame.
+// The frame next to the one under the cursor; undefined: none in that direction. From a cursor on no drawn frame: the
+// zoomed frame.
 export function neighbour(tree: Shape, drawn: Layout, view: View, zoom: number, cursor: number, arrow: Arrow): number | undefined {
   const box = cursor < 0 ? undefined : boxOf(drawn, cursor);
   if (!box) return zoom;

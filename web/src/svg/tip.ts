@@ -1,10 +1,10 @@
-// The words beside the frame that is pointed at, placed so that they can be read.
+// The tooltip of the frame under the pointer, placed so that it can be read.
 import { Kind, labelOf, placeOf } from "../model/tree";
 import { html, svgElement } from "./elements";
 import { Facts } from "./facts";
 import { State } from "./fragment";
 
-// What can be seen of the picture.
+// The visible part of the picture.
 export interface Sight {
   left: number;
   top: number;
@@ -23,7 +23,7 @@ export class Tip {
   show(state: State, node: number, x: number, y: number, sight: Sight): void {
     this.fill(state, node);
     const { element } = this;
-    // Room first, so that the words can take what they need before they are measured.
+    // Maximum size first, so that the text takes what it needs before it is measured.
     element.setAttribute("width", String(Math.min(580, sight.width)));
     element.setAttribute("height", "600");
     const { width, height } = this.words.getBoundingClientRect();

@@ -1,5 +1,5 @@
-// Two parts of the recording, or two recordings, against each other: as a table and as flame graphs, merged or side by side. Seconds are
-// compared, of times seconds a second; grey is what is not seen to differ.
+// Compares two parts of the recording, or two recordings: as a table and as flame graphs, merged or side by side. The
+// unit is seconds, for time ranges seconds per second; grey means no certain difference.
 import { button, choice, element, factTable } from "../page/dom";
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
@@ -29,7 +29,7 @@ function create(page: Page): Showing {
   const latestTable = new Latest<Difference>();
   const latestTree = new Latest<[CallTree, ChangedTree]>();
   const latestBusiest = new Latest<ThreadTotals>();
-  let busiest: Busiest | null = null; // until then there is nothing to show
+  let busiest: Busiest | null = null; // nothing to show until then
   let found: Difference | null = null;
   let foundKey = "";
   let tree: CallTree | null = null;
@@ -63,7 +63,7 @@ function create(page: Page): Showing {
   };
   const isCertain = (row: number) => (found as Difference).self.certain[row] === 1 || (found as Difference).total.certain[row] === 1;
   const size = (row: number) => Math.abs(changes().difference[row]) * (changes().certain[row] ? 1e6 : 1);
-  // Of what is compared: "4.70 s", "388 ms/s".
+  // With the unit of the comparison: "4.70 s", "388 ms/s".
   const amount = (value: number, per: Per) => time(per === "second" && unitOf(page.catalogue.head, page.state.weight) === "ns" ? value * 1e9 : value) + (per === "second" ? "/s" : "");
   const change = (value: number, per = (found as Difference).per) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${amount(Math.abs(value), per)}`;
   const text = (of: (row: number) => string) => ({ text: of, compare: (a: number, b: number) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0) });
@@ -144,7 +144,7 @@ function create(page: Page): Showing {
     };
   }
 
-  // ---- all together ---------------------------------------------------------------------------------------------
+  // ---- combined -------------------------------------------------------------------------------------------------
   const bar = sidesBar(page, () => busiest as Busiest, (a, b) => page.change({ own: { ...page.state.own, [`${name}.a`]: a, [`${name}.b`]: b } }));
   const asChoice = choice<As>("Shown as", asTitles, (value) => set("as", value));
   const partChoice = choice<Part>("Which time of a function", [["total", "With what it calls"], ["self", "Its own code"]], (value) => set("part", value));
@@ -180,7 +180,7 @@ function create(page: Page): Showing {
       kind === "recordings" ? " Two recordings cannot show whether other runs differ too." : "");
   }
 
-  // Weighs enough to be judged, and cannot be.
+  // Enough weight to be judged, but too few samples.
   function isUnclear(row: number): boolean {
     const { self, total, before, after, margin, per } = found as Difference;
     const scaled = (value: number, side: Side) => (per === "second" ? value / side.elapsed * (unitOf(page.catalogue.head, page.state.weight) === "ns" ? 1 : 1e9) : value);

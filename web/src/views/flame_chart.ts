@@ -1,5 +1,5 @@
-// The flame chart: what ran after what. One thread or several beneath each other, the busiest first, over the time that the
-// timeline has in sight, and aligned with it.
+// The flame chart: what ran after what. One or several threads, busiest first, over the timeline's visible range and
+// aligned with it.
 import { choice, element, factTable, setText } from "../page/dom";
 import { boxAt, ChartBox, Lane, laneOf } from "../layout/flame_chart";
 import { gutterWidth, moved, Sight, timeAt, within, xOf, zoomed } from "../layout/timeline";
@@ -29,12 +29,12 @@ import { Page, Picture, Showing, View } from "./view";
 const name = "chart";
 const rowHeight = 17;
 const titleHeight = 4; // above a lane
-const lineHeight = 5; // of what it did
+const lineHeight = 5; // of its activity
 const gap = 8; // between lanes
-const margin = 0.5; // of what is in sight, asked for on both sides
+const margin = 0.5; // of the visible range, requested in addition on both sides
 const mostRows = 512;
-const mostOfSeveral = 24; // rows of each of several threads
-const binPixels = 2; // where there are more stretches than pixels
+const mostOfSeveral = 24; // rows per thread if there are several
+const binPixels = 2; // where there are more intervals than pixels
 const clickSlack = 3;
 const faded = 0.42;
 
@@ -96,7 +96,7 @@ function create(page: Page): Showing {
     return catalogue.threads.map((_, thread) => thread).filter(hasTime).sort((a, b) => busy[b] - busy[a] || a - b).slice(0, wanted());
   }
 
-  // ---- what is asked --------------------------------------------------------------------------------------------
+  // ---- questions ------------------------------------------------------------------------------------------------
   function ask(): void {
     const key = queryKey();
     orders.ask(key, () => page.ask("threads", {}), (answer) => {
@@ -164,7 +164,7 @@ function create(page: Page): Showing {
     performance.measure("phlox chart drawn", { start: started });
   }
 
-  // What begins `scrolled` pixels from the top, and is `high`.
+  // The part that begins `scrolled` pixels from the top and is `high` pixels high.
   function paint(pen: Pen, wide: number, scrolled: number, high: number): void {
     if (!drawn) return;
     const left = gutterWidth(wide);
@@ -219,7 +219,7 @@ function create(page: Page): Showing {
     if (lanes[at].rows.length === 0) pen.fillText("nothing of it here", left, y + titleHeight + lineHeight + rowHeight / 2);
   }
 
-  // As in the timeline's row of it.
+  // As in the thread's timeline row.
   function drawActivity(pen: Pen, at: number, y: number, wide: number): void {
     const { first, start, end, activity } = (drawn as Drawn).segments;
     narrow.row(y, lineHeight - 1);
@@ -246,7 +246,7 @@ function create(page: Page): Showing {
       const box = boxes[i];
       const from = Math.max(-2, xOf(box.from, sight, wide));
       const to = Math.min(wide + 2, xOf(box.to, sight, wide));
-      if (to - done < 0.5) continue; // of several in one pixel the first
+      if (to - done < 0.5) continue; // of several in one pixel, draw the first
       done = to;
       const id = tree.label[box.node];
       const hit = hasHits && hits[id] === 1;
@@ -400,7 +400,7 @@ function create(page: Page): Showing {
   scroller.addEventListener("scroll", draw);
 
   // ---- keys -----------------------------------------------------------------------------------------------------
-  // Of the first lane with boxes in sight, the outermost.
+  // The outermost visible box of the first lane that has any.
   function firstBox(): At | null {
     for (let lane = 0; lane < (drawn?.lanes.length ?? 0); ++lane) {
       const row = (drawn as Drawn).lanes[lane].rows[0];
@@ -424,7 +424,7 @@ function create(page: Page): Showing {
       if (row > 0) return focusBox({ lane, row: row - 1, index: boxAt(rows[row - 1], box.from) });
       return focusBox(lane > 0 && drawn.lanes[lane - 1].rows[0] ? { lane: lane - 1, row: 0, index: Math.max(0, boxAt(drawn.lanes[lane - 1].rows[0], box.from)) } : null);
     }
-    // The longest of those that it called, of what is in sight; from the innermost on to the next thread.
+    // Its longest visible callee; from the innermost frame on to the next thread.
     const inner = (rows[row + 1] ?? []).map((one, at) => ({ one, at })).filter(({ one }) => one.from >= box.from && one.to <= box.to);
     const longest = inner.reduce<{ one: ChartBox; at: number } | null>((best, next) => (best && best.one.to - best.one.from >= next.one.to - next.one.from ? best : next), null);
     if (longest) return focusBox({ lane, row: row + 1, index: longest.at });

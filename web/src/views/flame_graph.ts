@@ -1,4 +1,4 @@
-// The merged flame graph: all stacks that begin alike as one.
+// The merged flame graph: stacks with the same outer frames share boxes.
 import { button, element, factTable, setContent, setDisabled, setText } from "../page/dom";
 import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
@@ -21,7 +21,7 @@ interface Drawn {
   column: Column;
   labels: Label[];
   flame: Flame;
-  key: string; // what was asked
+  key: string; // the question
 }
 
 function create(page: Page): Showing {
@@ -41,7 +41,7 @@ function create(page: Page): Showing {
   const waits = new WaitsBeside(page);
   let drawn: Drawn | null = null;
   let hitsOf: Page["matches"] = null;
-  let trail: string[] = []; // zooms to go back to, as they stand in the address
+  let trail: string[] = []; // previous zooms, as in the address
 
   function isFlame(): boolean {
     return own(page.state, name, "turn") === "flame";
@@ -125,13 +125,13 @@ function create(page: Page): Showing {
     page.drawn();
   }
 
-  // After any change: the tree is the same, what is looked at of it need not be.
+  // After any change: the tree is the same, the selection may not be.
   function refresh(fresh: boolean): void {
     if (!drawn) return;
     const { tree, column, by, flame } = drawn;
     const path = own(page.state, name, "zoom");
     let zoom = /^\d+(\.\d+)*$/.test(path) ? nodeAlong(tree, path.split(".").map(Number)) : 0;
-    // A frame that the filters leave nothing of has no width.
+    // A frame that the filters leave without weight has no width.
     while (zoom !== 0 && column.total[zoom] <= 0) zoom = tree.parent[zoom];
     const found = page.matches;
     if (fresh || found !== hitsOf) {
@@ -149,7 +149,7 @@ function create(page: Page): Showing {
       const { by, weight } = page.state;
       if (drawn && drawn.by !== by) canvas.cursor = -1;
       latest.ask(latestKey(), () => Promise.all([page.shape(by), page.ask("column", { by, weight })]), ([tree, column]) => use(by, tree, column));
-      // What is on its way will be drawn when it comes: until then the picture stays what it was, words and all.
+      // Otherwise an answer is pending: until it is drawn, picture and texts stay as they are.
       if (drawn?.key === latestKey()) refresh(false);
     },
     pictures: () => canvas.pictures("flame graph", [zoomWords.textContent, notes.textContent].filter((text) => text).join(". "), colours.legend()),

@@ -1,4 +1,4 @@
-// Functions, or lines, as a table: what is spent in each itself and with everything it calls.
+// Functions or lines, as a table with self and total time.
 import { button, choice, element } from "../page/dom";
 import { functionOf } from "../model/catalogue";
 import { By, isAwait, unitOf } from "../model/head";
@@ -20,13 +20,13 @@ function create(page: Page): Showing {
   const latestIntervals = new Latest<Intervals>();
   const latestBeneath = new Latest<Beneath>();
   let under: Beneath | null = null;
-  let underKey = ""; // what it is the answer to
+  let underKey = ""; // the question it answers
   let certain: Intervals | null = null;
-  let certainKey = ""; // what the intervals are the answer to
+  let certainKey = ""; // the question the intervals answer
   let table: Table | null = null;
   let by: By = "function";
   let labels: Label[] = [];
-  let drawnKey = ""; // what the table is the answer to
+  let drawnKey = ""; // the question the table answers
   const natives = () => own(page.state, "functions", "native") === "1";
   const key = () => JSON.stringify([page.state.filters, page.state.show, page.state.by, natives()]);
 
@@ -53,7 +53,7 @@ function create(page: Page): Showing {
     { name: `${side}-interval`, title: `${title} 99 %`, about: `99 % interval of the share: what sampling leaves open about this recording. ${about}`, number: true, ascending: false,
       text: (row) => interval(side, row), compare: (a, b) => certain ? certain[side].low[a] - certain[side].low[b] : 0 },
   ];
-  // As `phlox report` has it: nativeWords.
+  // As in `phlox report`: nativeWords.
   const beneathWords = (row: number) => {
     if (!under || underKey !== keyOfIntervals()) return "";
     if (under.library[row]) return `${under.library[row]} ${shareWords(under.share[row], 1)} of CPU`;
@@ -78,9 +78,9 @@ function create(page: Page): Showing {
     choose: (row) => page.frameItems(by, [row])[0]?.run(),
     mark: (row) => page.matches !== null && page.matches.functions[functionAt(row)] === 1,
   });
-  // The same choice as the page's, where whoever wants a table of lines looks for it.
+  // The page's own choice, repeated where a user looks for a table of lines.
   const rowsAre = choice<By>("A row is", [["function", "Functions"], ["line", "Lines"]], (value) => page.change({ by: value }));
-  // Beneath a Python function native code is a column of that function's row.
+  // Off: native code beneath a Python function is a column of that function's row.
   const callees = choice<"" | "1">("Native code", [["", "Python"], ["1", "Python and native"]], (value) => page.change(withOwn(page.state, "functions", "native", value), "aside"),
     { "": "Native code that Python calls is a column of the Python function's row", "1": "Native functions that Python calls are rows as well: their time is in two rows" });
   callees.element.hidden = !page.catalogue.functions.kind.some((kind) => kind === Kind.native);

@@ -1,4 +1,4 @@
-// The views of the page, in the order of their buttons. The first of the main ones is what the page begins with.
+// The page's views, in the order of their buttons. The first main view is the initial one.
 import { bottomUp } from "./bottom_up";
 import { difference } from "./difference";
 import { flameChart } from "./flame_chart";

@@ -1,4 +1,4 @@
-// When an event loop did not wait for events for long, as a table; a row leads to that time in the timeline.
+// Long times during which an event loop did not wait for events, as a table; a row leads to that time in the timeline.
 import { button, element, setText } from "../page/dom";
 import { Stall } from "../model/head";
 import { own, withFilter, withOwn } from "../state/state";
@@ -9,7 +9,7 @@ import { shortName } from "./parts/thread_names";
 import { Page, Showing, View } from "./view";
 
 const name = "stalls";
-const air = 0.2; // of a stall, to either side of it
+const air = 0.2; // of a stall's length, shown on either side
 
 function create(page: Page): Showing {
   const { catalogue } = page;

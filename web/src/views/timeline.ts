@@ -1,5 +1,5 @@
-// The timeline: when which thread did what, above every other view. Rows are threads, the busiest first; the strip on top is
-// the whole recording.
+// The timeline, above every other view: which thread did what, when. Rows are threads, busiest first; the strip on top
+// is the whole recording.
 import { button, element, setAttribute, setContent, setDisabled, setText } from "../page/dom";
 import { gutterWidth, moved, Sight, zoomed } from "../layout/timeline";
 import { TimelineRow } from "../layout/timeline_rows";
@@ -21,10 +21,10 @@ import { answerWords, momentTip, momentWords, placesWords, rowWords } from "./ti
 import { MenuItem, Page, Picture, Showing, View } from "./view";
 
 const name = "timeline";
-const mostRows = 9; // in sight before they scroll, where the window has room
+const mostRows = 9; // visible before they scroll, if the window is large enough
 const leastRows = 3;
-const spare = 3; // rows asked for above and below those in sight
-const mostSaved = 600; // rows of a picture that is saved
+const spare = 3; // rows requested above and below the visible ones
+const mostSaved = 600; // rows of a saved picture
 
 type TimeFilter = Filter & { field: "time" };
 
@@ -59,7 +59,7 @@ function create(page: Page): Showing {
   const pointed: Pointed = { cursor: null, brush: null, anchor: null };
   let sight = whole;
 
-  // ---- what is asked --------------------------------------------------------------------------------------------
+  // ---- questions ------------------------------------------------------------------------------------------------
   const isHidden = () => own(page.state, name, "hidden") !== "";
   const showsCpus = () => own(page.state, name, "rows") === "cpus";
   const rowsNow = () => (showsCpus() ? bands.cpuRows : answers.made?.rows ?? []);
@@ -68,7 +68,7 @@ function create(page: Page): Showing {
   const plotWidth = () => Math.max(1, width() - gutter());
   const perPixel = () => (sight.to - sight.from) / plotWidth(); // ns
   const tips = new TimelineTips(page, answers, marks, { sight: () => sight, perPixel });
-  // The two ranges of a difference, where that is looked at.
+  // The two ranges of a difference, while that view is shown.
   const compared = (): Sight[] => {
     if (page.state.view !== "difference") return [];
     const sides = ["a", "b"].map((side) => filtersIn(own(page.state, "difference", side))[0]);
@@ -78,13 +78,13 @@ function create(page: Page): Showing {
 
   function ask(): void {
     answers.askTotals();
-    if (!answers.made || !answers.isCurrent) return; // which rows there are is being asked
+    if (!answers.made || !answers.isCurrent) return; // the rows are still being requested
     bands.askStrip(answers.made.threads, plotWidth(), timeless(page), draw);
     answers.askPlaces(answers.made);
     askRows();
   }
 
-  // Densities of the rows in sight and a little around them.
+  // Densities of the visible rows and a few around them.
   function askRows(): void {
     if (isHidden() || !answers.made) return;
     const first = Math.max(0, Math.floor(scroller.scrollTop / rowHeight) - spare);
@@ -98,7 +98,7 @@ function create(page: Page): Showing {
 
   // ---- showing --------------------------------------------------------------------------------------------------
   function refresh(): void {
-    // What is on its way will be drawn when it comes; until then rows stay what they were.
+    // An answer is pending; until it is drawn, rows stay as they are.
     if (!answers.isCurrent) return;
     if (answers.makeRows(own(page.state, name, "idle") === "open")) pointed.cursor = null;
     setTimeout(ask);
@@ -107,7 +107,7 @@ function create(page: Page): Showing {
     draw();
   }
 
-  // Heights, and what is to be seen at all.
+  // Heights, and which parts are visible.
   function arrange(): void {
     body.hidden = isHidden();
     setText(fold, isHidden() ? "▸ Timeline" : "▾ Timeline");
@@ -129,7 +129,7 @@ function create(page: Page): Showing {
     const words = answerWords(catalogue, answers.made, cpuTime, answers.mostly, answers.waits);
     const told = words.map((word) => (typeof word === "string" ? word : word.textContent)).join("");
     setContent(answer, told, () => words);
-    setAttribute(answer, "title", told); // where there is no room for all of it
+    setAttribute(answer, "title", told); // in case not all of it fits
     const row = pointedRow();
     const items = row ? rowItemsAt() : [];
     [only, without].forEach((one, i) => {
@@ -172,7 +172,7 @@ function create(page: Page): Showing {
     performance.measure("phlox timeline drawn", { start: started });
   }
 
-  // With all rows, whatever is scrolled to.
+  // With all rows, whatever the scroll position.
   function pictures(): Picture[] {
     const known = totals();
     if (isHidden() || !answers.made || !known || !width()) return [];
@@ -200,7 +200,7 @@ function create(page: Page): Showing {
   // ---- changing -------------------------------------------------------------------------------------------------
   const see = (next: Sight, alone = false) => inSight.see(next, alone);
 
-  // In place of the range that was chosen before: of two that do not overlap nothing would be left.
+  // Replaces the previous range: two that do not overlap would leave nothing.
   function chooseRange({ from, to }: Sight): void {
     const mine = timeFilter();
     const next: TimeFilter = { field: "time", mode: "in", from: Math.round(from), to: Math.round(to) };
@@ -324,11 +324,11 @@ function create(page: Page): Showing {
     pictures,
     show: () => {
       sight = inSight.now;
-      // It became dark or light.
+      // The theme switched between dark and light.
       const light = activityColours.map((one) => page.colour(one)).join();
       if (colours && colours !== light) bands.forget();
       colours = light;
-      // Whoever shows what was asked for asks first.
+      // The view that the user asked for sends its questions first.
       setTimeout(ask);
       refresh();
     },

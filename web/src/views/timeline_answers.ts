@@ -1,5 +1,5 @@
-// What the timeline knows of threads: who there is, in which order, what they did, and where those wait that hardly ever run. Asks
-// the model, keeps the answers, draws nothing.
+// What the timeline knows of threads: which there are, in which order, what they did, and where those that hardly ever
+// run wait. Asks the model, keeps the answers, draws nothing.
 import { Sight } from "../layout/timeline";
 import { timelineRows, TimelineRows } from "../layout/timeline_rows";
 import { Query } from "../model/filters";
@@ -9,25 +9,26 @@ import { Waits } from "../model/questions/waits";
 import { Latest } from "./parts/latest";
 import { Page } from "./view";
 
-// All that threads do, waiting for work too: it is pale, and in nobody's way here. Times stay in sight, beneath a mist.
+// Everything that threads do, including waiting for work, which is pale and does not disturb here. Times outside the
+// time filters stay visible, dimmed.
 export const timeless = (page: Page): Query => ({ filters: page.state.filters.filter(({ field }) => field !== "time"), show: "everything" });
 const timed = (page: Page): Query => ({ filters: page.state.filters, show: "everything" });
 
 export class TimelineAnswers {
-  order: ThreadTotals | null = null; // whatever the time
-  shown: ThreadTotals | null = null; // in the time that the filters let pass
+  order: ThreadTotals | null = null; // regardless of time filters
+  shown: ThreadTotals | null = null; // within the time filters
   made: TimelineRows | null = null;
   waits: Waits | null = null; // of the folded threads
   mostly: Moment | null = null; // of the busiest thread
-  private orderFor = ""; // what it is the answer to
+  private orderFor = ""; // the question it answers
   private orderAsked: Promise<ThreadTotals> | null = null;
   private madeFor = "";
   private readonly asked = { order: new Latest<ThreadTotals>(), shown: new Latest<ThreadTotals>(), waits: new Latest<Waits>(), busiest: new Latest<Moment>() };
 
-  // `came`: times of threads are here; `more`: so is what a sentence says beside them.
+  // `came`: the times of threads arrived; `more`: so did the details for a sentence.
   constructor(private readonly page: Page, private readonly whole: Sight, private readonly came: () => void, private readonly more: () => void) {}
 
-  // The order is the answer to what is asked now.
+  // The order answers the current question.
   get isCurrent(): boolean {
     return this.order !== null && this.orderFor === JSON.stringify(timeless(this.page));
   }
@@ -47,7 +48,7 @@ export class TimelineAnswers {
     });
   }
 
-  // When there are rows.
+  // Call once there are rows.
   askPlaces({ rows, busiest }: TimelineRows): void {
     const { page, whole } = this;
     const folded = rows.find((row) => row.kind === "folded");
@@ -65,7 +66,7 @@ export class TimelineAnswers {
     }
   }
 
-  // Rows out of the order, when it is current. True: they are others than before.
+  // Makes rows from the current order. True: they changed.
   makeRows(open: boolean): boolean {
     const key = JSON.stringify([timeless(this.page), open]);
     if (!this.order || (key === this.madeFor && this.made)) return false;

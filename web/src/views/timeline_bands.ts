@@ -1,5 +1,5 @@
-// What threads did when, painted: the strip of the whole recording, and the rows in sight with a little around them. Asks the model
-// for densities and keeps the pictures; where they are drawn is told by timeline_picture.
+// Paints what threads did when: the strip of the whole recording, and the visible rows with a few around them. Asks the
+// model for densities and keeps the pictures; timeline_picture positions them.
 import { Sight } from "../layout/timeline";
 import { rowThreads, TimelineRow } from "../layout/timeline_rows";
 import { Query } from "../model/filters";
@@ -9,7 +9,7 @@ import { OneAtATime } from "./parts/one_at_a_time";
 import { Band, rowHeight, strip, stripFull } from "./timeline_picture";
 import { Page } from "./view";
 
-const margin = 0.5; // of what is in sight, asked for on both sides, so that a drag finds something there
+const margin = 0.5; // of the visible range, requested in addition on both sides for drags
 
 export const threadsOf = (row: TimelineRow) => (row.kind === "process" ? [] : rowThreads(row));
 // ns that fill each row.
@@ -21,7 +21,7 @@ export class TimelineBands {
   readonly rows = new Band();
   cpuRows: TimelineRow[] = [];
   private first = 0;
-  private key = ""; // which rows it is of
+  private key = ""; // the rows in the picture
   private stripAsked = new Latest<Densities>();
   private rowsAsked = new OneAtATime<Densities & { numbers?: Uint32Array }>();
 
@@ -38,7 +38,7 @@ export class TimelineBands {
     });
   }
 
-  // `rows`: from number `first` on. With `cpus` which rows there are comes with the answer.
+  // `rows`: from number `first` on. With `cpus`, the answer determines the rows.
   askRows({ rows, first, cpus, sight, width }: { rows: TimelineRow[]; first: number; cpus: boolean; sight: Sight; width: number }, query: () => Query, then: (cpusCame: boolean) => void): void {
     const { page, whole } = this;
     const extra = (sight.to - sight.from) * margin;
@@ -59,13 +59,13 @@ export class TimelineBands {
     });
   }
 
-  // Which of these rows the first of the picture is; behind them all: it is of others.
+  // Which of these rows is the picture's first; the number of rows if the picture has other rows.
   firstOf(rows: TimelineRow[], cpus: boolean): number {
     const fits = this.key === JSON.stringify([cpus, cpus ? [] : rows.slice(this.first, this.first + this.rows.rows)]);
     return fits ? this.first : rows.length;
   }
 
-  // The colours became others: pictures are made of numbers that are not kept.
+  // The colours changed: pictures are requested again, since their numbers are not kept.
   forget(): void {
     this.stripAsked = new Latest();
     this.rowsAsked = new OneAtATime();

@@ -1,8 +1,8 @@
-// What happened, in words: the marks of the timeline.
+// Events as text: the marks of the timeline.
 import { Catalogue, RecordedEvent } from "../model/catalogue";
 import { countWords, weightWords } from "../words";
 
-// As docs/recording.md numbers them.
+// Numbers as in docs/recording.md.
 export const enum Happened {
   recordingStarts = 0,
   recordingEnds = 1,
@@ -50,7 +50,7 @@ export function eventMark(catalogue: Catalogue, event: RecordedEvent): Mark {
   }
 }
 
-// In the order of time. Threads' are many and told by their rows too: they come without words beside the mark.
+// In time order. Marks of threads are many, and their rows show the same: they have no text beside the mark.
 export function marksOf(catalogue: Catalogue): Mark[] {
   return catalogue.events.map((event) => eventMark(catalogue, event)).sort((a, b) => a.time - b.time);
 }

@@ -7,17 +7,17 @@ export interface HandWishes {
   whole(): Sight;
   sight(): Sight;
   plot(): { left: number; width: number }; // pixels from the canvas' left edge
-  edges(): number[]; // of the range that is chosen: they can be dragged
-  scrolls(): boolean; // rows are longer than their part of the window: the wheel is theirs
+  edges(): number[]; // of the chosen range; they can be dragged
+  scrolls(): boolean; // the rows do not fit the window: the wheel scrolls them
   see(sight: Sight): void;
   brush(range: Sight | null): void; // while it is drawn
-  choose(range: Sight): void; // when it is
+  choose(range: Sight): void; // when it is finished
   click(y: number, time: number, inGutter: boolean): void; // on the rows
   menu(y: number, time: number, at: MouseEvent): void;
   hover(where: "strip" | "marks" | "rows" | "gutter" | "", x: number, y: number, event: MouseEvent): void;
 }
 
-const clickSlack = 3; // pixels that a click may move
+const clickSlack = 3; // pixels that the pointer may move during a click
 const edgeSlack = 4;
 
 type Drag = (x: number) => void;
@@ -75,7 +75,7 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
     return (to) => wishes.see(moved(sight, (((x - to) * speed) / width) * length, wishes.whole()));
   };
 
-  // From `fixed` to wherever the pointer goes.
+  // From `fixed` to the pointer.
   const brushing = (element: HTMLElement, event: PointerEvent, fixed: number, width: number, use: (range: Sight) => void, sight?: Sight, otherwise?: () => void) => {
     const range = (x: number) => {
       const time = timeOf(Math.max(0, Math.min(width, x)), width, sight ?? wishes.sight());
@@ -89,7 +89,7 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
     });
   };
 
-  // The end that stays, where the pointer holds the other one.
+  // The end that stays, if the pointer is on the other one.
   const held = (x: number, width: number): number | null => {
     const edges = wishes.edges();
     if (edges.length !== 2) return null;
@@ -111,7 +111,7 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
   });
   rows.addEventListener("pointerdown", (event) => {
     const { x, y, width } = at(event, rows);
-    // Beside the canvas is the scroll bar.
+    // The scroll bar is beside the canvas.
     if (x > width || event.button > 1) return;
     if (x >= 0 && (event.button === 1 || event.shiftKey)) {
       event.preventDefault();

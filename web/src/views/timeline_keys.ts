@@ -1,14 +1,14 @@
-// The keyboard on the timeline: arrows choose a row and a moment, with Shift a range; what Enter, Escape and the letters do. What
-// the pointer does is timeline_hand's.
+// The keyboard on the timeline: arrows choose a row and a moment, with Shift a range; Enter, Escape and letters act on
+// it. timeline_hand handles the pointer.
 import { moved, Sight } from "../layout/timeline";
 import { TimelineRow } from "../layout/timeline_rows";
 import { rowHeight } from "./timeline_picture";
 
-// What was pointed at, by keys or by the pointer.
+// What the keys or the pointer point at.
 export interface Pointed {
   cursor: { row: number; time: number } | null;
-  brush: Sight | null; // a range that is being chosen
-  anchor: number | null; // where a range that is chosen by keys began
+  brush: Sight | null; // the range being chosen
+  anchor: number | null; // start of a range chosen by keys
 }
 
 export interface KeyWishes {
@@ -23,10 +23,10 @@ export interface KeyWishes {
   choose(range: Sight): void;
   toggleFolded(): void;
   menu(x: number, y: number): void;
-  changed(): void; // what is pointed at
+  changed(): void; // called when what is pointed at changes
   draw(): void;
-  tell(row: TimelineRow): void; // the cursor came to it
-  tellMoment(row: TimelineRow, time: number, number: number): void; // or to a moment of it; number: of the row
+  tell(row: TimelineRow): void; // the cursor moved to it
+  tellMoment(row: TimelineRow, time: number, number: number): void; // or to a moment in it; number: of the row
 }
 
 const pageRows = 6;

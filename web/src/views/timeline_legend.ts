@@ -1,4 +1,4 @@
-// The colours of the timeline, with the time in each: only what there is.
+// The timeline's colours that occur, with the time of each.
 import { button, element } from "../page/dom";
 import { ThreadTotals } from "../model/questions/threads";
 import { activities, activityWords } from "../model/states";
@@ -21,7 +21,7 @@ export function legendEntries(totals: ThreadTotals): Picture["legend"] {
 export function timelineLegend(page: Page): { element: HTMLElement; show(totals: ThreadTotals): void } {
   const legend = element("span", { class: "legend", role: "group", "aria-label": "What threads did" });
   let shown = "";
-  // The amounts are of all threads that pass.
+  // Sums over all selected threads.
   function show(totals: ThreadTotals): void {
     const sums = sumsOf(totals);
     const key = sums.join();
@@ -40,7 +40,7 @@ export function timelineLegend(page: Page): { element: HTMLElement; show(totals:
       entry.append(swatch, activityWords[activity]);
       return entry;
     });
-    // The focus stays where it is.
+    // Keep the focus.
     if (had === entries.length && legend.contains(document.activeElement)) return;
     legend.replaceChildren(...entries);
   }

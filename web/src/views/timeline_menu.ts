@@ -1,4 +1,4 @@
-// What can be done with a row or a colour of the timeline.
+// Menu items of a timeline row or colour.
 import { Sight } from "../layout/timeline";
 import { TimelineRow } from "../layout/timeline_rows";
 import { Filter, Mode } from "../model/filters";
@@ -47,10 +47,11 @@ export function rowItems(page: Page, row: TimelineRow, toggleFolded: () => void)
 
 type TimeFilter = Filter & { field: "time" };
 
-// What can be done with the range that a filter lets pass.
+// Menu items of the range that a filter selects.
 export function rangeItems(page: Page, range: TimeFilter, whole: Sight, zoom: () => void): MenuItem[] {
   const { filters } = page.state;
-  // It becomes one side of a difference, in place of a filter of everything. A side that is not chosen yet is the longer rest.
+  // Makes the range one side of a difference, instead of a filter. If the other side is not chosen yet, it is the
+  // longer rest.
   const compare = (side: "a" | "b") => () => {
     const other = filtersIn(own(page.state, "difference", side === "a" ? "b" : "a"))[0];
     const rest: Filter = range.from - whole.from > whole.to - range.to
@@ -71,7 +72,7 @@ export function rangeItems(page: Page, range: TimeFilter, whole: Sight, zoom: ()
 
 const compiled = languages.filter((language) => !(["Python", "kernel", "other"] as Language[]).includes(language));
 
-// As filters have it: by state, and for what is computed by the language of the innermost frame too.
+// As filters: by state, and for computing also by the language of the innermost frame.
 export function activityItems(page: Page, activity: Activity): MenuItem[] {
   const state = (mode: Mode, value: StateWord): Filter => ({ field: "state", mode, values: [value] });
   const words: Partial<Record<Activity, StateWord>> = {

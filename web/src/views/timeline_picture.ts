@@ -1,5 +1,5 @@
-// Draws the timeline: the strip of the whole recording, ruler and marks above; a row a thread beneath. Told everything, asks
-// nothing.
+// Draws the timeline: the strip of the whole recording, ruler and marks above; one row per thread beneath. Gets all
+// data passed in and asks nothing.
 import { Sight, paintRows, ticks, xOf } from "../layout/timeline";
 import { TimelineRow } from "../layout/timeline_rows";
 import { activities } from "../model/states";
@@ -15,13 +15,13 @@ export const strip = { top: 2, height: 30 };
 export const ruler = { top: 34, height: 16 };
 export const marksLane = { top: 50, height: 15 };
 export const headHeight = 66;
-const roomForAmounts = 150; // pixels of the gutter, below which the name alone is told
+const roomForAmounts = 150; // pixels of the gutter; below that only the name is shown
 const font = "12px system-ui, sans-serif";
 const small = "11px system-ui, sans-serif";
 
 export const activityColours = ["--python", "--native", "--kernel", "--collecting", "--runnable", "--gil", "--blocked", "--unknown"];
 
-// Densities as a picture, to be drawn shifted and stretched while the next one is on its way.
+// Densities as a picture, drawn shifted and stretched until the next one arrives.
 export class Band {
   private readonly canvas = document.createElement("canvas");
   range: Sight = { from: 0, to: 1 };
@@ -39,7 +39,7 @@ export class Band {
     pen.putImageData(image, 0, 0);
   }
 
-  // Row number `row` of the picture into the plot, which begins at `left` and shows `sight`.
+  // Draws row `row` of the picture into the plot, which begins at `left` and shows `sight`.
   draw(pen: Pen, row: number, height: number, y: number, left: number, width: number, sight: Sight): void {
     if (row >= this.rows) return;
     const length = this.range.to - this.range.from;
@@ -61,7 +61,7 @@ export class Band {
   }
 }
 
-// As words of little-endian RGBA.
+// Little-endian RGBA words.
 function pixelColours(page: Page): Uint32Array {
   return Uint32Array.from(activityColours, (name) => {
     const colour = rgbOf(page.colour(name));
@@ -69,7 +69,7 @@ function pixelColours(page: Page): Uint32Array {
   });
 }
 
-// How high the strip is: the most that is computed, or would be, in any bin; at least one thread's worth.
+// The value that fills the strip: the most time computed or ready to compute in any bin, at least one thread's worth.
 export function stripFull(time: Float32Array, bins: number, binLength: number): number {
   let most = binLength;
   for (let bin = 0; bin < bins; ++bin) {
@@ -85,9 +85,9 @@ export interface Scene {
   whole: Sight;
   sight: Sight;
   gutter: number; // pixels left of the plot
-  width: number; // of gutter and plot
-  spans: [number, number][] | null; // times that the filters let pass
-  compared: Sight[]; // the first and the second of two
+  width: number; // gutter plus plot
+  spans: [number, number][] | null; // times that the filters select
+  compared: Sight[]; // the two ranges of a difference
   brush: Sight | null; // being chosen
   cursor: { row: number; time: number } | null;
 }
@@ -117,7 +117,7 @@ function inPlot(pen: Pen, { gutter, width }: Scene, height: number, draw: (plot:
   pen.restore();
 }
 
-// What the filters of time leave out lies in mist; what is being chosen is tinted.
+// Dims the time outside the time filters and tints the range being chosen.
 function drawRanges(pen: Pen, scene: Scene, sight: Sight, top: number, bottom: number, plot: number): void {
   const { page, spans, brush } = scene;
   if (spans) {
@@ -206,7 +206,7 @@ function drawCompared(pen: Pen, { page, sight }: Scene, range: Sight, word: stri
 export const markColour = (kind: Happened) =>
   kind === Happened.lost ? "--gil" : kind === Happened.rateChanges || kind === Happened.wayChanges ? "--bad" : "--ink";
 
-// Words where there is room before the next mark that has some.
+// Adds text where there is room before the next mark with text.
 function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number): void {
   const inSight = marks.filter(({ time }) => time >= sight.from && time <= sight.to);
   const middle = marksLane.top + marksLane.height / 2;
@@ -214,12 +214,12 @@ function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number
   pen.fillStyle = page.colour("--faint");
   for (const mark of inSight.filter(isThreads)) {
     const x = Math.round(xOf(mark.time, sight, plot));
-    if (x === drawnAt) continue; // two hundred threads that end together
+    if (x === drawnAt) continue; // such as two hundred threads that end together
     drawnAt = x;
     pen.fillRect(x, marksLane.top + marksLane.height - 4, 1, 3);
   }
   const told = inSight.filter((mark) => !isThreads(mark));
-  let free = 0; // pixels from here on have no words
+  let free = 0; // pixels from here on have no text
   told.forEach((mark, i) => {
     const x = xOf(mark.time, sight, plot);
     pen.fillStyle = page.colour(markColour(mark.kind));
@@ -241,7 +241,7 @@ function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number
   });
 }
 
-// What a row's label is; the amount stands at the right of the gutter.
+// A row's label; the amount is right-aligned in the gutter.
 export interface RowWords {
   name: string;
   amount: string;
@@ -250,9 +250,9 @@ export interface RowWords {
 export interface RowsPicture {
   rows: TimelineRow[];
   words: (row: TimelineRow) => RowWords;
-  lifes: (row: TimelineRow) => Sight[]; // when its threads were there
-  stalls: (row: TimelineRow) => Sight[]; // of the event loop in its thread
-  first: number; // row of the picture's first one
+  lifes: (row: TimelineRow) => Sight[]; // lifetimes of its threads
+  stalls: (row: TimelineRow) => Sight[]; // of its thread's event loop
+  first: number; // row number of the picture's first row
   band: Band;
   scrollTop: number;
   height: number; // of the canvas

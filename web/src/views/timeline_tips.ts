@@ -1,4 +1,4 @@
-// What lies under the pointer on the timeline, told in a tip: marks, folded threads, a thread, a moment of one.
+// Tooltips of the timeline: marks, folded threads, a thread, a moment of one.
 import { Sight } from "../layout/timeline";
 import { rowThreads, TimelineRow } from "../layout/timeline_rows";
 import { Moment } from "../model/questions/moments";
@@ -20,14 +20,14 @@ export class TimelineTips {
   private readonly moments = new OneAtATime<[Moment, WaitRows | null]>();
   private key = "";
 
-  // `perPixel`: ns.
+  // `perPixel`: in ns.
   constructor(private readonly page: Page, private readonly answers: TimelineAnswers, private readonly marks: Mark[], private readonly look: { sight(): Sight; perPixel(): number }) {}
 
   titleOf(row: TimelineRow): string {
     return row.kind === "thread" ? shortName(this.page.catalogue, row.thread) : row.kind === "cpu" ? `CPU ${row.cpu}` : "";
   }
 
-  // `use` is called unless something else was pointed at since.
+  // Calls `use` unless something else was pointed at since.
   askMoment(row: TimelineRow, at: number, use: (moment: Moment, waited: WaitRows | null, from: number, to: number) => void): void {
     const { page } = this;
     const half = this.look.perPixel() / 2;
@@ -39,10 +39,10 @@ export class TimelineTips {
     const ask = async (): Promise<[Moment, WaitRows | null]> => {
       const moment = await page.ask("moment", { threads, from, to, cpu: row.kind === "cpu" ? row.cpu : -1 }, timeless(page));
       const waits = row.kind !== "cpu" && waiting.some((activity) => moment.activity[activity] > 0);
-      // Of a stretch that is told as one, all of it.
+      // If the moment is one interval, all of it.
       const [start, end] = moment.only ? [moment.only.start, moment.only.start + moment.only.wall] : [from, to];
       const waited = waits ? await page.ask("waitRows", { ...everywhere, ...listed, threads, from: start, to: end }, timeless(page)) : null;
-      // Starts are kept in microseconds: a neighbour may seem to reach into it.
+      // Starts are stored in microseconds: a neighbour may seem to overlap it.
       if (moment.only && waited && waited.rows.length > 1) waited.rows = waited.rows.filter(({ wall }) => wall > slack);
       return [moment, waited];
     };
@@ -51,13 +51,13 @@ export class TimelineTips {
     });
   }
 
-  // Also of what was asked, and not answered yet.
+  // Also drops questions without an answer yet.
   away(): void {
     this.key = "";
     this.page.tip(null, 0, 0);
   }
 
-  // `row`: on which the pointer is, if any; `x`: pixels from the left edge of the plot.
+  // `row`: under the pointer, if any; `x`: pixels from the left edge of the plot.
   hover(where: string, row: TimelineRow | undefined, x: number, { clientX, clientY }: MouseEvent): void {
     const { page, answers } = this;
     const { from } = this.look.sight();

@@ -1,4 +1,4 @@
-// What the timeline says of threads and moments.
+// The timeline's descriptions of threads and moments.
 import { element, factTable } from "../page/dom";
 import { TimelineRow, TimelineRows } from "../layout/timeline_rows";
 import { Catalogue } from "../model/catalogue";
@@ -41,7 +41,7 @@ export function rowWords(catalogue: Catalogue, row: TimelineRow, amount: (thread
     case "thread": return { name: shortName(catalogue, row.thread), amount: time(amount([row.thread])) };
     case "folded": return { name: `${row.open ? "▾" : "▸"} ${foldedWords(row)}`, amount: "" };
     case "process": {
-      // Of two that are compared: whose, as the label of a known process says by itself.
+      // With two recordings: which one, as the label of a known process already says.
       const whose = catalogue.recordings[catalogue.threads[row.threads[0]].recording]?.name;
       const name = catalogue.processes[row.process]?.label ?? `${whose ? `${whose}: ` : ""}process not known`;
       return { name, amount: time(amount(row.threads)) };
@@ -57,7 +57,7 @@ function activityRows(activity: ArrayLike<number>, at: number): [string, string,
   return rows;
 }
 
-// Of a thread: all that the filters leave of it.
+// All that the filters leave of a thread.
 export function threadTip(page: Page, thread: number, totals: ThreadTotals, busiest: boolean): Node {
   const { catalogue } = page;
   const { process } = catalogue.threads[thread];
@@ -74,7 +74,7 @@ export function foldedTip(page: Page, row: TimelineRow & { kind: "folded" }, wai
     element("div", "place", row.open ? "Click to fold them" : "Click for a row each"));
 }
 
-// `waited`: for what meanwhile; null: that is not known yet.
+// `waited`: the wait targets; null: not known yet.
 export function momentTip(page: Page, title: string, from: number, to: number, moment: Moment, waited: WaitRows | null): Node {
   const { catalogue } = page;
   const tip = element("div", {}, element("div", "name", title));
@@ -107,7 +107,7 @@ export function marksTip(marks: Mark[]): Node {
   return element("div", {}, ...lines);
 }
 
-// What a thread does most at this moment, in one line for whoever listens.
+// What a thread does most at this moment, in one line for screen readers.
 export function momentWords(page: Page, moment: Moment): string {
   let most = 0;
   for (let i = 1; i < activities; ++i) if (moment.activity[i] > moment.activity[most]) most = i;
@@ -118,12 +118,12 @@ export function momentWords(page: Page, moment: Moment): string {
   return `${activityWords[most]}${call}${leaf === undefined ? "" : `, ${labels[leaf].name}`}`;
 }
 
-// The first question, answered: who is busiest, on what; who is in nobody's way; who is not shown.
+// Answers the first question: which thread is busiest and with what, which are folded, which are filtered out.
 export function answerWords(catalogue: Catalogue, made: TimelineRows, cpuTime: (threads: number[]) => number, mostly: Moment | null, waits: Waits | null): (Node | string)[] {
   const out: (Node | string)[] = [];
   const { busiest, filteredOut, without: nothing } = made;
   if (busiest >= 0) {
-    // By CPU time: a thread that was woken waits for its CPU in the function that it slept in.
+    // By CPU time: a woken thread waits for its CPU in the function in which it slept.
     const used = mostly?.used[0];
     out.push("Busiest thread: ", element("b", {}, shortName(catalogue, busiest)), `, ${time(cpuTime([busiest]))} CPU time`);
     if (used && mostly) out.push(`, ${shareWords(used[1], mostly.cpu)} of it in `, element("b", {}, catalogue.functions.name[used[0]]));

@@ -1,4 +1,4 @@
-// What threads waited for, as a table: for how long, where, and who ended it or held the GIL meanwhile.
+// What threads waited for, as a table: how long, where, and the waker or GIL holder.
 import { button, element, setText } from "../page/dom";
 import { Query } from "../model/filters";
 import { everywhere, WaitRows } from "../model/questions/wait_rows";
@@ -18,8 +18,8 @@ function create(page: Page): Showing {
   const { catalogue } = page;
   const latest = new Latest<WaitRows>();
   let waited: WaitRows | null = null;
-  let drawnKey = ""; // what it is the answer to
-  // Waiting for work too, as report's tables of waits have it: whatever is shown elsewhere.
+  let drawnKey = ""; // the question it answers
+  // Always includes waiting for work, like the wait tables of `phlox report`.
   const query = (): Query => ({ filters: page.state.filters, show: "everything" });
   const key = () => JSON.stringify(query());
   const at = (row: number) => (waited as WaitRows).rows[row];
@@ -73,7 +73,7 @@ function create(page: Page): Showing {
   const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows, as text for a spreadsheet" });
   const view = element("section", { class: "waits", "aria-label": "Waits" }, element("div", "toolbar", words, copy, note), rows.element);
 
-  // How far it can be believed.
+  // How reliable the table is.
   function noteWords(): string {
     const exact = catalogue.recordings.map(({ exactWaits }) => exactWaits);
     const notes = [exact.every((one) => one) ? "Wait times are exact, from the scheduler. What ended a wait is shown if the wait took a millisecond or more and the recording proves it."

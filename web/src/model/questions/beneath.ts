@@ -1,5 +1,6 @@
-// Beneath each Python function, or line: the native function with most of its own time, and how much of it that is; where no native
-// frames are known, the library that most looks on a CPU found. report/analysis.cpp (put_native) and report/code_beneath.cpp say the same.
+// For each Python function or line: the native function beneath it with most self time, and its share; without native
+// frames, the library found by most samples on a CPU. report/analysis.cpp (put_native) and report/code_beneath.cpp
+// compute the same.
 import { Query } from "../filters";
 import { By, Weight } from "../head";
 import { nativesBeneath } from "../natives";
@@ -7,12 +8,12 @@ import { samplesOf } from "../passing";
 import { Model } from "../selection";
 
 export interface Beneath {
-  native: Uint32Array; // by row: a function; 0: none is known
+  native: Uint32Array; // by row: a function; 0: unknown
   library: string[]; // "": none
-  share: Float64Array; // of the row's own time; of a library: of its looks on a CPU
+  share: Float64Array; // of the row's self time; for a library: of its samples on a CPU
 }
 
-// Wilson's interval, 99 %: whether so many of the looks are more than half.
+// Wilson's 99 % interval: whether `some` of the samples are certainly more than half.
 export function areMost(some: number, looks: number): boolean {
   if (looks === 0) return false;
   const z = 2.576;

@@ -1,12 +1,12 @@
-// The call tree turned round: functions by what they spend themselves, beneath each its callers.
+// The inverted call tree: functions by self time, with their callers beneath.
 import { CallTree } from "../call_tree";
 import { Query } from "../filters";
 import { Weight } from "../head";
 import { CallerGrowth, GrowingTree, SmallTree } from "../growing_tree";
 import { Model } from "../selection";
 
-// What is below `leastShare` of the whole (with a path: of the node it leads to) is not grown further. `path`: labels from the
-// leaf outward; only what lies along and beneath it is grown.
+// Nodes below `leastShare` of the whole (with a path: of the node it leads to) are not grown further. `path`: labels
+// from the leaf outward; only the nodes along and beneath it are grown.
 export function bottomUp(
   model: Model, query: Query, { weight, leastShare, path }: { weight: Weight; leastShare: number; path: number[] },
 ): SmallTree {
@@ -40,7 +40,7 @@ export function bottomUp(
   return growing.finish();
 }
 
-// Nodes by label: those of one are nodes[first[label]] to nodes[first[label + 1]]. Without the root.
+// Nodes by label: those of one label are nodes[first[label]] to nodes[first[label + 1]]. Without the root.
 function nodesByLabel({ label }: CallTree, labels: number): { first: Uint32Array; nodes: Uint32Array } {
   const first = new Uint32Array(labels + 1);
   for (let node = 1; node < label.length; ++node) ++first[label[node] + 1];

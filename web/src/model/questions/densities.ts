@@ -1,11 +1,11 @@
-// What threads, or CPUs, did in equal bins of time: the timeline's rows.
+// What threads or CPUs did, in equal bins of time: the timeline's rows.
 import { Query } from "../filters";
 import { Model, Selection } from "../selection";
 import { activities, Activity } from "../states";
 
 export interface Densities {
   bins: number;
-  // ns in each state: (row * bins + bin) * activities + Activity. A row of one thread adds up to at most a bin's length.
+  // ns in each state: (row * bins + bin) * activities + Activity. A row of one thread sums to at most a bin's length.
   time: Float32Array;
 }
 
@@ -15,8 +15,8 @@ interface Range {
   bins: number;
 }
 
-// Where what a stretch did is added: bin 0 of its row is at `row`, or where `rowOfCpu` has it (below 0: nowhere); states from
-// `below` on are left out.
+// Where an interval's time is added: bin 0 of its row is at `row`, or at `rowOfCpu` (negative: nowhere); states from
+// `below` on are omitted.
 interface Into {
   time: Float32Array;
   row: number;
@@ -24,7 +24,7 @@ interface Into {
   rowOfCpu: Int32Array | null; // by CPU plus one
 }
 
-// Adds what lies from a to b (ns since the range's start) to the bins that it lies in; bin 0 is at `at`.
+// Adds the time from a to b (ns since the range's start) to each bin that it overlaps; bin 0 is at `at`.
 function addLong(time: Float32Array, at: number, a: number, b: number, length: number, bins: number): void {
   for (let bin = Math.floor(a / length); bin < bins && bin * length < b; ++bin) {
     const part = Math.min(b, (bin + 1) * length) - Math.max(a, bin * length);
@@ -32,7 +32,7 @@ function addLong(time: Float32Array, at: number, a: number, b: number, length: n
   }
 }
 
-// Adds every passing stretch of a thread in the range to the bins that it lies in.
+// Adds every selected interval of a thread in the range to its bins.
 function addParts(model: Model, selection: Selection, thread: number, { from, to, bins }: Range, { time, row, below, rowOfCpu }: Into): void {
   const { passing: { stretch }, passes: { spans } } = selection;
   const { start, wall, activity, cpuNumber } = model.recording.stretches;
@@ -55,13 +55,14 @@ function addParts(model: Model, selection: Selection, thread: number, { from, to
       continue;
     }
     const bin = Math.floor(a * perLength);
-    // As nearly all do, it lies in one.
+    // Nearly all lie within one bin.
     if (bin < bins && b <= (bin + 1) * length) time[at + bin * activities] += b - a;
     else addLong(time, at, a, b, length, bins);
   }
 }
 
-// A row is a list of threads: their times are added up. `busy`: only while they ran, or would have, had they had a CPU or the GIL.
+// A row is a list of threads whose times are summed. `busy`: only the time in which they ran, or waited for a CPU or
+// the GIL.
 export function densities(model: Model, query: Query, { rows, busy, ...range }: { rows: number[][]; busy?: boolean } & Range): Densities {
   const { bins } = range;
   const selection = model.select(query);
@@ -73,8 +74,8 @@ export function densities(model: Model, query: Query, { rows, busy, ...range }: 
   return { bins, time };
 }
 
-// Which CPUs threads ran on, and a row for each of them: only time spent running, as that is all that a CPU sees. What a
-// thread ran between two looks may have been on two CPUs; it counts for the one on which it was last seen.
+// The CPUs that threads ran on, and a row for each: only running time, since that is all a CPU sees. Between two
+// samples a thread may have run on two CPUs; its time counts for the one on which it was last seen.
 export function cpus(model: Model, query: Query, range: Range): Densities & { numbers: Uint32Array } {
   const numbers = model.cpuNumbers;
   const { bins } = range;

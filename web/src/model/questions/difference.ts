@@ -1,6 +1,6 @@
-// Two parts of the recording, or two recordings, against each other: what differs between them, by sampling error alone. Seconds are
-// compared of threads, of processes and of recordings of whole runs; of times, and of other recordings, seconds a second. The rule is
-// that of report/diff.cpp, function by function and, for flame graphs, node by node.
+// Compares two parts of the recording, or two recordings: which differences exceed sampling error. Threads, processes
+// and recordings of whole runs are compared in seconds; time ranges and other recordings in seconds per second. The
+// rule is that of report/diff.cpp, by function and, for flame graphs, by node.
 import { addUp, Items, itemsOf, nodeItems, Sums } from "../analysis";
 import { Amount, judge, Margin, marginOf, reachOf, strictness } from "../comparison";
 import { Filter, Query } from "../filters";
@@ -12,24 +12,24 @@ import { Kind } from "../tree";
 export type Per = "run" | "second";
 
 export interface Side {
-  total: number; // weight of all that passed
+  total: number; // weight of all selected samples
   samples: number;
   elapsed: number; // ns
-  cpu: number; // ns, of all, shown or not
+  cpu: number; // ns in total, shown or not
 }
 
 export interface Changes {
   before: Float64Array; // weights, by item
   after: Float64Array;
-  difference: Float64Array; // of the amounts: weights, or weights a second
+  difference: Float64Array; // of the amounts: weights, or weights per second
   low: Float64Array; // 99 % interval of it
   high: Float64Array;
   certain: Uint8Array; // 1: they differ
-  same: Uint8Array; // 1: they do not, within the margin. Neither: too few samples to say
+  same: Uint8Array; // 1: they do not, within the margin. Both 0: too few samples to tell
 }
 
 export interface Sides {
-  before: Filter[]; // what of the query is the one side, and the other
+  before: Filter[]; // filters that select one side of the query, and the other
   after: Filter[];
 }
 
@@ -38,8 +38,10 @@ export interface Difference {
   before: Side;
   after: Side;
   margin: Margin;
-  seen: number; // a difference of this size or more would have been found in each item that is neither certain nor the same, and weighs enough
-  atMost: number; // of items that do not differ
+  // A difference of at least this size would have been found in every item that is neither certain nor the same and has
+  // enough weight.
+  seen: number;
+  atMost: number; // largest possible difference of the items that are not certain
   self: Changes;
   total: Changes;
 }
@@ -52,14 +54,14 @@ interface Measured {
   sums: Sums;
   error: SamplingError;
   timed: boolean;
-  scale: number; // from a weight to what is compared
+  scale: number; // from a weight to the compared amount
   unseen: number; // weight
 }
 
-// As in profile/markers.h.
+// Same as in profile/markers.h.
 const beforeItsPython = "(before its Python was up)";
 
-// The weight of the time in which nothing was sampled.
+// The weight of the time without samples.
 function unseenOf(model: Model, selection: Selection, weight: Weight): number {
   const { functions, catalogue } = model.recording;
   const { name } = catalogue.functions;
@@ -125,7 +127,7 @@ function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weigh
     least = Math.max(least, (whole * one.scale * margin) / 10);
   }
   const limits = { own: margin, least };
-  let compared = 3; // the length, the CPU time and the whole are asked about too
+  let compared = 3; // the length, the CPU time and the whole are tested too
   let several = 0;
   const parts = ["self", "sum"] as const;
   const value = (one: Measured, part: "self" | "sum", i: number) => one.sums[part][i] * one.scale;
@@ -152,31 +154,31 @@ function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weigh
   return { per, before: before.side, after: after.side, margin: limits, seen, atMost, self, total };
 }
 
-// By function, or place.
+// By function or place.
 export function difference(model: Model, query: Query, { sides, by, weight }: { sides: Sides; by: By; weight: Weight }): Difference {
   const { catalogue } = model.recording;
   const tree = by === "line" ? model.recording.lines : model.recording.functions;
   const { kind, owner } = catalogue.functions;
   const { places } = catalogue;
-  // The time of the interpreter's own C is that of the Python above it.
+  // The time of the interpreter's own C belongs to the Python above it.
   const isCounted = (f: number) => kind[f] !== Kind.marker && owner[f] !== 1;
   const counts = by === "line" ? (i: number) => places.line[i] > 0 && isCounted(places.function[i]) : isCounted;
   return compare(model, query, sides, by, weight, itemsOf(tree, by === "line" ? places.line.length : kind.length), counts);
 }
 
 export interface ChangedTree {
-  before: Float64Array; // with everything beneath, by node of the shape
+  before: Float64Array; // including descendants, by node of the shape
   after: Float64Array;
   beforeSamples: Float64Array;
   afterSamples: Float64Array;
   per: Per;
   difference: Float64Array; // of the amounts
-  steps: Int8Array; // -5 (shrank most) to 5 (grew most); 0: not seen to differ
+  steps: Int8Array; // -5 (shrank most) to 5 (grew most); 0: no certain difference
 }
 
 const steps = 5;
 
-// Over the shape that `shape` gives.
+// Over the shape returned by `shape`.
 export function changedTree(model: Model, query: Query, { sides, by, weight }: { sides: Sides; by: By; weight: Weight }): ChangedTree {
   const tree = by === "line" ? model.recording.lines : model.recording.functions;
   const { total, per } = compare(model, query, sides, by, weight, nodeItems(tree), () => true);

@@ -1,4 +1,4 @@
-// What sampling leaves open of the shares of functions, or lines: their 99 % intervals, as `phlox report` has them.
+// 99 % sampling intervals of the shares of functions or lines, as in `phlox report`.
 import { addUp, itemsOf } from "../analysis";
 import { reachOfOne } from "../comparison";
 import { Query } from "../filters";
@@ -7,7 +7,7 @@ import { amountOf, isTimed, samplingError } from "../sampling_error";
 import { Model } from "../selection";
 
 export interface Interval {
-  low: Float64Array; // of the share, 0 to 1; by function, or place
+  low: Float64Array; // of the share, 0 to 1; by function or place
   high: Float64Array;
 }
 

@@ -1,11 +1,12 @@
-// Which functions a search finds, and how much of the selection lies in stacks through one of them: nested hits once.
+// Which functions a search finds, and how much of the selection is in stacks through any of them; nested hits count
+// once.
 import { Query } from "../filters";
 import { weightsOf } from "../head";
 import { parsePattern } from "../search";
 import { Amount, eachWeight, Model } from "../selection";
 
 export interface Matches {
-  error: string; // the pattern is not a regular expression; nothing is found then
+  error: string; // why the pattern is not a regular expression; nothing is found then
   functions: Uint8Array; // 1: found
   count: number;
   amount: Amount;
@@ -32,7 +33,7 @@ export function matches(model: Model, query: Query, { pattern }: { pattern: stri
       continue;
     }
     weights.forEach((weight, i) => (found.amount[weight] += totals[i][node]));
-    node = tree.end[node]; // everything beneath is in it
+    node = tree.end[node]; // skip the descendants: they are counted already
   }
   return found;
 }

@@ -1,4 +1,4 @@
-// What threads did within a short range of time, in enough detail to be said in words.
+// What threads did within a short time range, in enough detail for a description.
 import { Query } from "../filters";
 import { awaitEvent } from "../head";
 import { overlap, samplesOf, touches } from "../passing";
@@ -7,24 +7,27 @@ import { activities, Activity } from "../states";
 import { Kind } from "../tree";
 
 export interface Moment {
-  wall: number; // ns, of all threads together
+  wall: number; // ns, summed over all threads
   cpu: number;
   samples: number;
   activity: Float64Array; // ns
-  calls: [call: string, ns: number][]; // blocked in which system calls; longest first
-  functions: [id: number, ns: number][]; // innermost ones of what was computed, waiting for the GIL left out, or of everything where nothing was
-  used: [id: number, ns: number][]; // by CPU time, a Python function with the native code that it calls; markers, which are no code, left out
-  threads: [thread: number, ns: number][]; // that ran
-  only: { stack: number[]; start: number; wall: number } | null; // functions, outermost first, where there is but one stretch
+  calls: [call: string, ns: number][]; // system calls in which threads blocked; longest first
+  // Innermost functions of the time spent computing, without waiting for the GIL; of everything if nothing computed.
+  functions: [id: number, ns: number][];
+  // By CPU time, a Python function including the native code that it calls; without markers, which are no code.
+  used: [id: number, ns: number][];
+  threads: [thread: number, ns: number][]; // those that ran
+  // Functions, outermost first, if there is only one interval.
+  only: { stack: number[]; start: number; wall: number } | null;
 }
 
-const named = 3; // of each list
+const named = 3; // entries per list
 
 function longest<K>(sums: Map<K, number>): [K, number][] {
   return Array.from(sums).sort((a, b) => b[1] - a[1]).slice(0, named);
 }
 
-// But for function 0, which is none.
+// Without function 0, which means none.
 function mostOf(sums: Float64Array): [number, number][] {
   const most: [number, number][] = [];
   for (let f = 1; f < sums.length; ++f) {
@@ -39,14 +42,14 @@ function mostOf(sums: Float64Array): [number, number][] {
 
 const add = <K>(sums: Map<K, number>, key: K, ns: number) => void sums.set(key, (sums.get(key) ?? 0) + ns);
 
-// `cpu`: only what ran on this one; -1: all.
+// `cpu`: only what ran on this CPU; -1: all.
 export function moment(model: Model, query: Query, { threads, from, to, cpu: onCpu }: { threads: number[]; from: number; to: number; cpu: number }): Moment {
   const { passes } = model.select(query);
   const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber, event } = model.recording.stretches;
   const { catalogue, functions, functionNode } = model.recording;
   const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [], used: [], threads: [], only: null };
   const [calls, ran] = [new Map<string, number>(), new Map<number, number>()];
-  // By function; a range may have a million stretches.
+  // Arrays by function: a range may have a million intervals.
   const [computing, all, used] = [1, 2, 3].map(() => new Float64Array(catalogue.functions.name.length));
   const awaits = awaitEvent(catalogue.head);
   const spans: [number, number][] = (passes.spans ?? [[-Infinity, Infinity]])

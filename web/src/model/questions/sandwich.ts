@@ -1,4 +1,4 @@
-// One function: who calls it, outward, and what it calls, inward. A sample through it counts once, where it stands outermost.
+// One function: its callers, outward, and its callees, inward. A sample through it counts once, at its outermost call.
 import { Query } from "../filters";
 import { Weight } from "../head";
 import { CallerGrowth, GrowingTree, SmallTree } from "../growing_tree";
@@ -9,7 +9,7 @@ export interface Sandwich {
   callees: SmallTree; // root: the function; children: what it calls
 }
 
-// `leastShare`: of the function's total; what is below is not grown further.
+// `leastShare`: of the function's total; smaller nodes are not grown further.
 export function sandwich(
   model: Model, query: Query, { function: f, weight, leastShare }: { function: number; weight: Weight; leastShare: number },
 ): Sandwich {
@@ -37,7 +37,7 @@ export function sandwich(
     callees.self[0] += self[top];
     for (let node = top + 1; node < tree.end[top]; ) {
       const above = nodeOf.get(tree.parent[node]) as number;
-      // A node below the least may be one of many that are merged: only what is nothing is left out here.
+      // A node below the least may be one of many that are merged: only empty ones are omitted here.
       if (total[node] === 0 && samples[node] === 0) {
         node = tree.end[node];
         continue;

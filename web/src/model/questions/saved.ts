@@ -1,5 +1,6 @@
-// What is shown as files that other tools read: what exporters/collapsed.cpp and exporters/speedscope.cpp write of a recording, made
-// of the page's columns. Pieces of text, since a file may be longer than a string can be.
+// Exports what is shown to files for other tools, from the page's columns, as exporters/collapsed.cpp and
+// exporters/speedscope.cpp do from a recording. The text comes in pieces, since a file may exceed the maximum length of
+// a string.
 import { Catalogue, fileOf } from "../catalogue";
 import { Query } from "../filters";
 import { By, eventOf, unitOf, Weight } from "../head";
@@ -35,7 +36,7 @@ class Pieces {
   }
 }
 
-// Of a label of the tree: what it is called in files, without the line that labels by line end with.
+// A tree label as written to files, without the line number that labels by line end with.
 function frameOf(catalogue: Catalogue, by: By, label: number): Label {
   const { functions, places } = catalogue;
   const f = by === "line" ? places.function[label] : label;
@@ -43,7 +44,7 @@ function frameOf(catalogue: Catalogue, by: By, label: number): Label {
     line: by === "line" ? places.line[label] : functions.line[f] };
 }
 
-// "libfoo: src/run.rs": which library a native function is of.
+// "libfoo: src/run.rs": the library of a native function.
 const inLibrary = ({ kind, module }: Label, place: string) => (kind === Kind.native && module ? (place ? `${module}: ${place}` : module) : place);
 
 // ---- collapsed ----------------------------------------------------------------------------------------------------
@@ -72,7 +73,7 @@ export function collapsed(model: Model, query: Query, { by, weight }: Choice): s
     return name;
   };
   const out = new Pieces();
-  // Weight on the root itself stands under its name.
+  // The root's own weight is written under its name.
   for (let node = 0; node < parent.length; ++node) {
     if (self[node] === 0) continue;
     const path = [keptApart(nameOf(label[node]))];
@@ -84,7 +85,7 @@ export function collapsed(model: Model, query: Query, { by, weight }: Choice): s
 
 // ---- speedscope ---------------------------------------------------------------------------------------------------
 
-// In place of a stack where there is none; this file has room for empty stacks.
+// For an empty stack; this format has room for those too.
 const noStack = "(no Python frames)";
 
 class Frames {
@@ -95,7 +96,7 @@ class Frames {
 
   constructor(private readonly recording: Recording, private readonly by: By) {}
 
-  // Frames that look alike are one.
+  // Equal frames share one entry.
   private number(label: number): number {
     let at = this.numbers.get(label);
     if (at !== undefined) return at;
@@ -137,7 +138,7 @@ interface ThreadStacks {
   computing: number; // ns
 }
 
-// As SampleFilter::part has it: a stretch that lies partly within the times counts by that part.
+// As SampleFilter::part: an interval partly within the selected times counts in proportion.
 function stacksOf(recording: Recording, { first, stretch, part: parts }: Passing, frames: Frames, thread: number, weight: Weight): ThreadStacks {
   const { wall, cpu, samples, node, state, event, value } = recording.stretches;
   const counting = eventOf(weight);
@@ -160,7 +161,7 @@ function stacksOf(recording: Recording, { first, stretch, part: parts }: Passing
   return out;
 }
 
-// "before: Thread worker-1 (17)", behind its process where its recording has several.
+// "before: Thread worker-1 (17)"; with its process where the recording has several.
 function threadTitle({ threads, processes, recordings }: Catalogue, thread: number): string {
   const { label, process, recording } = threads[thread];
   const mine = threads.filter((other) => other.recording === recording).map((other) => other.process);
@@ -179,9 +180,9 @@ export function speedscope(model: Model, query: Query, { by, weight, title }: Ch
     const stacks = stacksOf(recording, passing, frames, thread, weight);
     if (stacks.count) profiles.push({ name: threadTitle(recording.catalogue, thread), stacks });
   }
-  // A file without any profile is not opened.
+  // speedscope does not open a file without profiles.
   if (!profiles.length) profiles.push({ name: "no samples", stacks: { samples: new Pieces(), weights: new Pieces(), count: 0, total: 0, computing: 0 } });
-  // The thread that computes most is looked at first.
+  // Open the file at the thread that computes most.
   const active = profiles.reduce((best, one, i) => (one.stacks.computing > profiles[best].stacks.computing ? i : best), 0);
   const head = {
     $schema: "https://www.speedscope.app/file-format-schema.json", name: title, exporter: `phlox ${recording.catalogue.head.phlox}`,

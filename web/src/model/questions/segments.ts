@@ -1,16 +1,16 @@
-// What threads did one after the other, for a flame chart: stacks in the order of time.
+// What threads did over time, for a flame chart: stacks in time order.
 import { By } from "../head";
 import { Query } from "../filters";
 import { Model } from "../selection";
 import { activities } from "../states";
 
 export interface Segments {
-  first: Uint32Array; // those of the row-th thread are first[row] to first[row + 1], in the order of time
+  first: Uint32Array; // those of the row-th thread are first[row] to first[row + 1], in time order
   start: Float64Array; // ns since the recording's start
   end: Float64Array;
   node: Uint32Array; // of the tree
   activity: Uint8Array; // of the longest part
-  exact: Uint8Array; // by row; 0: more stretches than there is room for, each bin shows the stack with most of its time
+  exact: Uint8Array; // by row; 0: more intervals than fit, each bin shows its longest stack
 }
 
 class Row {
@@ -19,7 +19,7 @@ class Row {
   readonly node: number[] = [];
   readonly activity: number[] = [];
 
-  // What goes on is one segment. Starts are kept in microseconds, lengths in nanoseconds.
+  // Contiguous equal parts become one segment. Starts are stored in microseconds, lengths in nanoseconds.
   put(from: number, to: number, node: number, activity: number): void {
     const last = this.end.length - 1;
     if (last >= 0 && this.node[last] === node && this.activity[last] === activity && from - this.end[last] <= slack) {
@@ -45,7 +45,7 @@ export function segments(
   const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   const length = (to - from) / bins;
 
-  // Until `use` gives false.
+  // Until `use` returns false.
   const each: Each = (thread, use) => {
     const { stretch } = selection.passing;
     const [begin, end] = selection.passingIn(thread, from, to);
@@ -59,7 +59,7 @@ export function segments(
     }
   };
 
-  // Whether there are no more than that in the range.
+  // Whether the range has at most `most` intervals.
   const fits = (thread: number, most: number) => {
     let count = 0;
     each(thread, () => ++count <= most);
@@ -83,12 +83,12 @@ export function segments(
 
 type Each = (thread: number, use: (i: number, a: number, b: number) => boolean | void) => void;
 
-// In each bin the stack with most of the time, unless nothing was seen in two thirds of it. `sums`: room for node * activities +
+// The longest stack of each bin, unless two thirds of the bin have no samples. `sums`: room for node * activities +
 // activity; zero before and after.
 function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activity: Uint8Array, from: number, length: number, sums: Float64Array, into: Row): void {
   let bin = -1;
   let told = 0; // ns
-  const met: number[] = []; // of this bin
+  const met: number[] = []; // in this bin
   const flush = () => {
     if (told >= length / 3) {
       let best = -1;

@@ -1,4 +1,4 @@
-// The text of a file, where the page has it.
+// The text of a file, if the page has it.
 import { Query } from "../filters";
 import { Model } from "../selection";
 

@@ -1,6 +1,6 @@
-// Functions, or lines, each with what was spent in it and with everything it called; a function that calls itself counts once.
-// What is spent in native code is spent in the Python function that it is beneath as well. Without `natives` it is no row of its own there.
-// Rows are by id: of functions, or of places.
+// Functions or lines with self and total weight; a function that calls itself counts once. Time in native code also
+// counts for the Python function that it is beneath. Without `natives` it has no row of its own there. Rows are by id:
+// of functions, or of places.
 import { addUp, itemsOf } from "../analysis";
 import { Query } from "../filters";
 import { By } from "../head";

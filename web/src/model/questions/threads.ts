@@ -1,4 +1,4 @@
-// What each thread did, in all: for the order of the timeline and for lists of threads.
+// What each thread did in total: for the timeline's order and for lists of threads.
 import { Query } from "../filters";
 import { samplesOf } from "../passing";
 import { Model } from "../selection";
@@ -10,7 +10,7 @@ export interface ThreadTotals {
   samples: Float64Array;
 }
 
-// Of the selection.
+// For the selection.
 export function threads(model: Model, query: Query): ThreadTotals {
   const { first, stretch, part: parts } = model.select(query).passing;
   const { wall, cpu, samples, activity } = model.recording.stretches;

@@ -1,4 +1,4 @@
-// Of what everything shown is the whole.
+// The wholes that shares refer to.
 import { everything, Query } from "../filters";
 import { Amount, Model } from "../selection";
 

@@ -1,4 +1,4 @@
-// The merged flame graph: a shape that never changes, and a column over it for every selection.
+// The merged flame graph: a shape that never changes, and a column over it for each selection.
 import { CallTree } from "../call_tree";
 import { Query } from "../filters";
 import { By, Weight } from "../head";

@@ -1,4 +1,4 @@
-// What threads waited for, for how long, where, and who ended it or held the GIL meanwhile: a row each, the longest first.
+// What threads waited for, how long, where, and the waker or GIL holder: one row each, longest first.
 import { By } from "../head";
 import { Query } from "../filters";
 import { doings } from "../recording";
@@ -7,16 +7,16 @@ import { Detail, WaitRow, WaitSums } from "../wait_sums";
 
 export interface WaitRows {
   rows: WaitRow[];
-  leftOut: number; // rows, that were more than asked for
-  waited: number; // ns, in all
-  whole: number; // ns of whatever passes, waiting or not
+  leftOut: number; // rows beyond the requested number
+  waited: number; // ns, in total
+  whole: number; // ns of everything selected, waiting or not
 }
 
 export interface Where {
-  most: number; // rows
+  most: number; // maximum number of rows
   detail: Detail;
   by: By;
-  node: number; // only stacks through it, of the tree by function or by line; 0: all
+  node: number; // only stacks through it, in the tree by function or by line; 0: all
   threads: number[] | null; // null: all
   from: number; // ns since the recording's start
   to: number;

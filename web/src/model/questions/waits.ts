@@ -1,24 +1,25 @@
-// Where threads wait: the function, of the program itself where one is on the stack, in which a thread was blocked longest.
+// Where threads wait: the function in which a thread was blocked longest, one of the program itself if the stack has
+// one.
 import { Query } from "../filters";
 import { Model } from "../selection";
 import { Activity } from "../states";
 import { Kind } from "../tree";
 
 export interface Waits {
-  function: Uint32Array; // by thread that was asked for; 0: it never waited
+  function: Uint32Array; // by requested thread; 0: it never waited
   wall: Float64Array; // ns there
 }
 
-// The standard library's own, with which everything waits.
+// The standard library, which appears in every wait.
 const library = /^<frozen |\/python3\.\d+t?\/(?!(site|dist)-packages\/)/;
 
-// By node of the tree by function: what is said to wait when a stack ends there.
+// By node of the tree by function: the function reported as waiting when a stack ends there.
 function waiting(model: Model): Uint32Array {
   const { catalogue, functions } = model.recording;
   const { kind, file } = catalogue.functions;
   const own = Uint8Array.from(kind, (k, f) => (k === Kind.python && !library.test(file[f]) ? 1 : 0));
   const out = new Uint32Array(functions.parent.length);
-  const innermost = new Uint32Array(functions.parent.length); // Python, whosever
+  const innermost = new Uint32Array(functions.parent.length); // Python, of the program or not
   const isOwn = new Uint8Array(functions.parent.length);
   for (let n = 1; n < out.length; ++n) {
     const f = functions.label[n];

@@ -1,5 +1,5 @@
-// By what the frames of flame graphs are coloured, with its legend: by module, by language, or by how much is spent in a frame itself.
-// One choice for all flame graphs of the page.
+// Colours of flame graph frames, with their legend: by module, language or self time. One choice for all flame graphs
+// of the page.
 import { choice, element } from "../../page/dom";
 import { Language, languageOf, languages } from "../../model/languages";
 import { Label } from "../../model/tree";
@@ -12,10 +12,10 @@ const steps = 5;
 
 const colourBy = (page: Page): By => titles.find(([value]) => value === own(page.state, "colour", "by"))?.[0] ?? "module";
 const variableOf = (language: Language) => `--lang-${language.toLowerCase().replace("++", "pp")}`;
-// A square root keeps what is warm visible beside what is hot.
+// A square root keeps warm frames visible beside hot ones.
 const heatStep = (part: number) => (part <= 0 ? 0 : Math.min(steps, Math.max(1, Math.ceil(Math.sqrt(part) * steps))));
 
-// The fill of every node. `self`: what is spent in each itself.
+// The fill of every node. `self`: self time of each.
 export function fills(page: Page, tree: { label: Uint32Array }, labels: Label[], self: Float64Array): (node: number) => string {
   const by = colourBy(page);
   if (by === "module") return (node) => page.fill(labels[tree.label[node]]);

@@ -1,5 +1,5 @@
-// A flame graph on a canvas no larger than its part of the window: what is in sight of it is drawn, the rest is scrolled to. It
-// knows trees and widths; what a zoom, a menu or a word beside the pointer is, its view says.
+// A flame graph on a canvas no larger than its part of the window: only the visible part is drawn, the rest is scrolled
+// to. It knows trees and widths; the view defines zooms, menus and tooltips.
 import { element } from "../../page/dom";
 import { nextMatch } from "../../model/search";
 import { Label, Shape } from "../../model/tree";
@@ -22,30 +22,30 @@ export interface Flame {
   tree: Shape;
   total: Float64Array; // widths, by node
   labels: Label[]; // by the tree's labels
-  hits: Uint8Array; // by label: found by the search
+  hits: Uint8Array; // by label: matches the search
   fill(node: number): string;
   tip(node: number): Node;
   spoken(node: number): string;
 }
 
 interface Wishes {
-  zoom(node: number): void; // asked for: give it back to show()
+  zoom(node: number): void; // requested: pass it to show()
   menu(node: number, x: number, y: number): void;
   upward(): boolean; // the root at the bottom
-  shown(done: Layout): void; // drawn, and so much left out
+  shown(done: Layout): void; // called after drawing; `done` says what was omitted
 }
 
 export class FlameCanvas {
   readonly element: HTMLElement;
   zoom = 0;
-  cursor = -1; // node of the keyboard; -1: none
+  cursor = -1; // node with the keyboard cursor; -1: none
   flame: Flame | null = null;
   private readonly canvas = element("canvas");
   private readonly pen = this.canvas.getContext("2d") as CanvasRenderingContext2D;
   private readonly spacer = element("div", "spacer", this.canvas);
   private boxes: Layout | null = null;
   private rows: Rows | null = null;
-  private readonly arranged = new Map<string, [Layout, Rows]>(); // by zoom and width: those used last, to go back to
+  private readonly arranged = new Map<string, [Layout, Rows]>(); // by zoom and width: recent layouts, to go back to
   private readonly narrow = new PixelRows();
   readonly beside: WordsBeside<number>; // a node
 
@@ -77,7 +77,7 @@ export class FlameCanvas {
     box.addEventListener("pointerleave", () => this.beside.away());
   }
 
-  // `fresh`: the tree or the widths are others than before.
+  // `fresh`: the tree or the widths changed.
   show(flame: Flame, zoom: number, fresh: boolean): void {
     this.flame = flame;
     this.zoom = zoom;
@@ -171,7 +171,7 @@ export class FlameCanvas {
     pen.globalAlpha = 1;
   }
 
-  // All rows. `what`: "flame graph"; nothing is drawn yet: none.
+  // All rows. `what`: "flame graph"; returns none before the first drawing.
   pictures(what: string, words: string, legend: Picture["legend"]): Picture[] {
     const { flame } = this;
     if (!flame || !this.element.clientWidth) return [];
@@ -247,7 +247,7 @@ export class FlameCanvas {
     this.page.say(flame.spoken(node));
   }
 
-  // Away with the frame of the keyboard and the words beside it.
+  // Removes the keyboard cursor and its tooltip.
   leave(): void {
     this.cursor = -1;
     this.beside.away();
@@ -272,7 +272,7 @@ export class FlameCanvas {
     if (next) this.focusNode(next.node);
   }
 
-  // The next match of the search. Too narrow to be drawn: the innermost drawn frame around it.
+  // The next match of the search, or the innermost drawn frame around it if it is too narrow.
   step(direction: 1 | -1): void {
     const { flame } = this;
     if (!flame) return;
@@ -289,13 +289,13 @@ export class FlameCanvas {
     this.wishes.menu(this.cursor, frame.left + box.x + 8, frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
   }
 
-  // So that the root is in sight.
+  // Makes the root visible.
   scrollToRoot(): void {
     this.element.scrollTop = this.upward ? this.element.scrollHeight : 0;
   }
 }
 
-// What was left out of a layout, in words; "" when nothing was.
+// What a layout omitted, as text; "": nothing.
 export function leftOutWords(done: Layout, share: (weight: number) => string): string {
   const several = (count: number) => `${countWords(count)} ${count === 1 ? "frame" : "frames"}`;
   const out: string[] = [];

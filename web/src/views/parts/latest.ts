@@ -1,9 +1,9 @@
-// Answers come when they come: only that to the last question is of use.
+// Answers may arrive out of order: only the answer to the last question is used.
 export class Latest<T> {
   private asked = 0;
   private key = "";
 
-  // Asks unless the same was asked last; `use` gets the answer unless something else was asked since.
+  // Asks unless the last question was the same; calls `use` unless another question followed.
   ask(key: string, question: () => Promise<T>, use: (answer: T) => void): void {
     if (key === this.key) return;
     this.key = key;

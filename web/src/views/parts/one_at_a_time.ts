@@ -1,5 +1,5 @@
-// Questions that come faster than answers, as while zooming: one is on its way, the last of the others waits. Every answer is
-// used, since what is drawn from one that is a little old is better than nothing.
+// For questions that come faster than answers, as while zooming: one is pending, of the others only the last waits.
+// Every answer is used, since a slightly old picture is better than none.
 export class OneAtATime<T> {
   private key = "";
   private busy = false;

@@ -1,5 +1,5 @@
-// Boxes too narrow for words, drawn as pixels: thousands of them in a row cost a canvas milliseconds each time, and paint over each
-// other where several share a pixel. Here a row is one image a pixel high.
+// Boxes too narrow for text, drawn as pixels. Drawn one by one, thousands in a row cost a canvas milliseconds each
+// time, and boxes in the same pixel overwrite each other. Here a row is an image one pixel high.
 import { Coverage } from "../../layout/coverage";
 
 export class PixelRows {
@@ -9,7 +9,7 @@ export class PixelRows {
   private heights: number[] = [];
   private readonly canvas = document.createElement("canvas");
 
-  // `width`: as the canvas counts it, of which `scale` device pixels are one.
+  // `width`: in canvas units of `scale` device pixels each.
   start(width: number, scale: number): void {
     const pixels = Math.max(1, Math.round(width * scale));
     if (this.coverage.width === pixels) this.coverage.clear();
@@ -18,14 +18,14 @@ export class PixelRows {
     [this.tops, this.heights] = [[], []];
   }
 
-  // Boxes go here from now on.
+  // Starts a new row for the boxes that follow.
   row(y: number, height: number): void {
     this.tops.push(y);
     this.heights.push(height);
     this.coverage.row();
   }
 
-  // `colour`: of rgbOf().
+  // `colour`: from rgbOf().
   add(x: number, width: number, colour: number, alpha: number): void {
     this.coverage.add(x * this.scale, width * this.scale, colour, alpha);
   }
@@ -49,7 +49,7 @@ export class PixelRows {
 
 const known = new Map<string, number>();
 
-// A colour of the style sheet as one number: red, green, blue. "#rgb", "#rrggbb" or "rgb(r, g, b)".
+// A colour of the style sheet ("#rgb", "#rrggbb" or "rgb(r, g, b)") as one number: red, green, blue.
 export function rgbOf(text: string): number {
   let colour = known.get(text);
   if (colour === undefined) {

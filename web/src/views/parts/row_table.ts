@@ -1,40 +1,40 @@
-// A table of any length: only the rows in sight are in the document. Sorted by a click on a column's head; rows are walked with
-// the arrow keys. Knows nothing of what its rows mean.
+// A table of any length: only the visible rows are in the document. A click on a column's head sorts; the arrow keys
+// move between rows. Knows nothing of what its rows mean.
 import { button, element } from "../../page/dom";
 import { Key } from "../view";
 
 export interface TableColumn {
   name: string; // in the address, and in data-column
   title: string;
-  about: string; // a sentence for who points at it
-  number: boolean; // to the right
-  ascending: boolean; // how a first click sorts
+  about: string; // a sentence for the tooltip
+  number: boolean; // right-aligned
+  ascending: boolean; // the order after a first click
   text(row: number): string;
   bar?(row: number): number; // 0 to 1, drawn behind
-  heat?(row: number): number; // 0 to 1: how strongly the cell is coloured
+  heat?(row: number): number; // 0 to 1: strength of the cell's colour
   compare(a: number, b: number): number; // ascending
 }
 
 interface Wishes {
-  sort(text: string): void; // "name" or "-name" (falling): give it back to show()
+  sort(text: string): void; // "name" or "-name" (descending): pass it to show()
   menu(row: number, x: number, y: number): void;
   choose(row: number): void; // Enter, double click
   pick?(row: number): void; // click
-  mark(row: number): boolean; // lit: found by the search
+  mark(row: number): boolean; // highlighted: matches the search
   dim?(row: number): boolean; // grey
 }
 
-// Rows that stand beneath each other: then they keep the order in which they are given.
+// Rows that are nested: they keep their given order.
 export interface Levels {
   level(row: number): number; // 0: outermost
   open(row: number): boolean | undefined; // undefined: nothing beneath
-  turn(row: number): void; // open it, or close it
+  turn(row: number): void; // opens or closes it
 }
 
 const rowHeight = 24; // as in row_table.css
-const spare = 8; // rows above and below those in sight
+const spare = 8; // rows above and below the visible ones
 
-// What a table does with keys while it has the focus, for the list of keys. `choose`: what Enter does.
+// Keys of a focused table, for the list of keys. `choose`: what Enter does.
 export const tableKeys = (choose: string): Key[] => [
   { on: "", shown: "Tab", meaning: "to the table; there ↑ ↓, PgUp, PgDn, Home and End go from row to row", run: () => undefined },
   { on: "", shown: "Enter  m", meaning: `${choose}; menu of the row: filters, search, copy`, run: () => undefined },
@@ -81,7 +81,7 @@ export class RowTable {
     return (column.ascending !== turned ? "" : "-") + column.name;
   }
 
-  // The row under the pointer becomes the one of the keyboard.
+  // Moves the keyboard cursor to the row under the pointer.
   private at(target: EventTarget | null, run: (row: number) => void): void {
     const row = target instanceof Element ? target.closest<HTMLElement>("[aria-rowindex]") : null;
     if (!row) return;
@@ -89,7 +89,7 @@ export class RowTable {
     run(this.rows[this.cursor]);
   }
 
-  // `rows`: those to show, in any order. `sort`: as it was given to sort(); what is none of it means the first column.
+  // `rows`: in any order. `sort`: as passed to sort(); an unknown value means the first column.
   show(rows: number[], sort: string): void {
     const falling = sort.startsWith("-");
     if (this.levels) return this.showInOrder(rows);
@@ -146,12 +146,12 @@ export class RowTable {
     cell.prepend(sign);
   }
 
-  // Row by its place, of the keyboard.
+  // The row at the keyboard cursor.
   get current(): number | undefined {
     return this.rows[this.cursor];
   }
 
-  // So that the row is in sight, and the keyboard's.
+  // Scrolls to the row and moves the keyboard cursor there.
   goTo(row: number): void {
     const at = this.rows.indexOf(row);
     if (at < 0) return;
@@ -159,19 +159,19 @@ export class RowTable {
     this.move(at);
   }
 
-  // Marks the row as the one that is looked at.
+  // Highlights the row as the selected one.
   light(row: number): void {
     this.chosen = row;
     this.draw();
   }
 
-  // For a spreadsheet: tabs between cells, a row a line, all rows.
+  // For a spreadsheet: tab-separated cells, one line per row, all rows.
   asText(): string {
     const line = (cells: string[]) => cells.map((cell) => cell.replace(/[\t\n]/g, " ")).join("\t");
     return [line(this.columns.map((column) => column.title)), ...this.rows.map((row) => line(this.columns.map((column) => column.text(row))))].join("\n");
   }
 
-  // The next row that is lit.
+  // The next highlighted row.
   step(direction: 1 | -1): void {
     const count = this.rows.length;
     for (let i = 1; i <= count; ++i) {
@@ -183,13 +183,13 @@ export class RowTable {
   private move(to: number): void {
     this.cursor = Math.max(0, Math.min(this.rows.length - 1, to));
     const top = this.cursor * rowHeight;
-    const room = this.scroller.clientHeight - 2 * rowHeight; // the heads, and a row's own height
+    const room = this.scroller.clientHeight - 2 * rowHeight; // minus the heads and a row's own height
     if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
     if (top > this.scroller.scrollTop + room) this.scroller.scrollTop = top - room;
     this.draw();
   }
 
-  // As trees have it everywhere: right opens, left closes; of what is closed left goes to the row it stands beneath.
+  // As in other tree views: right opens, left closes; left on a closed row goes to its parent.
   private sideways(row: number, right: boolean): void {
     const { level, open, turn } = this.levels as Levels;
     const isOpen = open(row);

@@ -1,4 +1,4 @@
-// Which two parts of the recording a difference is of: chosen here, as filters, and kept as text for the address.
+// The two sides of a difference: chosen here, as filters, and kept as text for the address.
 import { button, choice, element } from "../../page/dom";
 import { Catalogue, processName } from "../../model/catalogue";
 import { Filter } from "../../model/filters";
@@ -16,7 +16,7 @@ const titles: Record<Kind, string> = { recordings: "Recordings", times: "Times",
 export interface Chosen {
   kind: Kind;
   sides: Sides;
-  words: [string, string]; // of the sides, for heads of columns: "before", "after"
+  words: [string, string]; // short, for column heads: "before", "after"
   names: [string, string]; // in full
 }
 
@@ -31,7 +31,7 @@ export function possibleKinds(page: Page): Kind[] {
   return kinds;
 }
 
-// The two busiest of all that was recorded, in the order in which they are listed: the first ones may be a master that sleeps.
+// The two busiest in the whole recording, in list order: the first ones may be a master that sleeps.
 export type Busiest = Record<"threads" | "processes", [number, number]>;
 
 export function busiestTwo({ threads, processes }: Pick<Catalogue, "threads" | "processes">, totals: ThreadTotals): Busiest {
@@ -45,7 +45,7 @@ export function busiestTwo({ threads, processes }: Pick<Catalogue, "threads" | "
   return { threads: two(byThread), processes: two(byProcess) };
 }
 
-// What a kind begins with: halves of the time, both recordings, the two busiest threads or processes.
+// The initial sides of a kind: halves of the time, both recordings, the two busiest threads or processes.
 function first(page: Page, kind: Kind, busiest: Busiest): [Filter, Filter] {
   const { start, end } = page.catalogue;
   if (kind === "times") {
@@ -78,13 +78,13 @@ export function chosenSides(page: Page, texts: [string, string], busiest: Busies
 
 const recordingOf = (filter: Filter) => (filter.field === "recording" ? filter.values[0] : 0);
 
-// Milliseconds, and finer where the range is short.
+// Milliseconds, and finer for short ranges.
 export function secondsText(ns: number, length: number): string {
   const digits = Math.max(3, Math.min(9, Math.ceil(Math.log10((100 * second) / Math.max(1, length)))));
   return String(Number((ns / second).toFixed(digits)));
 }
 
-// The controls. `set`: the texts of both sides.
+// The controls. `set`: called with both sides as text.
 export function sidesBar(page: Page, busiest: () => Busiest, set: (a: string, b: string) => void): { element: HTMLElement; show(chosen: Chosen): void } {
   const kinds = possibleKinds(page);
   const give = (a: Filter, b: Filter) => set(formatFilter(a), formatFilter(b));
@@ -100,7 +100,7 @@ export function sidesBar(page: Page, busiest: () => Busiest, set: (a: string, b:
     box.addEventListener("change", () => choose(Number(box.value)));
     return box;
   };
-  // `length`: of the range, which decides how many digits tell its ends apart.
+  // `length`: of the range, which determines the digits needed to distinguish its ends.
   const seconds = (label: string, value: number, length: number, choose: (ns: number) => void) => {
     const box = element("input", { type: "number", step: "any", min: 0, "aria-label": label, value: secondsText(value, length) });
     box.addEventListener("change", () => box.value !== "" && choose(Math.round(Number(box.value) * second)));

@@ -1,13 +1,13 @@
-// What part of the time is in sight: one for the timeline and whoever is aligned with it, kept in the address as "timeline.zoom".
+// The visible time range, shared by the timeline and the views aligned with it, kept in the address as "timeline.zoom".
 import { Sight, sightOf, sightText, wholeOf } from "../../layout/timeline";
 import { own, withOwn } from "../../state/state";
 import { Page } from "../view";
 
-const gesture = 800; // ms without a change that end a gesture: it is one step back
+const gesture = 800; // ms without a change that end a gesture; Back undoes a whole gesture
 
 export class InSight {
   readonly whole: Sight;
-  private trail: string[] = []; // to go back to, as in the address
+  private trail: string[] = []; // previous ranges, as in the address
   private changedAt = -Infinity;
 
   constructor(private readonly page: Page) {

@@ -1,5 +1,5 @@
-// What pictures are drawn with: a canvas, or this, which knows of a canvas what the views use and writes it down as SVG, with text
-// that can be read, searched and copied. Text is measured by a canvas, so that it is cut where it is cut on the page.
+// Pictures are drawn with a canvas or with this class. It has the part of a canvas that views use, and writes SVG with
+// text that can be read, searched and copied. A canvas measures the text, so that it is truncated as on the page.
 
 interface Settings {
   fillStyle: string;
@@ -8,14 +8,14 @@ interface Settings {
   globalAlpha: number;
   font: string;
   textAlign: "left" | "right" | "center";
-  left: number; // what translate() has moved
+  left: number; // the offset from translate()
   top: number;
-  clips: number; // groups to be closed again
+  clips: number; // groups still to be closed
 }
 
 const number = (value: number) => String(Math.round(value * 100) / 100);
 
-// XML has no word for control characters and halves of pairs.
+// XML cannot represent control characters and unpaired surrogates.
 export const escapedXml = (text: string) => text
   .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd")
   .replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
@@ -27,7 +27,7 @@ export class SvgPen {
   globalAlpha = 1;
   font = "10px sans-serif";
   textAlign: Settings["textAlign"] = "left";
-  textBaseline: CanvasTextBaseline = "middle"; // the only one that is known here
+  textBaseline: CanvasTextBaseline = "middle"; // the only one supported
   private left = 0;
   private top = 0;
   private clips = 0;
@@ -39,7 +39,7 @@ export class SvgPen {
   private path = "";
   private clipCount = 0;
 
-  // ---- as a canvas has it ---------------------------------------------------------------------------------------
+  // ---- canvas interface -----------------------------------------------------------------------------------------
   save(): void {
     const { fillStyle, strokeStyle, lineWidth, globalAlpha, font, textAlign, left, top, clips } = this;
     this.kept.push({ fillStyle, strokeStyle, lineWidth, globalAlpha, font, textAlign, left, top, clips });
@@ -96,7 +96,7 @@ export class SvgPen {
     this.dashes = lengths.join(" ");
   }
 
-  // Viewers differ in what they take for the middle of a line: where its letters stand is said in numbers.
+  // Viewers disagree about the middle of a line, so the baseline is given in numbers.
   fillText(text: string, x: number, y: number): void {
     const size = Number(/(\d+(?:\.\d+)?)px/.exec(this.font)?.[1] ?? 12);
     const anchor = this.textAlign === "left" ? "" : ` text-anchor="${this.textAlign === "right" ? "end" : "middle"}"`;
@@ -108,8 +108,8 @@ export class SvgPen {
     return this.measurer.measureText(text);
   }
 
-  // ---- what a canvas has not ------------------------------------------------------------------------------------
-  // Until close(): one thing, which viewers tell when it is pointed at.
+  // ---- beyond the canvas interface ------------------------------------------------------------------------------
+  // Until close(): one group, whose title viewers show as a tooltip.
   open(words: string): void {
     this.parts.push(`<g><title>${escapedXml(words)}</title>`);
   }
@@ -133,7 +133,7 @@ export class SvgPen {
     }
   }
 
-  // The whole file. `picture`: where in it the picture itself lies.
+  // The whole file. `picture`: the bounds of the picture itself.
   file(width: number, height: number, title: string, paper: string, picture: number[]): string[] {
     const styles = Array.from(this.fonts, ([font, name]) => `.${name}{font:${font}}`).join("");
     return [
@@ -143,7 +143,7 @@ export class SvgPen {
     ];
   }
 
-  // ---- words of SVG ---------------------------------------------------------------------------------------------
+  // ---- writing SVG ----------------------------------------------------------------------------------------------
   private x(value: number): string {
     return number(this.left + value);
   }
@@ -173,10 +173,10 @@ export class SvgPen {
 
 export type Pen = CanvasRenderingContext2D | SvgPen;
 
-// Pixels of one colour as [colour, from column, to column, from row, to row]: runs down each column, as wide as neighbours are
-// alike. What is transparent is left out.
+// Pixels of one colour as [colour, from column, to column, from row, to row]: runs down each column, merged with equal
+// neighbours. Transparent pixels are omitted.
 function* rectangles(words: Uint32Array, width: number, height: number): Generator<[number, number, number, number, number]> {
-  let open = new Map<string, [number, number, number, number]>(); // of the column before: colour, from column, rows
+  let open = new Map<string, [number, number, number, number]>(); // from the previous column: colour, from column, rows
   for (let x = 0; x <= width; ++x) {
     const next: typeof open = new Map();
     for (let y = 0; x < width && y < height; ) {

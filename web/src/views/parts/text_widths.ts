@@ -1,7 +1,7 @@
-// How wide texts are: asked of a canvas once for each font and text, since asking is dear and the same words are drawn again and again.
+// Text widths, measured by a canvas once per font and text: measuring is slow, and the same texts are drawn repeatedly.
 import { Pen } from "./svg_pen";
 
-const most = 20_000; // then all are forgotten: names of a million frames are not kept
+const most = 20_000; // then all are dropped: a million frames have too many names to keep
 const known = new Map<string, Map<string, number>>(); // by font
 
 // In the pen's font.
@@ -16,12 +16,12 @@ export function textWidth(pen: Pen, text: string): number {
   return width;
 }
 
-// A monospaced font: what is ASCII, with "…" behind it or not, need not be asked for.
+// A monospaced font: ASCII text, with or without a final "…", need not be measured.
 export class Monospaced {
   readonly character: number;
   private readonly dots: number;
 
-  // In the pen's font of that moment.
+  // In the pen's current font.
   constructor(private readonly pen: Pen) {
     this.character = textWidth(pen, "0123456789") / 10;
     this.dots = textWidth(pen, "…");

@@ -1,9 +1,9 @@
-// What a thread is called where there is little room.
+// Thread names for narrow places.
 import { Catalogue } from "../../model/catalogue";
 
 export const nameOf = (catalogue: Catalogue, thread: number) => catalogue.threads[thread].label.replace(/^Thread /, "");
 
-const common = new WeakMap<Catalogue, Set<string>>(); // names that several threads have
+const common = new WeakMap<Catalogue, Set<string>>(); // names shared by several threads
 
 export function shortName(catalogue: Catalogue, thread: number): string {
   let several = common.get(catalogue);

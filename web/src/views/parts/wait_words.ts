@@ -1,4 +1,4 @@
-// What is said of a wait: for what, where, and who ended it or held the GIL meanwhile.
+// Descriptions of a wait: its target, where, and its waker or the GIL holder.
 import { element } from "../../page/dom";
 import { WaitRows } from "../../model/questions/wait_rows";
 import { WaitRow } from "../../model/wait_sums";
@@ -7,7 +7,7 @@ import { Page } from "../view";
 import { fileOf } from "../../model/catalogue";
 import { shortName } from "./thread_names";
 
-// "consume (app.py:37)". 0: nothing is known.
+// "consume (app.py:37)". 0: unknown.
 export function placeWords(page: Page, place: number): string {
   if (!place) return "";
   const { functions, places } = page.catalogue;
@@ -18,7 +18,7 @@ export function placeWords(page: Page, place: number): string {
   return functions.full[f] + (file ? ` (${file}${line > 0 ? `:${line}` : ""})` : "");
 }
 
-// What ended the wait, or held the GIL: "producer and 2 more". "": not known.
+// The waker or GIL holder: "producer and 2 more". "": unknown.
 export function whomWords(page: Page, { by, byMore, other, whom }: WaitRow): string {
   if (whom === "free") return "no thread: the GIL was free, but no CPU";
   if (whom === "unseen") return "not known";
@@ -28,17 +28,17 @@ export function whomWords(page: Page, { by, byMore, other, whom }: WaitRow): str
 
 const mostListed = 3;
 
-// How many rows to ask for.
+// Rows to request.
 export const listed = { most: mostListed, detail: "whom" as const };
 
-// For a tip: the longest ones. null: not known yet.
+// For a tip: the longest waits. null: not known yet.
 export function waitList(page: Page, waited: WaitRows | null): Node[] {
   if (!waited?.rows.length) return [];
   const items = waited.rows.slice(0, mostListed).map((row) => {
     const who = whomWords(page, row);
     const [at, by] = [placeWords(page, row.place), placeWords(page, row.byPlace)];
     const item = element("li", {}, element("b", {}, row.words), `, ${weightWords(row.wall, "ns")}`);
-    // What tells it apart, where that says more.
+    // The exact target, if it adds anything.
     if (row.which && !row.words.includes(row.which)) item.append(element("div", "place", row.which));
     if (at) item.append(element("div", "place", `in ${at}`));
     if (who) item.append(element("div", "place", `${row.whom === "ended" ? "ended" : "held"} by ${who}${by ? ` in ${by}` : ""}`));

@@ -1,4 +1,4 @@
-// What was waited for, told beside a frame: it is asked for when the frame is pointed at.
+// The waits of a frame in its tooltip, requested when it is pointed at.
 import { everywhere, Where, WaitRows } from "../../model/questions/wait_rows";
 import { Page } from "../view";
 import { OneAtATime } from "./one_at_a_time";
@@ -10,7 +10,7 @@ export class WaitsBeside {
 
   constructor(private readonly page: Page) {}
 
-  // Nothing until the answer is there: then `came` is called. `key`: what the answer depends on besides `where`.
+  // Returns nothing until the answer arrives and `came` is called. `key`: what the answer depends on besides `where`.
   of(key: string, where: Partial<Where>, came: () => void): Node[] {
     const asked = JSON.stringify([key, where]);
     if (this.known?.key === asked) return waitList(this.page, this.known.waited);

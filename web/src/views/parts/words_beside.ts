@@ -1,4 +1,4 @@
-// Words beside something that a view has drawn, under the pointer or the keyboard's cursor.
+// A tooltip beside something that a view drew, under the pointer or the keyboard cursor.
 import { Page } from "../view";
 
 export class WordsBeside<At> {
@@ -12,7 +12,7 @@ export class WordsBeside<At> {
     this.page.tip(words, x, y);
   }
 
-  // There is more to say, if what was said is still in sight: another view may be by now.
+  // Shows more text, unless another view's tooltip has replaced this one.
   again(): void {
     const { told } = this;
     if (told && told.words === this.page.tipped) this.tell(told.at, told.x, told.y);
