@@ -48,7 +48,7 @@ def machine():
 
 
 def commit():
-    """Of this tree, which the measured phlox is built from unless --phlox says otherwise; "" where there is no git."""
+    """The commit of this tree, from which the measured phlox is built unless --phlox says otherwise; "" without git."""
     done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
@@ -84,7 +84,7 @@ def parser():
 
 
 def settings_of(options, fail):
-    """What the command line chose; `fail` says what is wrong with it, and does not return."""
+    """The options of the command line; `fail` reports what is wrong with them, and does not return."""
     unknown = set(options.sections) - set(SECTIONS)
     if unknown:
         fail("no such section: %s (there are %s)" % (", ".join(sorted(unknown)), ", ".join(SECTIONS)))
@@ -117,14 +117,14 @@ def measure(options, settings):
 
 
 def documents():
-    """{path in the tree: text} of all that is written from what is stored."""
+    """{path in the tree: text} of all documents generated from the stored results."""
     results = stored.load(RESULTS, SECTIONS)
     drawn = {os.path.join("docs", "images", name): text for name, text in pictures.draw(results).items()}
     return {os.path.join("docs", "benchmarks.md"): summary.document(results), os.path.join("bench", "results", "tables.md"): tables.document(results), **drawn}
 
 
 def main():
-    # A shell without job control starts what it sends to the background with SIGINT ignored, and recordings end by it.
+    # A shell without job control starts background commands with SIGINT ignored, and recordings are ended by it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments = parser()
     options = arguments.parse_args()

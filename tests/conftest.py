@@ -1,4 +1,4 @@
-"""A test that hangs fails, and the run goes on."""
+"""Fails tests that hang, so that the run continues."""
 import os
 import pathlib
 import signal
@@ -26,7 +26,7 @@ def ends():
     signal.signal(signal.SIGALRM, before)
 
 
-# ---- where the host of a virtual machine gives its CPUs to others, what is measured says nothing
+# ---- when the host of a virtual machine takes its CPU time, measurements are meaningless
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     item.stash[STOLEN] = stolen_time.now()

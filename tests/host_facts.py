@@ -1,9 +1,9 @@
-"""What this machine tells whoever asks."""
+"""Facts about this machine."""
 import platform
 
 
 def kernel_tells_names():
-    """Whether the addresses in /proc/kallsyms are real to us (kernel.kptr_restrict)."""
+    """Whether /proc/kallsyms shows us real addresses (kernel.kptr_restrict)."""
     try:
         with open("/proc/kallsyms") as file:
             return int(file.readline().split()[0], 16) != 0

@@ -1,11 +1,11 @@
 #!/bin/sh
-# aarch64-root.sh [DIR]   A root file system of Debian 12 for aarch64 with the libraries that phlox is linked against, for
-# cross-compiling (cmake/aarch64.cmake). Only unpacked: nothing in it is run, and nothing of this machine changes. Its
-# packages are those of packages-build.txt that are libraries, and GoogleTest. Does nothing when it is there already.
+# aarch64-root.sh [DIR]   Unpacks a Debian 12 root file system for aarch64 with the libraries that phlox links
+# against, for cross-compiling (cmake/aarch64.cmake). Nothing in it is run, and this machine is not changed.
+# Its packages are GoogleTest and the libraries of packages-build.txt. Does nothing if it exists already.
 set -eu
 tools=$(dirname "$0")
 root=${1:-${PHLOX_AARCH64_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/aarch64/root}}
-# What runs here while building, and what is not used on aarch64.
+# Build tools, which run on this machine, and packages not used on aarch64.
 not_there='cmake ninja-build g\+\+ ccache esbuild libzydis-dev'
 packages=$(sed -n 's/^\([a-z0-9][a-z0-9.+-]*\).*/\1/p' "$tools/packages-build.txt" |
   grep -vxE "$(echo "$not_there" | tr ' ' '|')" | paste -sd,)
@@ -17,13 +17,13 @@ made="$packages"
 echo "unpacking libraries for aarch64 into $root"
 rm -rf "$root" "$root.made"
 mkdir -p "$(dirname "$root")"
-# From where this machine has its own packages.
+# This machine's own mirror.
 mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\{0,1\}\(http[^ ]*debian\/\{0,1\}\) .*/\2/p' \
   /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | sed -n 1p)
 mmdebstrap --quiet --mode="$([ "$(id -u)" = 0 ] && echo root || echo unshare)" --architectures=arm64 --variant=extract \
   --include="$packages" bookworm "$root" ${mirror:+"$mirror"}
 rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/locale"
-# A linker with a sysroot follows a link to /lib/... out of it.
+# A linker with a sysroot would follow an absolute link to /lib/... out of it.
 find "$root/lib" "$root/usr/lib" -type l -lname '/*' | while read -r link; do
   ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$root$(readlink "$link")")" "$link"
 done

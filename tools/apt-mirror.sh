@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the first mirror that this machine's apt uses; fails when there is none.
+# Prints the first mirror that this machine's apt uses; fails if there is none.
 set -- /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list /etc/apt/sources.list
 for file; do
   shift

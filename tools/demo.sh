@@ -1,7 +1,7 @@
 #!/bin/bash
-# demo.sh PYTHON   What `make demo` does: brings packages, builds, records examples/orders.py, draws it. One screen; what the tools print goes
-# into build/demo.log, and onto the screen when one of them fails. A build that lacks what README.md promises is an error,
-# unless ALLOW_REDUCED is set.
+# demo.sh PYTHON   The steps of `make demo`: installs packages, builds, records examples/orders.py, draws it.
+# Output fits on one screen; that of the tools goes to build/demo.log, and to the screen when one of them
+# fails. A build that lacks what README.md promises is an error, unless ALLOW_REDUCED is set.
 set -u -o pipefail
 cd "$(dirname "$0")/.."
 python=$1
@@ -21,7 +21,7 @@ step() { # step WHAT COMMAND...
   printf '%4d s\n' $((SECONDS - start))
 }
 
-# sudo asks for its password on the terminal, also when its output is kept.
+# sudo asks for its password on the terminal even if its output is redirected.
 step 'installing packages' tools/install-packages.sh tools/packages-build.txt tools/packages-demo.txt
 step 'building build/release/phlox' make build
 if lacks=$(build/release/phlox --version | grep ' no ('); then

@@ -1,14 +1,14 @@
 #!/bin/bash
 # fresh-root-test.sh [--suite SUITE] [--user] [--root DIR] [--share DIR]... [MAKE-TARGET...]
 #
-# Proves the set-up commands: a new Debian (bookworm unless said otherwise) or Ubuntu (jammy, noble) with git and make and nothing else, a clone of
-# what is committed here, and there `make TARGET...` (demo, when nothing is said), and what `phlox doctor` says of what was built. As root, or with --user as an ordinary
-# user with sudo. Needs root and debootstrap. With --root the machine is kept in DIR and used again the next time;
-# else it is removed. --share shows a directory of this machine in the new one at the same place (a cache, to save time; a proof
-# has none). The directory becomes the root of a mount namespace, not of a chroot: what mounts something, or shows a program
-# another root, works there as on any machine.
+# Proves the set-up commands: in a new Debian (default bookworm) or Ubuntu (jammy, noble) with only git and make, clones
+# what is committed here, runs `make TARGET...` there (default: demo), and prints what `phlox doctor` says of the build.
+# As root, or with --user as an ordinary user with sudo. Needs root and debootstrap. --root keeps the machine in DIR and
+# reuses it the next time; otherwise it is removed. --share shows a directory of this machine in the new one at the same
+# path (a cache, to save time; a proof has none). The directory becomes the root of a mount namespace, not of a chroot:
+# programs that mount something, or give a program another root, work there as on any machine.
 #
-# What says where packages come from (apt, pip, certificates) is copied from this machine: a fresh machine has its own.
+# The settings of package sources (apt, pip, certificates) are copied from this machine: a fresh machine has its own.
 set -euo pipefail
 suite=bookworm user=no keep= root= shared=()
 while [ $# -gt 0 ]; do
@@ -26,11 +26,11 @@ tree=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 command -v debootstrap > /dev/null || { echo 'fresh-root-test: apt-get install debootstrap' >&2; exit 1; }
 
 [ -n "$root" ] || root=$(mktemp -d /var/tmp/phlox-fresh.XXXXXX)
-# mktemp lets nobody else in; here it becomes the root of everybody.
+# mktemp makes it private; here it becomes every user's root.
 [ ! -d "$root" ] || chmod 755 "$root"
-# Everything is mounted in a mount namespace of its own, so nothing can be left mounted, and removing removes only ours. The PIDs
-# are this machine's, as on any machine: what asks for the kernel's own processes, or for those of BPF, runs too. Whoever is left in
-# the namespace at the end is ended.
+# Everything is mounted in a mount namespace of its own, so no mount can be left behind, and removing removes
+# only our files. The PIDs are this machine's, so what needs the kernel's own processes, or those of BPF, runs
+# too. Processes left in the namespace at the end are killed.
 clean_up() {
   [ ! -s "$root/phlox.namespace" ] || for process in /proc/[0-9]*; do
     [ "$(readlink "$process/ns/mnt" || true)" != "$(cat "$root/phlox.namespace")" ] || kill -9 "${process#/proc/}" || true
@@ -43,7 +43,7 @@ mirror=$("$tree/tools/apt-mirror.sh")
 script=() components=main
 case $suite in
   jammy | noble | questing | resolute)
-    # Beside Debian's, as mirrors have it. Its keys are not Debian's; all of its suites are made in one way.
+    # Next to Debian's, as on most mirrors. Its keys are not Debian's; one script suits all of its suites.
     mirror=${mirror%/debian*}/ubuntu components=main,universe script=(gutsy) ;;
 esac
 if [ ! -e "$root/etc/os-release" ]; then
@@ -65,11 +65,11 @@ if [ $user = yes ]; then home=/home/somebody name=somebody; else home=/root name
 rm -rf "$root$home/phlox" "$root/phlox.git"
 git clone --quiet --bare "$tree" "$root/phlox.git"
 git -C "$tree" rev-parse HEAD > "$root/phlox.head"
-# git takes a repository from nobody but its owner.
+# git accepts a repository only from its owner.
 chroot "$root" chown -R "$name:" /phlox.git
 
 settings=$(env | grep -E '^(PIP_(CERT|DEFAULT_TIMEOUT|INDEX_URL)|(https?|no)_proxy|GO(PROXY|SUMDB|FLAGS))=' || true)
-# npm asks its own settings which certificates it may believe.
+# npm has its own setting for trusted certificates.
 cafile=$(npm config get cafile 2> /dev/null || true) # "null": there is none
 [ ! -f "$cafile" ] || settings="$settings npm_config_cafile=$cafile"
 rm -f "$root/phlox.namespace"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# fuzz-corpus.sh BUILD_DIR [NAME...]   Takes the fewest and smallest inputs that `make fuzz` gathered and that reach what tests/fuzz/corpus does not,
-# into tests/fuzz/corpus/NAME, for each target of an importer or those named (perf_data). BUILD_DIR: of preset fuzz. Look at the sizes before committing.
+# fuzz-corpus.sh BUILD_DIR [NAME...]   Copies the fewest and smallest inputs gathered by `make fuzz` that
+# cover what tests/fuzz/corpus does not, into tests/fuzz/corpus/NAME, for the target of each importer or for
+# those named (perf_data). BUILD_DIR: of preset fuzz. Check the sizes before committing.
 set -eu
 build=$(cd "$1" && pwd)
 shift
@@ -13,7 +14,8 @@ for program in "$build"/tests/fuzz/*_fuzz; do
   name=${name%_fuzz}
   case " $* " in *" $name "*) ;; *) [ $# = 0 ] && grep -q 'support/import_check.h' "$corpus/../${name}_fuzz.cpp" || continue ;; esac
   [ -d "$corpora/${name}_fuzz" ] || continue
-  # The real programs' files, and what was taken before, come first; of each further edge the smallest input.
+  # The files of real programs, and inputs copied before, come first; then the smallest input for each further
+  # edge.
   rm -rf "$merged/$name"
   mkdir -p "$merged/$name" "$corpus/$name"
   cp "$corpus"/* "$corpus/$name"/* "$merged/$name/" 2> /dev/null || true

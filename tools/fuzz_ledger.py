@@ -16,11 +16,12 @@ import subprocess
 import sys
 import time
 
-# What is asked of each importer: so many executions in all, or two hours of which the last quarter brought nothing new.
+# The goal for each importer: this many executions in total, or two hours of which the last quarter found
+# nothing new.
 ENOUGH = 10**8
 ENOUGH_SECONDS = 2 * 3600
 QUIET_PART = 0.25
-# A build with the address sanitizer and the undefined-behaviour one; the other, `bulk`, has the second alone.
+# A build with the address and undefined-behaviour sanitizers; the other flavour, `bulk`, has only the second.
 ASAN = "asan"
 
 PROGRESS = re.compile(r"^#(\d+)\s+(\w+).*? cov: (\d+)")
@@ -28,7 +29,7 @@ EXECUTED = re.compile(r"^stat::number_of_executed_units:\s+(\d+)")
 
 
 def parse_log(lines):
-    """{executions, edges_before, edges, last_growth, inputs}. Edges before: of what was gathered earlier."""
+    """{executions, edges_before, edges, last_growth, inputs}. edges_before: covered by earlier inputs."""
     found = {"executions": 0, "edges_before": 0, "edges": 0, "last_growth": 0}
     known = False
     for line in lines:
@@ -49,7 +50,7 @@ def run(ledger, log, name, flavour, command):
     begun = time.time()
     with open(log, "w", errors="replace") as out:
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
-        # Ends gracefully, and is counted: whoever stops this stops the target.
+        # Stopping this script stops the target gracefully, and the run is counted.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: child.send_signal(signal.SIGUSR1))
         _, status, used = os.wait4(child.pid, 0)
@@ -67,7 +68,8 @@ NOTHING = {"runs": 0, "executions": 0, "with_asan": 0, "cpu": 0.0, "edges": 0, "
 
 
 def totals(rows, names=()):
-    """{target: sums}, of those named too that have not run. `grew_at`: the execution, of all runs, at which coverage last grew."""
+    """{target: sums}, including named targets that have not run. `grew_at`: the execution, of all runs, at
+    which coverage last grew."""
     sums = {name: dict(NOTHING) for name in names}
     for row in rows:
         one = sums.setdefault(row["target"], dict(NOTHING))

@@ -1,7 +1,9 @@
 #!/bin/sh
-# get-consumers.sh [FOLDER]   Brings the programs that read what phlox exports, for tests/cli/test_consumers.py and tests/browser/test_speedscope.py: npm's
-# profiler-cli and speedscope, where there is a cargo inferno, and where there is a go google/pprof. The others are packages (packages-test.txt) or in the tests' environment (requirements-test.txt); go is taken where it is.
-# Default: ~/.cache/phlox/consumers. What cannot be had is named; its tests are skipped.
+# get-consumers.sh [FOLDER]   Installs the programs that read phlox's exports, for tests/cli/test_consumers.py
+# and tests/browser/test_speedscope.py: npm's profiler-cli and speedscope; with cargo, inferno; with go,
+# google/pprof. The others are packages (packages-test.txt) or in the tests' environment
+# (requirements-test.txt); go must be installed already. Default: ~/.cache/phlox/consumers. What cannot be
+# installed is named; its tests are skipped.
 set -u
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/consumers}
 mkdir -p "$folder" && cd "$folder" || exit 1

@@ -1,21 +1,22 @@
 #!/bin/bash
-# get-pythons.sh [WHAT...]   Brings CPython interpreters for the tests and lists them.
+# get-pythons.sh [WHAT...]   Installs CPython interpreters for the tests and lists them.
 #
 # They go to ${XDG_CACHE_HOME:-~/.cache}/phlox/pythons, outside the tree, and are fetched once. pythons.list there has one
-# interpreter a line, with tabs between: name, path, how it came, version, flags (t free-threaded, d debug, else -). The path can be run as it is: where an interpreter needs
-# an environment of its own, the path is a script that sets it and replaces itself (exec), so the process is the interpreter.
+# interpreter per line, tab-separated: name, path, how it came, version, flags (t free-threaded, d debug, else -). The path
+# can be run directly: where an interpreter needs an environment of its own, the path is a script that sets it and then
+# replaces itself (exec), so the process is the interpreter.
 #
-# WHAT, when nothing is said (the core set fails the run when it is missing, the rest is reported by name):
+# WHAT, by default (if one of the core set is missing, the run fails; the rest is reported by name):
 #   standalone    python-build-standalone 3.10 to 3.14, as uv installs them: a Go module carries them; no Go code is run
 #   bullseye      Debian's 2.7 and 3.9, unpacked
 #   3.13t         free-threaded, built from Debian's source in two minutes
 #   trixie        Debian's 3.13 and its debug build             \ their libc is newer than this machine's, so each suite gets
 #   sid           Debian's 3.14 and 3.15, whichever patch level / a root of its own: only root can do that
 #   hosts         programs in Debian that hold a Python (uWSGI, mod_wsgi) or another Python (PyPy, MicroPython); not in the list
-# and when asked for: sid-3.13, maven (3.6 to 3.14; needs mvn), 3.13d (with pydebug), 3.13shared, musl (3.13 on musl, built in two
-# minutes). `all` is everything. Pyenv's and the system's own are listed where they are.
+# and on request: sid-3.13, maven (3.6 to 3.14; needs mvn), 3.13d (with pydebug), 3.13shared, musl (3.13 on musl, built in two
+# minutes). `all` is everything. Pyenv's and the system's own are listed at their own paths.
 #
-# Where to download from is the business of the machine: apt's, go's and maven's own configuration says it.
+# Download locations come from the machine's own configuration of apt, go and maven.
 set -euo pipefail
 export LC_ALL=C
 TOOLS=$(cd "$(dirname "$0")" && pwd)
@@ -25,13 +26,13 @@ DIR=$(readlink -f "$DIR")
 LIST=$DIR/pythons.list
 CORE='3.9 3.10 3.11 3.12 3.13 3.14 3.13t standalone'
 
-# One run at a time: two would unpack into each other.
+# One run at a time: two would unpack into the same directories.
 exec 8>"$DIR/.lock"
 flock 8
 
 say() { printf 'pythons: %s\n' "$*" >&2; }
 
-# On Ubuntu its own suites stand for Debian's, under the same names: those that hold the same interpreters.
+# On Ubuntu, its suites with the same interpreters are used under the names of Debian's.
 ubuntu=$(grep -sx ID=ubuntu /etc/os-release || true)
 suites_here() { # SUITE-OF-DEBIAN
   case ${ubuntu:+$1} in
@@ -70,7 +71,7 @@ unpack_suite() { # NAME SUITE PACKAGE...   into $DIR/NAME
   apt-get -qq -y --download-only install "$@"
   rm -rf "$root"
   mkdir -p "$root"/{tmp,dev,proc,etc,usr/bin,usr/sbin,usr/lib,usr/lib64}
-  # Since bookworm packages expect /bin to be a link to /usr/bin; bullseye's bring their own.
+  # Since bookworm, packages expect /bin to be a link to /usr/bin; bullseye's bring their own.
   [ "$suite" = bullseye ] || for d in bin sbin lib lib64; do ln -s "usr/$d" "$root/$d"; done
   for f in "$DIR/.apt-$name"/cache/archives/*.deb; do dpkg -x "$f" "$root"; done
   rm -rf "$DIR/.apt-$name" "$root"/usr/share/{doc,man,locale} "$root/usr/lib/debug"
@@ -129,7 +130,7 @@ bring_bullseye() { # its libc (2.31) is older than any we build on, so ours serv
   mkdir -p "$root/own"
   for f in "$root"/lib/*-linux-gnu/*.so.* "$root"/usr/lib/*-linux-gnu/*.so.*; do
     base=${f##*/}
-    # libc6 is one thing with the loader: never half of it.
+    # libc6 and the loader must come from the same version.
     case $base in ld-* | lib[cm].so* | libc_* | libdl.* | libpthread.* | librt.* | libutil.* | libresolv.* | libnss_* | libmvec.* | \
       libgcc_s.* | libstdc++.* | libBrokenLocale.* | libanl.* | libnsl.* | libthread_db.* | libmemusage.* | libpcprofile.*) ;;
     *) ln -sfn "$f" "$root/own/$base" ;; esac
@@ -137,7 +138,7 @@ bring_bullseye() { # its libc (2.31) is older than any we build on, so ours serv
   for f in bin/python2.7 bin/python3.9 bin/python3.9-dbg odd/python2.7-dbg; do # the last is refused by phlox: Py_TRACE_REFS
     base=${f#*/}
     [ -x "$root/usr/bin/$base" ] || { say "bullseye holds no $base"; return 1; }
-    # -dbg asks for its own standard library by the same prefix.
+    # -dbg finds its own standard library by the same prefix.
     wrapper "${f%/*}/debian-${base#python}" <<W
 export PYTHONHOME=$root/usr LD_LIBRARY_PATH=$root/own
 exec $root/usr/bin/$base "\$@"
@@ -221,15 +222,15 @@ bring_musl() { # Debian's musl, unpacked aside, with the compiler's specs rewrit
   include=$root/usr/include/x86_64-linux-musl
   sed -e "s#/usr/lib/x86_64-linux-musl#$root&#g; s#/usr/include/x86_64-linux-musl#$root&#g; s#/lib/ld-musl-x86_64.so.1#$root&#" \
     "$root/usr/lib/x86_64-linux-musl/musl-gcc.specs" > "$root/specs"
-  # configure asks the compiler which platform it builds for.
+  # configure asks the compiler for its target platform.
   printf '#!/bin/sh\n[ "$*" = --print-multiarch ] && exec echo x86_64-linux-musl\nexec gcc "$@" -specs %s\n' "$root/specs" > "$cc"
   chmod +x "$cc"
-  # What a merged /usr would have done, and the kernel's headers beside musl's.
+  # Links as in a merged /usr, and the kernel's headers beside musl's.
   ln -sfn "$root/lib/x86_64-linux-musl/libc.so" "$root/usr/lib/x86_64-linux-musl/libc.so"
   ln -sfn "$root/usr/include/linux" "$include/linux"
   ln -sfn "$root/usr/include/asm-generic" "$include/asm-generic"
   ln -sfn "$root/usr/include/x86_64-linux-gnu/asm" "$include/asm"
-  # Debian packages neither for musl; they are built in seconds.
+  # Debian packages neither for musl; building them takes seconds.
   private_apt musl bookworm deb-src
   for library in libffi zlib; do
     rm -rf "$root/$library"
@@ -314,12 +315,12 @@ missing=()
 in_turn() { # WHAT...   what fails is named in $DIR/.missing
   local what
   for what; do
-    # In a shell of its own, waited for: inside `if` or `||` set -e would not hold.
+    # In a subshell that is waited for: inside `if` or `||`, set -e would have no effect.
     (bring "$what") 8>&- &
     wait $! || echo "$what" >> "$DIR/.missing"
   done
 }
-# Building keeps the CPUs busy and fetching the network: side by side.
+# Building uses the CPUs and fetching the network, so do both in parallel.
 building=() fetching=()
 for what; do
   case $what in 3.13* | musl) building+=("$what") ;; *) fetching+=("$what") ;; esac

@@ -1,7 +1,7 @@
 #!/bin/sh
-# install-packages.sh [--check] LIST...   Brings the packages that the lists name (tools/packages-*.txt say how one is
-# written), with apt, as root or through sudo. Asks apt for nothing when all are there: a second run is fast and offline.
-# --check installs nothing: it names what is missing and fails.
+# install-packages.sh [--check] LIST...   Installs the packages on the lists (tools/packages-*.txt explain the
+# format) with apt, as root or through sudo. Does not call apt if all are installed: a second run is fast and
+# offline. --check installs nothing: it names what is missing and fails.
 set -eu
 check=no
 if [ "${1:-}" = --check ]; then check=yes; shift; fi

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""news.py [VERSION]   Makes the files of news/ a section of CHANGELOG.md, and removes them; without a version it prints the section.
+"""news.py [VERSION]   Moves the files of news/ into a section of CHANGELOG.md; without a version it prints
+the section.
 
-A file is `news/WHAT.KIND.md`, one paragraph in the user's words (news/README.md). A section that says "unreleased" of the same
-version is filled; else a new one goes on top. One file that is not as it should be, and nothing is written.
+A file is `news/WHAT.KIND.md`, one paragraph in the user's words (news/README.md). An "unreleased" section of
+the same version is filled; otherwise a new one is added on top. If any file is invalid, nothing is
+written.
 """
 import argparse
 import datetime
@@ -19,7 +21,7 @@ class Wrong(Exception):
 
 
 def fragments(folder):
-    """{kind: sentences}, by file name."""
+    """{kind: sentences}, sorted by file name."""
     found = {kind: [] for kind in KINDS}
     for path in sorted(folder.iterdir()):
         if path.name == "README.md":
@@ -46,7 +48,7 @@ def section(version, date, found):
 
 
 def with_section(changelog, version, new):
-    """The changelog with it: in the place of the version's unreleased section, else above the newest."""
+    """The changelog with the section: in place of the version's unreleased section, or above the newest."""
     versions = [(m.start(), m[1], m[2]) for m in re.finditer(r"^## (\S+), (.*)$", changelog, re.M)] + [(len(changelog), "", "")]
     start = end = versions[0][0]
     for (at, name, date), (behind, *_) in zip(versions, versions[1:]):

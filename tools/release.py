@@ -23,13 +23,13 @@ import uuid
 import zipfile
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
-# A static program needs no C library of the host, so it runs on every one that pip knows by these tags. The oldest are those that
-# every pip since 2021 knows.
+# A static program needs no C library of the host, so it runs on every one that pip has tags for. These are
+# the oldest tags, known to every pip since 2021.
 PLATFORMS = ("manylinux_2_17_{0}", "manylinux2014_{0}", "musllinux_1_1_{0}")
-# Linked in beside the packages of tools/packages-build.txt and packages-static.txt.
+# Linked in addition to the packages of tools/packages-build.txt and packages-static.txt.
 OF_THE_COMPILER = ("libc6-dev", "libstdc++-12-dev", "libgcc-12-dev")
 TOOLS = {"cmake", "ninja-build", "g++", "ccache", "esbuild"}
-# Replaced in the static program, or loaded by the other one only.
+# Replaced in the static program, or loaded only by the other one.
 NOT_LINKED = {"libzydis-dev"}
 
 
@@ -42,12 +42,12 @@ def version():
 
 
 def epoch():
-    """Seconds: the last commit's; outside a repository what SOURCE_DATE_EPOCH says."""
+    """Seconds: the time of the last commit, or SOURCE_DATE_EPOCH outside a repository."""
     return int(os.environ.get("SOURCE_DATE_EPOCH") or out("git", "log", "-1", "--format=%ct", cwd=TREE))
 
 
 def packages():
-    """[(name, version)] of Debian's packages whose code is in the program."""
+    """[(name, version)] of the Debian packages whose code is in the program."""
     names = [line.split()[0] for name in ("packages-build.txt", "packages-static.txt") for line in (TREE / "tools" / name).read_text().splitlines()
              if line.strip() and not line.startswith("#")]
     found = []
@@ -84,7 +84,7 @@ def list_of_parts(parts, when):
 
 
 def plain_wheel(program, folder):
-    """What the build back end makes of the program and the package, still with the tag of this machine."""
+    """The wheel that the build back end makes of program and package, with this machine's tag."""
     source = folder / "prebuilt"
     shutil.copytree(TREE / "tests/package/prebuilt", source)
     settings = {"cmake.source-dir": source, "cmake.define.PHLOX_PREBUILT": program, "build-dir": folder / "build", "install.strip": "false"}
@@ -95,7 +95,7 @@ def plain_wheel(program, folder):
 
 
 def wheel(program, dist, when, extra):
-    """`extra`: texts by their path in .dist-info."""
+    """`extra`: texts by path in .dist-info."""
     tags = [tag.format(platform.machine()) for tag in PLATFORMS]
     name = f"phlox-{version()}-py3-none-{'.'.join(tags)}.whl"
     info = f"phlox-{version()}.dist-info"
@@ -114,7 +114,7 @@ def wheel(program, dist, when, extra):
             lines.writerow([path, f"sha256={digest}", len(files[path][0])])
     lines.writerow([f"{info}/RECORD", "", ""])
     files[f"{info}/RECORD"] = (record.getvalue().encode(), 0o644)
-    # What is in .dist-info comes last, as the format asks.
+    # The contents of .dist-info come last, as the format requires.
     with zipfile.ZipFile(dist / name, "w") as made:
         for path in sorted(files, key=lambda path: (path.startswith(info), path)):
             content, mode = files[path]

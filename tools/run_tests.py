@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """run_tests.py [--check | --sanitized | --all] [--only ROOM[,ROOM...]] BUILD_DIR   Runs the tests of a built tree; the last line is the total.
 
-GoogleTest: one process a room, those that take longest in several (shards). pytest: as many workers as there are CPUs, and
-after them, one by one, the tests marked `alone`.
+GoogleTest: one process per directory, several (shards) for the slowest. pytest: as many workers as CPUs, then the tests
+marked `alone`, one by one.
 
---check      pure tests, and the command line's smoke tests on one interpreter: what packages alone bring is enough
---sanitized  few interpreters, of pytest only what runs the program; a sanitizer's finding, in whichever process, is a failure
---all        pytest on every interpreter, and every live test on every version; else on those that differ in what is read of them
+--check      pure tests, and the command line's smoke tests on one interpreter: needs only packages
+--sanitized  few interpreters, of pytest only what runs the program; a sanitizer's finding in any process is a failure
+--all        pytest on every interpreter, and every live test on every version; default: on those whose data structures differ
 --only       the GoogleTest binary ROOM_tests and the folder tests/ROOM
 
-A test that looks at a running program (pytest's mark `live`, GoogleTest's property `live`) and fails gets one more try: the
-machine has other things to do as well. Each such retry is named, the last line counts them. No other test gets one. It comes when the
-host of a virtual machine takes little of its CPUs' time, or after three minutes; what fails in it while the host takes more (stolen_time.py)
-was not judged: it is named, and counted as skipped.
+If a test of a running program (pytest's mark `live`, GoogleTest's property `live`) fails, it is retried once, since the
+machine may be busy. No other test is retried. Each retry is named, and the last line counts them. A retry waits, up to three
+minutes, until the host of a virtual machine takes little CPU time. A test that fails on retry while the host takes more
+(stolen_time.py) was not judged: it is named, and counted as skipped.
 """
 import argparse
 import concurrent.futures
@@ -28,13 +28,13 @@ import xml.etree.ElementTree as ElementTree
 import stolen_time
 import test_totals
 
-TREE = pathlib.Path(os.path.abspath(__file__)).parent.parent  # as it is called, links and all
+TREE = pathlib.Path(os.path.abspath(__file__)).parent.parent  # as called, without resolving links
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"
 SYSTEM = "/usr/bin/python3"
 CPUS = len(os.sched_getaffinity(0))
-# Seconds for a process of GoogleTest, which hangs when it takes longer.
+# Time limits in seconds for a GoogleTest process; one that takes longer hangs.
 LIMIT, LIMIT_SANITIZED = 900, 3600
-# A room that takes longer than others would be the last to end, alone on its CPU.
+# Without shards these would end last, each alone on its CPU.
 SHARDS = {"python": 2, "unwind": 2, "sampler": 2}
 
 
@@ -44,7 +44,7 @@ def say(*words):
 
 # --- GoogleTest -------------------------------------------------------------------------------------------------------
 def run_binary(binary, report, limit, **variables):
-    """Runs it to its end; what it prints lies beside the report. -> its exit status"""
+    """Runs it until it exits; its output is stored beside the report. -> its exit status"""
     report.unlink(missing_ok=True)
     with open(report.with_suffix(".log"), "w") as log:
         process = subprocess.Popen([binary, f"--gtest_output=xml:{report}", *variables.pop("options", [])], stdout=log, stderr=log,
@@ -66,12 +66,12 @@ def failed_cases(report):
 
 
 def is_live(case):
-    """Its name in a report is an attribute up to GoogleTest 1.10 and a <property> since."""
+    """GoogleTest up to 1.10 writes the property as an attribute, later versions as a <property>."""
     return case.get("live") is not None or any(p.get("name") == "live" for p in case.iter("property"))
 
 
 def run_shard(binary, shard, shards, limit):
-    """-> (report, report of the second tries or None)"""
+    """-> (report, report of the retries or None)"""
     report = binary.with_name(f"{binary.name}.{shard}.xml")
     status = run_binary(binary, report, limit, GTEST_TOTAL_SHARDS=str(shards), GTEST_SHARD_INDEX=str(shard))
     failed = failed_cases(report)
@@ -82,7 +82,7 @@ def run_shard(binary, shard, shards, limit):
             print(f"--- {binary.name}: {case.get('classname')}.{case.get('name')}")
             print(*(failure.get("message") for failure in case.iter("failure")), sep="\n", flush=True)
     else:
-        # It ended before it could report: the last test that its log names was its last.
+        # It exited before it could report: the last test named in its log was running.
         report.unlink(missing_ok=True)
         print(f"--- {binary.name}: exit status {status}", *report.with_suffix(".log").read_text(errors="replace").splitlines()[-60:],
               sep="\n", flush=True)
@@ -106,10 +106,10 @@ def run_rooms(binaries, limit):
 
 # --- pytest -----------------------------------------------------------------------------------------------------------
 def pytest(python, report, *arguments):
-    """-> whether it ended as a run does that was not broken off: all green, or some failed, or none chosen"""
+    """-> whether the run was not interrupted: all passed, some failed, or none selected"""
     report.unlink(missing_ok=True)
     status = subprocess.run([python, "-m", "pytest", "-q", f"--junit-xml={report}", *map(str, arguments)], cwd=TREE).returncode
-    if status == 5:  # nothing chosen is no report
+    if status == 5:  # no tests selected: no report
         report.unlink(missing_ok=True)
     if status not in (0, 1, 5):
         say(f"pytest: exit status {status}")
@@ -117,7 +117,7 @@ def pytest(python, report, *arguments):
 
 
 def run_pytest(python, build, choice, folders, parallel):
-    """-> (whether it was not broken off, reports, reports of second tries)"""
+    """-> (whether it was not interrupted, reports, reports of retries)"""
     together, alone, again = (build / name for name in ("pytest.xml", "pytest.alone.xml", "pytest.again.xml"))
     also = f" and {choice}" if choice else ""
     workers = ["-n", CPUS, "--dist", "worksteal"] if parallel else []
@@ -134,8 +134,8 @@ def run_pytest(python, build, choice, folders, parallel):
 
 
 def bring_perf(build):
-    """Ubuntu's `perf` is a script that wants the one made for the running kernel; any other will do as well, and in a container
-    there is no other."""
+    """Ubuntu's `perf` is a script that wants the one made for the running kernel; any other works as well,
+    and a container has no other."""
     try:
         if subprocess.run(["perf", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
             return
@@ -152,7 +152,7 @@ def bring_perf(build):
 
 # --- all of it --------------------------------------------------------------------------------------------------------
 def few_pythons(listed, build):
-    """Those that differ most in what is read of them."""
+    """The interpreters whose data structures differ most."""
     seen, rows = set(), []
     for row in pathlib.Path(listed).read_text().splitlines():
         name, _, _, version, flags = row.split("\t")
@@ -173,9 +173,9 @@ def has_tail_calls(python):
 
 
 def differing_pythons(listed, build):
-    """One of each version and kind, the first that is listed: of one row of the version table all are read alike. The system's first,
-    which most have, then those with a C library or a link of their own (standalone), which differ most. Interpreters whose loop is made
-    of tail calls are a kind of their own."""
+    """The first listed interpreter of each version and kind: all of one row of the version table are read
+    alike. The system's come first, since most users have those, then those with a C library or a link of
+    their own (standalone), which differ most. Interpreters whose loop is made of tail calls are a kind of their own."""
     rows = [row for row in pathlib.Path(listed).read_text().splitlines() if row and not row.startswith("#")]
     rows.sort(key=lambda row: (row.split("\t")[0] != "system", not row.startswith("standalone-3.1") or row.startswith("standalone-3.14")))
     first = {}
@@ -189,7 +189,7 @@ def differing_pythons(listed, build):
 
 
 def sanitizers_speak(findings):
-    """Whoever the program runs as may write there."""
+    """Every user that runs the program may write there."""
     shutil.rmtree(findings, ignore_errors=True)
     findings.mkdir()
     findings.chmod(0o1777)

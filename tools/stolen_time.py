@@ -1,8 +1,9 @@
-"""What the host of a virtual machine took of its CPUs' time (steal). A test that measures a running program says nothing of phlox then."""
+"""CPU time that the host of a virtual machine took from it (steal). If it is high, measurements of a running
+program say nothing about phlox."""
 import multiprocessing
 import time
 
-MOST = 0.04  # of the time that somebody wanted to run
+MOST = 0.04  # of the CPU time that was wanted
 
 
 def now():
@@ -13,7 +14,7 @@ def now():
 
 
 def share(since):
-    """Of the time that was wanted since then."""
+    """Share of the CPU time wanted since then."""
     steal, wanted = (b - a for a, b in zip(since, now()))
     return steal / max(1, wanted)
 
@@ -25,7 +26,7 @@ def _spin(seconds):
 
 
 def wait_until_little_is(longest, say):
-    """Some hosts let a machine use more for a while and take it back afterwards: it helps to wait."""
+    """Some hosts allow more CPU time for a while and take it back afterwards: waiting helps."""
     end = time.monotonic() + longest
     while True:
         before = now()

@@ -1,7 +1,9 @@
-"""test_totals.py REPORT.xml... [--again REPORT.xml...]   Adds up JUnit reports; names what failed or was skipped; the last line is the total.
+"""test_totals.py REPORT.xml... [--again REPORT.xml...]   Sums up JUnit reports; names failed and skipped
+tests; the last line is the total.
 
-A report that is missing or holds no test is a failure: a suite that did not run must not look like one that passed.
---again: reports of second tries. A test that failed first and passed then has passed, and is counted and named as such.
+A report that is missing or empty is a failure: a suite that did not run must not look like one that passed.
+--again: reports of retries. A test that failed first and then passed has passed, and is counted and named as
+such.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -20,8 +22,8 @@ def name_of(case):
 
 
 def tried_again(paths):
-    """Names of what passed in second tries, and of what could not be judged. One whose end is an error (pytest has a case for each)
-    has not passed."""
+    """Names of tests that passed on retry, and of those that could not be judged. A test whose teardown is an
+    error (pytest has a case for each) has not passed."""
     names = {"passed": set(), "failed": set(), "skipped": set()}
     unjudged = set()
     for path in paths:
@@ -32,7 +34,7 @@ def tried_again(paths):
                 if skipped is not None and "of our CPUs' time" in (skipped.get("message") or ""):  # tests/conftest.py
                     unjudged.add(name_of(case))
         except (OSError, ElementTree.ParseError):
-            continue  # what was not tried again has failed
+            continue  # without a retry it has failed
     return names["passed"] - names["failed"], unjudged - names["failed"]
 
 

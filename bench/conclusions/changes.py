@@ -1,4 +1,4 @@
-"""Programs in two editions: changes.py NAME SECONDS before|after. What changed is known; `stay` never does."""
+"""Programs in two versions: changes.py NAME SECONDS before|after. The change is known; `stay` never changes."""
 import asyncio
 import sys
 import threading
@@ -20,7 +20,7 @@ def changing(seconds):
 
 
 def removed(seconds):
-    """A phase that is gone."""
+    """A phase that is removed."""
     if not AFTER:
         changing(seconds / 2)
     stay(seconds / 2)
@@ -28,7 +28,7 @@ def removed(seconds):
 
 
 def faster(seconds):
-    """A loop's step that takes a quarter of its time."""
+    """A loop step that takes a quarter of its former time."""
     for _ in range(20):
         changing(seconds / 40 * (0.25 if AFTER else 1))
         stay(seconds / 40)
@@ -36,7 +36,7 @@ def faster(seconds):
 
 
 def unblocked(seconds):
-    """An event loop that was blocked for a while is not any more."""
+    """An event loop that was blocked for a while is no longer blocked."""
     def blocking():
         with part("blocking"):
             if not AFTER:
@@ -51,7 +51,7 @@ def unblocked(seconds):
 
 
 def lock_dropped(seconds):
-    """Two threads that had to wait for one another do not any more."""
+    """Two threads that had to wait for each other no longer have to."""
     lock = threading.Lock()
 
     def slow_step():

@@ -38,7 +38,7 @@ def busy(seconds):
 
 
 def blocked(seconds):
-    """A coroutine calls time.sleep: the loop stands still, it is not idle."""
+    """A coroutine calls time.sleep: the loop is blocked, not idle."""
     def block_loop():
         with part("block_loop"):
             time.sleep(0.1)
@@ -53,7 +53,7 @@ def blocked(seconds):
 
 
 def executor(seconds):
-    """Two threads, ten calls at a time: both are always inside the call that they were given."""
+    """Two threads, ten calls at a time: both threads are always inside a call."""
     def call_upstream():
         with part("call_upstream"):
             time.sleep(0.05)

@@ -23,7 +23,7 @@ def saturated(seconds):
 
 
 def unused(seconds):
-    """Eight threads that were busy once have nothing to do; the main one computes."""
+    """Eight threads that were busy once are idle; the main thread computes."""
     def compute():
         with part("compute"):
             spin(seconds)
@@ -53,7 +53,7 @@ def thread_pool(seconds):
 
 
 def own_pool(seconds):
-    """A pool of one's own: threads take functions out of a queue."""
+    """A hand-written pool: threads take functions from a queue."""
     tasks = queue.Queue()
 
     def fetch_task():

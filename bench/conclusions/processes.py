@@ -13,7 +13,7 @@ def children_cpu():
 
 
 def busy_children(seconds):
-    """Four shells of its own take the CPUs: no other program's fault."""
+    """Four shells of the program itself use the CPUs: no other program does."""
     shells = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]
 
     def compute():
@@ -30,7 +30,7 @@ def busy_children(seconds):
 
 
 def compiler(seconds):
-    """Waits for a child that computes, as for a compiler or ffmpeg."""
+    """Waits for a child that computes, such as a compiler or ffmpeg."""
     def wait_for_compiler():
         with part("wait_for_compiler"):
             subprocess.run(["sh", "-c", "i=0; while [ $i -lt %d ]; do i=$((i+1)); done" % int(seconds * 400000)], check=True)
@@ -56,7 +56,7 @@ def many_children(seconds):
 
 
 def pipe_from_child(seconds):
-    """The other end of the pipe is a child's."""
+    """A child has the other end of the pipe."""
     child = subprocess.Popen(["sh", "-c", "while sleep 0.05; do echo x; done"], stdout=subprocess.PIPE)
 
     def read_child():

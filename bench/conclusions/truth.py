@@ -1,4 +1,4 @@
-"""What a program of this folder knows of itself: the CPU and wall time of its named parts. It prints them as its last line.
+"""Measures the CPU and wall time of a program's named parts, and prints them as its last line.
 
     with part("burn"): ...      inside the function of that name
     tell(waits=12)              prints the line TRUTH {...}; the harness reads it
@@ -29,18 +29,18 @@ def part(name):
 
 
 def tell(**more):
-    # One write: a server of another thread may print at the same moment.
+    # One write: a server's other threads may print at the same moment.
     sys.stdout.write("TRUTH " + json.dumps(dict({"parts": parts, "pid": os.getpid(), "cpu": time.process_time()}, **more)) + "\n")
     sys.stdout.flush()
 
 
 def spin(seconds):
-    """Computes for so much CPU time of this thread."""
+    """Computes for `seconds` of this thread's CPU time."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         sum(range(200))
 
 
 def over(programs):
-    """Runs the program that the command line names: script.py NAME SECONDS"""
+    """Runs the program named on the command line: script.py NAME SECONDS"""
     programs[sys.argv[1]](float(sys.argv[2]))

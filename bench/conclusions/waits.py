@@ -19,7 +19,7 @@ def run(*threads):
 
 
 def timeouts(seconds):
-    """Nobody ever notifies: every wait ends by its timeout."""
+    """Nothing ever notifies: every wait ends by its timeout."""
     condition = threading.Condition()
     end = time.monotonic() + seconds
 
@@ -177,7 +177,7 @@ def children(seconds):
 
 
 def stall(seconds):
-    """Computes, stands still once, computes again."""
+    """Computes, stops once, computes again."""
     def before():
         with part("before"):
             spin(seconds / 3)
@@ -197,7 +197,7 @@ def stall(seconds):
 
 
 def brief(seconds):
-    """So few samples that shares of CPU mean nothing, and many waits that are known exactly."""
+    """Too few samples for shares of CPU, and many waits with exact times."""
     def short_nap():
         for _ in range(int(seconds / 0.01)):
             with part("short_nap"):

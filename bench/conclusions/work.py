@@ -1,4 +1,4 @@
-"""Programs that compute, each in its own manner. `side` is always a quarter of the main part's CPU time."""
+"""Programs that compute, each in a different way. `side` is always a quarter of the main part's CPU time."""
 import os
 import gc
 import hashlib
@@ -20,7 +20,7 @@ def side(seconds):
 
 
 def repeated(seconds, main):
-    """`main()` until it has used so much CPU time, with `side` after each tenth of it."""
+    """Repeats `main()` until it has used `seconds` of CPU time, with `side` after each tenth of it."""
     used, marked = 0.0, 0.0
     while used < seconds:
         begun = time.thread_time()
@@ -130,7 +130,7 @@ def logs(seconds):
 
 
 def collections(seconds):
-    """Most of the time of `littered` is the cyclic garbage collector's."""
+    """Most of the time of `littered` is spent in the cyclic garbage collector."""
     kept = [[i] for i in range(300000)]
     in_collector = [0.0, 0.0]
 
@@ -158,7 +158,7 @@ def collections(seconds):
 
 
 def imports(seconds):
-    """The start of many a program: one third of its time goes into importing."""
+    """A typical program start: one third of the time is imports."""
     def import_much():
         with part("import_much"):
             end = time.thread_time() + seconds / 3
@@ -174,7 +174,7 @@ def imports(seconds):
 
 
 def arrays(seconds):
-    """As a machine-learning job: batches are made, then a model is fitted."""
+    """Like a machine-learning job: makes batches, then fits a model."""
     import numpy as np
 
     def make_batch():
@@ -215,7 +215,7 @@ def frames(seconds):
 
 
 def plain(seconds):
-    """Nothing but Python: no extension module is called."""
+    """Pure Python: calls no extension module."""
     def count_words():
         with part("count_words"):
             words = {}
@@ -228,5 +228,5 @@ def plain(seconds):
 
 if __name__ == "__main__":
     over({f.__name__: f for f in (recursion, deep, generators, expressions, documents, tables, in_c, logs, collections, imports, arrays, frames, plain)})
-    # What the interpreter takes to end comes after the truth was said: of pandas 0.2 s.
+    # The interpreter's exit comes after the truth was printed: 0.2 s with pandas.
     os._exit(0)

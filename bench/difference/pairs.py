@@ -98,7 +98,7 @@ class Bench:
         (self.folder / "program.py").write_text(PROGRAM)
 
     def record(self, values):
-        """A recording, and what the program says of itself."""
+        """A recording, and the truth that the program printed."""
         self.count += 1
         path = self.folder / f"{self.count}.phlox"
         words = [f"{key}={value}" for key, value in values.items()]
@@ -124,7 +124,7 @@ DIFFERS = {"grew", "shrank", "new", "vanished"}
 
 
 def alarms(told, truths, weight):
-    """Functions that are said to differ and did not, by the program's own clock."""
+    """Functions reported to differ that did not, by the program's own clock."""
     wrong = []
     before, after = (truth[weight] for truth in truths)
     for name in FUNCTIONS:

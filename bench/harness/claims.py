@@ -1,9 +1,10 @@
-"""What the project claims of Phlox, each a sentence out of the stored results (summary.py prints them). A claim is a function of the
-stored results: it gives its words and the runs that it comes from, or raises Missing where nothing was measured."""
+"""The project's claims about Phlox, each a sentence computed from the stored results (summary.py prints
+them). A claim is a function of the stored results: it returns its text and the runs that it comes from, or
+raises Missing if nothing was measured."""
 from . import crowds, requests
 from .stored import KERNEL, OUTSIDE, Missing, beyond_chance, impossible, version_key
 
-RATE = 1000  # Hz: what costs are claimed at
+RATE = 1000  # Hz: the rate at which costs are claimed
 
 
 def many(value):
@@ -15,13 +16,13 @@ def shown(value, digits):
 
 
 def interval(row, digits=3, value="slow_down", unit=""):
-    """The number with its 95 % interval."""
+    """The value with its 95 % interval."""
     middle, low, high = (shown(row[key], digits) for key in (value, "low", "high"))
     return "%s%s (%s to %s)" % (middle, unit, low, high)
 
 
 def one_in(rate):
-    """A rate as "1 in 1,500,000": two digits, rounded to what claims less."""
+    """A rate as "1 in 1,500,000": two digits, rounded towards the weaker claim."""
     whole = int(1 / rate)
     unit = 10 ** max(0, len(str(whole)) - 2)
     return "1 in " + many(whole // unit * unit)
@@ -33,7 +34,7 @@ def pythons(rows):
 
 
 def truth_runs(stored, tool):
-    """The rows of this tool in every run of section truth, and those runs."""
+    """This tool's rows in every run of section truth, and those runs."""
     names = [name for name in stored.names("truth") if any(row["tool"] == tool for row in stored.data(name)["families"])]
     return stored.rows(names, "families", tool=tool), names
 
@@ -106,7 +107,7 @@ def tracers(stored):
 
 
 def server(stored):
-    """The run with most pairs, and how far the others lie from it."""
+    """The run with most pairs, and how far the others differ from it."""
     found = [(name, row) for name in stored.names("requests") for row in stored.rows([name], "rows") if row["profiler"] == OUTSIDE]
     if not found:
         raise Missing("requests")

@@ -1,13 +1,14 @@
-"""The programs of the section `conclusions`, and what is true of each."""
+"""The programs of section `conclusions`, and what is true of each."""
 from .conclusion_judges import (at_work, busiest_thread, changed, collecting, cpu, hottest, idle, never, never_a_place, nobody, no_empty_blocks,
                                 nothing_changed, own_children, says, waker, wall, whole_first)
 
-# Computing ends here: `part` is where it begins, in all programs.
+# All programs compute in these functions: `part` is where that begins.
 SPIN = ("spin", "<genexpr>")
 
 
 class Case:
-    """script:program, and the claims about it. `beside`: a shell command that runs at the same time; `options`: those of phlox record."""
+    """script:program, and its claims. `beside`: a shell command that runs at the same time; `options`: those
+    of phlox record."""
 
     def __init__(self, name, *claims, seconds=1.5, beside="", options=(), small=False, before_after=False, topic="small"):
         self.name, self.claims, self.seconds, self.beside = name, claims, seconds, beside

@@ -1,12 +1,12 @@
-"""What the section `conclusions` asks of what phlox says: each claim is right, silent or wrong. Pure: evidence in, verdicts out.
+"""Checks what phlox says in the section `conclusions`: each claim is right, silent or wrong. Pure: evidence in, verdicts out.
 
 Evidence is a dictionary:
-  truth             what the program printed of itself (bench/conclusions/truth.py)
+  truth             what the program printed about itself (bench/conclusions/truth.py)
   record, report    the first screens, as text
   json, all, cpu    phlox report --json: as it begins, with --show everything, with --weight cpu
-  page              what the page's model makes of the page's data (page_words.ts)
+  page              the page's data as read by the page's model (page_words.ts)
   spans             {state: wall seconds} of rows without a sample (see `spans_of`)
-and of a pair: diff (text), diff_json, truth and after (the second program's truth)."""
+and for a pair: diff (text), diff_json, truth and after (the second program's truth)."""
 import math
 import re
 
@@ -23,7 +23,7 @@ def first_screen(text):
 
 
 def said(evidence):
-    """All text of first screens: recorder, report, the page's head."""
+    """All text of the first screens: recorder, report, the page's head."""
     page = evidence.get("page") or {}
     return "\n".join([first_screen(evidence.get("record", "")), first_screen(evidence.get("report", "")),
                       page.get("leftOut", ""), page.get("subtitle", ""), page.get("warning", "")])
@@ -34,7 +34,7 @@ def find(rows, function):
 
 
 def seconds_of(report, function, side="total"):
-    """Of the function in the tables of a report; None: it has no row."""
+    """Of the function in a report's tables; None: it has no row."""
     rows = find(report["functions_by_total"] + report["functions_on_all_stacks"], function) or find(report["functions"], function)
     return sum(row[side]["weight"] for row in rows) / 1e9 if rows else None
 
@@ -44,7 +44,7 @@ def rate(evidence):
 
 
 def sampling(evidence, seconds):
-    """What sampling alone may differ: four standard deviations of a Poisson count, and a few samples."""
+    """The error that sampling alone may cause: four standard deviations of a Poisson count, and a few samples."""
     return 4 * math.sqrt(max(seconds, 0) / rate(evidence)) + 4 / rate(evidence)
 
 
@@ -62,11 +62,12 @@ def never(pattern):
 
 
 def never_a_place(pattern):
-    """What is beneath the Python line may have a column of its own; it is never where time is spent."""
+    """Code beneath the Python line may have a column of its own, but is never reported as the place where
+    time is spent."""
     def judge(evidence):
         report = evidence["json"]
         texts = [finding["text"] for finding in report["findings"]]
-        # A thread that begins or ends has no Python frame yet, or none any more: a sample of that is a place of its own.
+        # A thread that begins or ends has no Python frame: a sample of that is a place of its own.
         shares = ((row, row.get("share", row.get("self", {}).get("share", 1))) for table in ("functions", "lines", "waits") for row in report.get(table, ()))
         texts += [f"{row['name']} {row.get('file', '')}" for row, share in shares if share >= 0.01]
         found = next((match for match in (re.search(pattern, text) for text in texts) if match), None)
@@ -75,7 +76,7 @@ def never_a_place(pattern):
 
 
 def cpu(function):
-    """The function's CPU time, in the report and on the page, is what it measured itself."""
+    """The function's CPU time in the report and on the page matches its own measurement."""
     def judge(evidence):
         truth = evidence["truth"]["parts"][function]["cpu"]
         allowed = 0.03 * truth + 0.02 + sampling(evidence, truth)
@@ -89,23 +90,23 @@ def cpu(function):
 
 
 def wall(function, share=0.05):
-    """Its wall time, over all threads, with everything shown."""
+    """Its wall time over all threads, with everything shown."""
     def judge(evidence):
         part = evidence["truth"]["parts"][function]
         found = seconds_of(evidence["all"], function)
         words = "%s: truth %.3f s of wall time, report %s" % (function, part["wall"], "-" if found is None else "%.3f" % found)
         if found is None:
             return SILENT, words
-        # Waits are exact; where one begins and ends among the functions around it is known to a sample.
+        # Wait times are exact; their bounds among the surrounding functions are known to within a sample.
         allowed = share * part["wall"] + 0.03 + sampling(evidence, part["wall"])
         return (WRONG if abs(found - part["wall"]) > allowed else RIGHT), words
     return judge
 
 
 def idle(function):
-    """Threads in it have nothing to do: it neither leads the work nor is it named in a finding."""
+    """Threads in it are idle: it neither leads the table of work nor appears in a finding."""
     def judge(evidence):
-        # Waiting for the GIL or for a CPU is no waiting for something to do: it is counted, wherever that is.
+        # Waiting for the GIL or for a CPU is not idle: it counts, wherever it happens.
         queued = sum(row["wall_ns"] for row in evidence["json"]["waits"] if last(row["name"]) == function and row["kind"] in ("gil", "cpu"))
         of_all = evidence["json"]["total"]
         lead = [row for row in evidence["json"]["functions"][:5] if row["self"]["share"] >= 0.1 and row["self"]["weight"] - queued >= 0.1 * of_all]
@@ -123,7 +124,7 @@ def idle(function):
 
 
 def at_work(function):
-    """Threads in it do what they were given: it is not among what is left out as having nothing to do."""
+    """Threads in it are at work: it is not among the places omitted as idle."""
     def judge(evidence):
         truth = evidence["truth"]["parts"][function]["wall"]
         left = sum(place["wall_ns"] for place in evidence["json"]["left_out"]["places"] if last(place["name"]) == function) / 1e9
@@ -138,7 +139,8 @@ def at_work(function):
 
 
 def hottest(*functions):
-    """Who uses the CPU: the first row by CPU time, in report and page, the finding that names one, and the busiest thread's own."""
+    """The function that uses the CPU: the first row by CPU time, in report and page, the finding that names
+    one, and the busiest thread's own."""
     def judge(evidence):
         named = []
         rows = [row for row in evidence["cpu"]["functions"] if row["self"]["weight"] > 0]
@@ -159,7 +161,7 @@ def hottest(*functions):
 
 
 def busiest_thread(*functions):
-    """What the table of threads calls the busiest function of the thread that used most CPU time."""
+    """The busiest function, in the table of threads, of the thread that used most CPU time."""
     def judge(evidence):
         threads = sorted(evidence["json"]["threads"], key=lambda thread: -thread["cpu_ns"])
         name = last(threads[0]["busiest_function"]) if threads else ""
@@ -170,7 +172,8 @@ def busiest_thread(*functions):
 
 
 def waker(function, pattern):
-    """The waits of the function were ended by a thread or program whose name matches. Another name is wrong, and most waits must have one."""
+    """The function's waits were ended by a thread or program whose name matches. Another name is wrong, and
+    most waits must have one."""
     def judge(evidence):
         rows = find(evidence["json"]["ended_waits"], function)
         count = sum(row["waits"] for row in rows)
@@ -184,7 +187,7 @@ def waker(function, pattern):
 
 
 def nobody(function):
-    """Its waits ended by their timeout: nobody is said to have ended them."""
+    """Its waits ended by timeout: no waker is reported."""
     def judge(evidence):
         rows = find(evidence["json"]["ended_waits"], function)
         named = [row for row in rows if row["ended_by"] and not re.search("timeout|not known", row["ended_by"])]
@@ -195,7 +198,7 @@ def nobody(function):
 
 
 def own_children(evidence):
-    """CPU time of children that are not Python is not that of other programs."""
+    """CPU time of non-Python children is not reported as that of other programs."""
     elapsed = evidence["json"]["elapsed_ns"] / 1e9
     own = (evidence["truth"]["children"] + evidence["truth"]["cpu"]) / elapsed / evidence["cpus"]
     found = re.search(r"other programs used ([0-9.]+) %", said(evidence))
@@ -207,7 +210,7 @@ def own_children(evidence):
 
 
 def collecting(evidence):
-    """The collector's time is what gc.callbacks measured."""
+    """The collector's time matches the measurement by gc.callbacks."""
     truth = evidence["truth"]["collector"]
     found = sum(thread["states_ns"]["collecting"] for thread in evidence["all"]["threads"]) / 1e9
     words = "collector: truth %.2f s of CPU, report %.2f s of wall time" % (truth, found)
@@ -216,10 +219,10 @@ def collecting(evidence):
     return (RIGHT if re.search("garbage collector", said(evidence)) else SILENT), words
 
 
-# --- of every program ---------------------------------------------------------------------------------------------------
+# --- claims about every program ---------------------------------------------------------------------------------------
 
 def intervals(evidence):
-    """No interval reaches below nothing or beyond all, and each contains its share."""
+    """Every interval is within 0 and 1 and contains its share."""
     for row in evidence["json"]["functions"] + evidence["json"]["functions_by_total"] + evidence["json"]["lines"]:
         for side in ("self", "total"):
             at = row[side]
@@ -232,17 +235,17 @@ def intervals(evidence):
 
 
 def account(evidence):
-    """The CPU time of all threads together is what the process measured."""
+    """The CPU time of all threads together matches the process's measurement."""
     truth = evidence["truth"]["cpu"]
     pid = evidence["truth"]["pid"]
     found = sum(thread["cpu_ns"] for thread in evidence["all"]["threads"] if thread["pid"] == pid) / 1e9
     words = "CPU of the process: truth %.3f s, report %.3f s" % (truth, found)
-    # The end of the interpreter comes after the program has said its truth.
+    # The interpreter exits after the program has printed its truth.
     return (RIGHT if -0.03 * truth - 0.02 <= found - truth <= 0.03 * truth + 0.12 else WRONG), words
 
 
 def running(evidence):
-    """What a thread is said to run is what it used of the CPU."""
+    """A thread's reported running time matches its CPU time."""
     for thread in evidence["all"]["threads"]:
         difference = (thread["states_ns"]["running"] - thread["cpu_ns"]) / 1e9
         if abs(difference) > 0.05 * thread["cpu_ns"] / 1e9 + 0.03:
@@ -263,7 +266,7 @@ def one_answer(evidence):
 
 
 def not_too_few(evidence):
-    """Waits that are known exactly are not called too few samples."""
+    """Exact waits are not reported as too few samples."""
     exact = evidence["all"]["waits_exact"] and any(part["wall"] - part["cpu"] > 0.2 for part in evidence["truth"]["parts"].values())
     found = re.search(r"[^\n]*say nothing[^\n]*", said(evidence))
     if exact and found and not re.search("CPU", found.group(0)):
@@ -272,7 +275,7 @@ def not_too_few(evidence):
 
 
 def no_empty_blocks(evidence):
-    """Rows that no sample is behind do not set "blocked" into the middle of a run."""
+    """Rows without samples do not insert "blocked" into the middle of a run."""
     found = evidence.get("spans", {})
     return (WRONG if found.get("blocked", 0) > 0.001 else RIGHT), "blocked without a sample and without a wait: %.4f s" % found.get("blocked", 0)
 
@@ -280,7 +283,7 @@ def no_empty_blocks(evidence):
 EVERYWHERE = (intervals, account, running, one_answer, not_too_few)
 
 
-# --- of pairs -----------------------------------------------------------------------------------------------------------
+# --- claims about pairs ------------------------------------------------------------------------------------------------
 
 UNCHANGED = ("noise", "unchanged", "same")
 UNKNOWN = ("inconclusive", "unknown", "not known")
@@ -308,18 +311,18 @@ def changed(function):
 
 
 def nothing_changed(evidence):
-    """Equal programs: no function of theirs is said to differ in what it computes."""
+    """Equal programs: none of their functions is reported to differ in what it computes."""
     rows = [row for row in evidence["diff_json"]["functions"] if verdict_of(row) == "changed" and last(row["name"]) in evidence["truth"]["parts"]]
     return (WRONG, "said to have changed: " + rows[0]["name"]) if rows else (RIGHT, "nothing is said to have changed")
 
 
 def whole_first(evidence):
-    """The seconds of both recordings come before any share."""
+    """The seconds of both recordings precede any share."""
     return (RIGHT if re.search(r"[0-9.]+ m?s\b", "\n".join(evidence["diff"].splitlines()[:3])) else SILENT), "seconds of the whole"
 
 
 def judged(evidence, claims):
-    """[(name of the claim, verdict, words)]; a claim that cannot be asked of this output is wrong, never passed over."""
+    """[(name of the claim, verdict, text)]; a claim that cannot be checked on this output is wrong, never skipped."""
     out = []
     for claim in claims:
         name = claim.__qualname__.split(".")[0]
@@ -332,6 +335,6 @@ def judged(evidence, claims):
 
 
 def of_all(verdicts):
-    """A program's: its worst claim's."""
+    """A program's verdict: that of its worst claim."""
     kinds = [verdict for _, verdict, _ in verdicts]
     return WRONG if WRONG in kinds else SILENT if SILENT in kinds else RIGHT

@@ -1,5 +1,6 @@
-"""The section `conclusions`: programs that know their own truth (bench/conclusions), and whether what phlox says of them on its first
-screens is right, silent or wrong. What is asked of each is in conclusion_cases.py, how it is judged in conclusion_judges.py."""
+"""The section `conclusions`: programs that know their own truth (bench/conclusions), and whether phlox's
+first screens about them are right, silent or wrong. The claims are in conclusion_cases.py, their checks in
+conclusion_judges.py."""
 import html.parser
 import json
 import os
@@ -19,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Scripts(html.parser.HTMLParser):
-    """The scripts of a page, by their id."""
+    """A page's scripts by id."""
 
     def __init__(self):
         super().__init__()
@@ -53,7 +54,7 @@ class Bench:
         return os.path.join(self.folder, name)
 
     def recorded(self, case, file, *edition):
-        """(what the program said is true, what the recorder said)"""
+        """(the truth that the program printed, the recorder's output)"""
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
         beside = subprocess.Popen(["sh", "-c", case.beside], stdout=subprocess.DEVNULL, start_new_session=True) if case.beside else None
         try:
@@ -69,7 +70,7 @@ class Bench:
         return json.loads(lines[-1][len("TRUTH "):]), done.stderr
 
     def page(self, file):
-        """What a page of the recording says, as its own model reads it."""
+        """The content of the recording's page, as read by the page's own model."""
         page, given = self.path("page.html"), self.path("page.json")
         self.run(self.phlox, "export", file, "-o", page)
         parser = Scripts()
@@ -105,7 +106,7 @@ class Bench:
 
 
 def spans_of(file):
-    """Wall seconds of short rows that no sample is behind, by state, between two rows in which the thread ran in the same stack."""
+    """Wall seconds, by state, of short rows without samples between two rows in which the thread ran in the same stack."""
     database = sqlite3.connect(file)
     try:
         rows = database.execute("SELECT s.thread, s.start_us, s.wall_ns, s.samples, s.stack, t.cpu, t.system_call FROM sample s JOIN state t ON t.id = s.state "
@@ -132,7 +133,7 @@ def conclusions(settings):
             row = bench.judge(case)
             settings.log("conclusions", {"program": row["program"], "topic": row["topic"], "verdict": row["verdict"],
                                          "why": "; ".join("%s: %s" % (verdict, words) for _, verdict, words in row["claims"] if verdict != judges.RIGHT)})
-            # What is stored names no folder of this machine.
+            # Stored results contain no paths of this machine.
             row["claims"] = [[name, verdict, words.replace(folder, "").replace(PROGRAMS + "/", "")] for name, verdict, words in row["claims"]]
             result["conclusions"].append(row)
     finally:

@@ -1,4 +1,4 @@
-"""The section `crowds`: many threads of which few run, and many processes and threads of which hardly any does."""
+"""The section `crowds`: many threads of which few run, and many processes and threads that are nearly all idle."""
 import itertools
 import os
 import time
@@ -8,17 +8,17 @@ from .sections import cpu_seconds, of_pairs, one_run, slow_down
 from .tables import number, table
 from .target import Target
 
-FEW_OF_MANY = [2, 197]  # threads.py: two run as well as the main one, these wait
+FEW_OF_MANY = [2, 197]  # threads.py: in addition to the main thread, two run and these wait
 NAPS = [1, 0.02]  # s, for a third of them
 RATE = 100
-# Three threads take turns of 5 ms: in a tenth of a second the one that is measured has too few of them.
+# Three threads alternate every 5 ms: in a tenth of a second the measured one runs too seldom.
 SPAN = 0.4
-# By then the recorder has read what is read once: it has found 200 processes, and knows their names and code objects.
+# By then the recorder has done its one-time reads: it has found 200 processes, and knows their names and code objects.
 SETTLES = 5
 
 
 def rounds_of(settings, version, args, rate, seconds):
-    """Rounds a second over all threads, as the recording itself counts them."""
+    """Passes over all threads per second, as counted in the recording."""
     with Target(settings.pythons[version], "threads.py", args) as target:
         outcome = Phlox(settings.phlox).start(target.pid, rate, seconds).finish()
     return float("nan") if outcome.error else outcome.recording.tally["ticks"] / (outcome.recording.tally["elapsed_ns"] * 1e-9)
@@ -39,7 +39,7 @@ def threads_rows(settings, version):
 
 
 def idle_row(settings, version, processes, threads):
-    """The CPU that the recorder uses once it has begun."""
+    """The CPU that the recorder uses after its start."""
     row = {"python": version, "processes": processes, "threads": threads, "error": ""}
     seconds = settings.scaled(20, 4)
     with Target(settings.pythons[version], "crowd.py", [processes, threads]) as target:

@@ -1,4 +1,4 @@
-"""The sections `dump` and `report`: how long an everyday command takes, from its start to its exit."""
+"""The sections `dump` and `report`: how long an everyday command takes from start to exit."""
 import os
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from .statistics import bootstrap, median
 from .tables import number, table
 from .target import Target
 
-TEN_THREADS = [2, 7]  # two run, seven wait, and the main one
+TEN_THREADS = [2, 7]  # two run, seven wait, plus the main thread
 
 
 def summary(times):
@@ -20,8 +20,8 @@ def summary(times):
 
 
 def in_turn(commands, rounds, words):
-    """From start to exit of every command once, then of every command again: neighbours meet the same machine. `commands`: by the
-    name of their tool. Rows with `words` in each."""
+    """Times, from start to exit, every command once, then every command again, so that neighbours run under
+    the same conditions. `commands`: by tool name. Rows contain `words`."""
     times = {name: [] for name in commands}
     errors = {}
     for turn in range(rounds + 1):
@@ -43,7 +43,7 @@ def in_turn(commands, rounds, words):
 
 
 def dump(settings):
-    """One dump of ten threads; /bin/true shows what it takes to start any process here."""
+    """Dumps ten threads once; /bin/true shows the cost of starting any process here."""
     result = {"dump": []}
     rounds = settings.scaled(60, 10)
 
@@ -71,7 +71,7 @@ def dump(settings):
 
 
 def report(settings):
-    """Report and diff of recordings of a million samples: 20,000 stacks up to 60 deep, 2,000 functions."""
+    """Report and diff of recordings with a million samples: 20,000 stacks up to 60 deep, 2,000 functions."""
     samples = settings.scaled(1000000, 100000)
     result = {"samples": samples}
     folder = tempfile.mkdtemp(prefix="phlox-bench-", dir="/var/tmp")

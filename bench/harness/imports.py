@@ -25,14 +25,14 @@ LARGE = ["--call-graph", "dwarf,65528"]
 # Without options, perf script also searches for inlined functions, which takes minutes if there is debug information.
 MOST_SECONDS = 120
 FORMATS = ("html", "svg", "collapsed", "speedscope", "pprof", "firefox", "perfetto", "chrome", "callgrind", "pstats", "jsonl", "csv")
-# What peers make of the same stacks: (format, peer, what it is given, command without that file).
+# What peers make of the same stacks: (format, peer, input format, command without the input file).
 PEERS = (("svg", "flamegraph.pl", "collapsed", ["flamegraph.pl", "--countname=ns"]), ("svg", "inferno", "collapsed", ["inferno-flamegraph", "--countname", "ns"]),
          ("pprof", "go tool pprof", "pprof", ["go", "tool", "pprof", "-proto"]), ("callgrind", "go tool pprof", "pprof", ["go", "tool", "pprof", "-callgrind"]))
 CONSUMERS = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "phlox", "consumers", "bin")  # tools/get-consumers.sh
 
 
 def watch_memory(process, peaks):
-    """The kernel's own high-water mark in MiB, as long as the program is there; its parent's, which rusage would tell of, is not in it."""
+    """The process's high-water mark in MiB from the kernel, while it runs; unlike rusage, it does not include the parent's."""
     while process.poll() is None:
         try:
             with open("/proc/%d/status" % process.pid) as file:
@@ -43,8 +43,8 @@ def watch_memory(process, peaks):
 
 
 def measured(command, most=None, **options):
-    """Seconds and the peak of memory in MiB, of the program as it was executed; NaN: it was over too soon.
-    What takes more than `most` seconds is ended, and took at least that."""
+    """Seconds and peak memory in MiB of the executed program; NaN: it exited too soon. A command that takes
+    more than `most` seconds is ended, and took at least that long."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         begun, peaks = time.monotonic(), []
         process = subprocess.Popen(command, stderr=said, **options)
@@ -77,9 +77,9 @@ def record(python, target, seconds, options, path):
 
 
 def times_of(settings, path, folder, parser, rounds):
-    """Where the recording is, and {who: (seconds, MiB)}, the best of some rounds, one after the other: `perf script` as it is typed,
-    `perf script --no-inline` of no more fields than shares need, Hotspot's parser, and phlox import, at first with nothing kept of what it
-    read in these programs before. What takes more than a few seconds is run once."""
+    """The recording's path, and {tool: (seconds, MiB)}, the best of some interleaved rounds: `perf script` as
+    typed, `perf script --no-inline` with only the fields that shares need, Hotspot's parser, and phlox
+    import, first without cached data about these programs. Commands that take more than a few seconds are run once."""
     imported = os.path.join(folder, "app.phlox")
     commands = {"perf": ["perf", "script", "-i", path],
                 "no inline": ["perf", "script", "-i", path, "-F", "tid,time,period,event,ip,sym,dso", "--no-inline"],
@@ -97,7 +97,8 @@ def times_of(settings, path, folder, parser, rounds):
 
 
 def is_apart(row, perf, ours):
-    """By more than half a point; what we unwind further than perf has more beneath its callers, by so much at the most."""
+    """By more than half a point. Where we unwind further than perf, callers have more beneath them, by at
+    most that much."""
     further = 100 * max(0, ours.whole - perf.whole) / max(perf.samples, 1)
     return abs(row[0] - row[1]) > 0.5 and not (row[2] == "under" and 0 < row[1] - row[0] <= 0.5 + further)
 
@@ -107,7 +108,8 @@ def import_row(settings, python, target, way, options, seconds, folder, parser):
     record(python, target, seconds, options, path)
     imported, costs = times_of(settings, path, folder, parser, settings.scaled(5, 1))
     perf, ours = by_perf(path), by_phlox(imported)
-    # perf makes names for the entries of a procedure linkage table, which no symbol has; where a thread begins it may leave out the last frame.
+    # perf invents names for entries of a procedure linkage table, which have no symbols; where a thread
+    # begins it may omit the last frame.
     shared = [row for row in differences(perf, ours) if not row[3].endswith("@plt") and row[3] not in {UNKNOWN, *STARTS}]
     apart = [row for row in shared if is_apart(row, perf, ours)]
     row = {"target": target, "way": way, "mb": os.path.getsize(path) / 1e6, "samples": perf.samples, "our samples": ours.samples,
@@ -116,7 +118,7 @@ def import_row(settings, python, target, way, options, seconds, folder, parser):
            "whole": {"perf": perf.whole, "phlox": ours.whole}, "mystery": {"perf": perf.mystery, "phlox": ours.mystery}}
     if parser is not None:
         theirs = by_hotspot(parser, path)
-        if theirs.samples == 0:  # it does not read what was packed
+        if theirs.samples == 0:  # it does not read compressed files
             del costs["hotspot"]
         else:
             row["whole"]["hotspot"], row["mystery"]["hotspot"] = theirs.whole, theirs.mystery
@@ -149,7 +151,7 @@ def import_section(settings):
 
 
 def peer_rows(settings, folder):
-    """Those that are here, of files that were exported into the folder."""
+    """Runs the installed peers on files exported into the folder."""
     for name, peer, given, command in PEERS:
         program = shutil.which(command[0]) or shutil.which(command[0], path=CONSUMERS)
         if program is None:
@@ -166,7 +168,7 @@ def peer_rows(settings, folder):
 
 
 def export_section(settings):
-    """Every format of one recording of the taxi program with native frames."""
+    """Every format of one recording of the taxi program, with native frames."""
     python = environment_of(settings)
     folder = tempfile.mkdtemp(prefix="phlox-bench-", dir="/var/tmp")
     result = {"seconds": settings.scaled(60, 3), "rows": []}

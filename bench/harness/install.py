@@ -1,6 +1,6 @@
-"""Brings the peers into a directory outside the tree: py-spy and austin from PyPI, Tachyon (profiling.sampling)
-with CPython 3.15 from Debian sid, unpacked aside by a private apt. And what the targets of the section `native` import.
-Nothing of the host's own is changed.
+"""Installs the peers into a directory outside the tree: py-spy and austin from PyPI, Tachyon
+(profiling.sampling) with CPython 3.15 from Debian sid, unpacked by a private apt. Also the imports of the
+targets of section `native`. Does not change the host's own packages.
 """
 import glob
 import os
@@ -15,7 +15,7 @@ APT::Sandbox::User "root"; APT::Get::AllowUnauthenticated "false";
 
 
 def mirror():
-    """The Debian mirror this machine is set up for."""
+    """The Debian mirror configured on this machine."""
     for path in glob.glob("/etc/apt/sources.list.d/*.sources") + glob.glob("/etc/apt/sources.list"):
         with open(path) as file:
             for line in file:
@@ -36,7 +36,7 @@ def venv(cache):
 
 
 def packages(cache, python, version):
-    """The interpreter of an environment with what forest.py and dataflow.py import."""
+    """The interpreter of an environment with the imports of forest.py and dataflow.py."""
     directory = os.path.join(cache, "packages-" + version)
     inside = os.path.join(directory, "bin", "python")
     done = os.path.join(directory, "complete")
@@ -58,8 +58,8 @@ def server_packages(cache, python, version):
 
 
 def hotspot(cache):
-    """Hotspot's reader of perf.data, of Debian's package of that name, unpacked aside: the package itself brings a desktop. It needs
-    libqt5core5a and libqt5network5 of the host. None when it cannot be had or does not run."""
+    """Hotspot's perf.data parser from Debian's package, unpacked separately: the package itself brings a
+    desktop. It needs libqt5core5a and libqt5network5 on the host. None if it is unavailable or does not run."""
     places = "usr/lib/*/libexec/hotspot-perfparser"
     folder = os.path.join(cache, "hotspot")
     found = glob.glob("/" + places) or glob.glob(os.path.join(folder, places))
@@ -76,7 +76,7 @@ def hotspot(cache):
 
 
 def sid(cache):
-    """A root directory with Debian sid's python3.15 and C library; None when it cannot be had."""
+    """A root directory with Debian sid's python3.15 and C library; None if unavailable."""
     root = os.path.join(cache, "sid")
     if os.path.exists(os.path.join(root, "usr", "bin", "python3.15")):
         return root

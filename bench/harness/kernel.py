@@ -1,5 +1,5 @@
-"""The section `kernel`: what sampling in the kernel costs, compared with an empty program on the same events, with reading from outside, with py-spy
-and with austin; and what it costs on a whole host."""
+"""The section `kernel`: the cost of sampling in the kernel, compared with an empty BPF program on the same
+events, with reading from outside, with py-spy and with austin; and its cost on a whole host."""
 import json
 import os
 import subprocess
@@ -15,7 +15,7 @@ from .target import Target, throughput
 RATE = 1000
 HOST_RATE = 99
 HOST_PROCESSES = 200
-# label, script, arguments, native, of which Python, rounds and seconds of a span
+# label, script, arguments, native, Python version, rounds and seconds of a span
 SWITCHES = "switches.py"
 TARGETS = [("depth 50", "depth.py", [50], False, None, 60, 0.2), ("depth 200", "depth.py", [200], False, None, 60, 0.2),
            ("Bytewax dataflow", "dataflow.py", [], False, "3.11", 30, 0.4), ("random forest", "forest.py", SMALL_FOREST, True, None, 20, 0.8),
@@ -36,10 +36,10 @@ def switches(pid):
 
 
 def in_turn_row(settings, tool, version, target):
-    """Nothing attached; attached, but no process chosen; this target sampled (bench/kernel/kernel_cost.cpp)."""
+    """Nothing attached; attached, but no process selected; this target sampled (bench/kernel/kernel_cost.cpp)."""
     label, script, args, native, _, rounds, span = target
     row = {"tool": "phlox --way kernel" + (" --native" if native else ""), "python": version, "target": label, "rate": RATE, "error": ""}
-    # The target has a CPU to itself, so the recorder takes nothing from it by sharing one.
+    # The target has a CPU to itself, so the recorder takes no time from it by sharing one.
     with Target(interpreter(settings, version, script), script, args, cpu=1) as running:
         time.sleep(1)
         words = ["taskset", "-c", "0", tool, str(running.pid), str(RATE), str(settings.scaled(rounds, 6)), str(span)] + (["native"] if native else [])
@@ -62,7 +62,7 @@ def in_turn_row(settings, tool, version, target):
 
 
 def beside_row(settings, version, target):
-    """Read from outside; the recorder is stopped and continued in turn."""
+    """Reads from outside; the recorder is alternately stopped and resumed."""
     label, script, args, native, _, _, span = target
     environment = interpreter(settings, version, script)
     profiler = NativePhlox(settings.phlox, environment) if native else OfEnvironment(settings.phlox, environment)
@@ -94,7 +94,7 @@ class WholeHost(Phlox):
 
 
 def host_row(settings, version, in_kernel):
-    """A busy process among 200 others that do a little, with and without a recording of all: its throughput, and the CPU of the recorder."""
+    """A busy process among 200 that do little, with and without a recording of all: its throughput, and the recorder's CPU."""
     with Target(settings.pythons[version], "crowd.py", [HOST_PROCESSES, 1]) as crowd:
         time.sleep(3)
         profiler = WholeHost(settings.phlox, in_kernel)
@@ -115,7 +115,7 @@ def host_row(settings, version, in_kernel):
 
 
 def going_us(settings, profiler, version, depth):
-    """(the CPU that the recorder uses for a sample once it has begun, by the scheduler's clock; the error)."""
+    """(the recorder's CPU per sample after its start, by the scheduler's clock; the error)."""
     python, prefix = profiler.python(settings.pythons, version)
     with Target(python, "depth.py", [depth], prefix=prefix) as target:
         session = profiler.start(target.pid, RATE, settings.scaled(20, 6))
@@ -145,7 +145,8 @@ def kernel(settings):
     for target in TARGETS:
         if settings.only and not target[0].startswith(settings.only):
             continue
-        # The partner of `switches` must share its CPU, and the recorder must not; only kernel_cost can choose its CPU.
+        # The partner of `switches` must share its CPU, and the recorder must not; only kernel_cost can choose
+        # its CPU.
         alone = target[1] == SWITCHES
         version = target[4] or (usual if target[1] != "forest.py" else next(v for v in NATIVE_VERSIONS if v in settings.pythons))
         if version in settings.pythons:

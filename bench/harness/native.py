@@ -1,5 +1,6 @@
-"""The section `native`: Python and native code as one stack, on a random-forest fit and on a Bytewax dataflow. Whole stacks,
-what it costs the target (interleaved pairs) and the recorder, and `dump --native` compared with its peer's.
+"""The section `native`: Python and native code as one stack, on a random-forest fit and a Bytewax dataflow.
+Whole stacks, the cost to the target (interleaved pairs) and to the recorder, and `dump --native` compared
+with its peer's.
 """
 import json
 import os
@@ -18,13 +19,13 @@ from .tables import number, percent, slow_down, table
 # Bytewax has no wheel for 3.13 and later.
 VERSIONS = ("3.12", "3.11")
 FOREST = ("random forest", "forest.py", [])
-# Small passes, of a fifteenth of a second, so that a span holds enough of them.
+# Small passes of a fifteenth of a second, so that a span contains enough of them.
 SMALL_FOREST = [1500, 6]
 DATAFLOW = ("Bytewax dataflow", "dataflow.py", [])
 
 
 class NativePhlox(Phlox):
-    """phlox record --native, of targets that run in the environment with their packages."""
+    """phlox record --native for targets that run in the environment with their packages."""
 
     def __init__(self, binary, environment, source=None):
         super().__init__(binary)
@@ -52,7 +53,7 @@ class NativePySpy(PySpy):
 
 
 def whole_row(settings, profiler, version, target, seconds, rate=1000):
-    """How many of the samples with native frames are complete to the thread's start and merged."""
+    """How many samples with native frames are complete to the thread's start and merged."""
     label, script, args = target
     row = {"tool": profiler.name, "python": version, "target": label, "rate": rate, "error": ""}
     python, prefix = profiler.python(settings.pythons, version)
@@ -71,7 +72,7 @@ def whole_row(settings, profiler, version, target, seconds, rate=1000):
 
 
 def parts_row(settings, tool, version, environment, target):
-    """How long ptrace keeps a thread standing, and a frame's unwinding with its rules known (bench/native/native_cost.cpp)."""
+    """How long ptrace stops a thread, and the time to unwind a frame whose rules are known (bench/native/native_cost.cpp)."""
     label, script, args = target
     row = {"python": version, "target": label, "error": ""}
     with Target(environment, script, args) as running:
@@ -85,7 +86,7 @@ def parts_row(settings, tool, version, environment, target):
 
 
 def dump_rows(settings, version, environment, target, rounds):
-    """From start to exit, in turn with the peer, caches warm."""
+    """From start to exit, alternating with the peer, with warm caches."""
     label, script, args = target
     commands = {"phlox dump --native": [settings.phlox, "dump", "--native", "-p"]}
     if settings.with_peers:
@@ -96,8 +97,9 @@ def dump_rows(settings, version, environment, target, rounds):
 
 
 def cost_rows(settings, version, profiler):
-    """Slow-down in many runs, each with a process of its own, in turn. For minutes at a time a host is slower by a fifth without reporting it
-    as steal, because others use its caches and memory too. A sample finds nothing in a cache then, and costs more."""
+    """Slow-down in many interleaved runs, each with its own process. For minutes at a time a host is slower
+    by a fifth without reporting steal, because others use its caches and memory too. A sample then finds
+    nothing in a cache and costs more."""
     runs = []
     for _ in range(settings.scaled(6, 1)):
         for script, args, span in ((FOREST[1], SMALL_FOREST, 0.8), (DATAFLOW[1], [], 0.4)):
@@ -107,12 +109,13 @@ def cost_rows(settings, version, profiler):
     return by_speed(runs)
 
 
-# Of the fastest run of the same target.
+# Share of the speed of the same target's fastest run.
 FULL_SPEED = 0.9
 
 
 def by_speed(runs):
-    """For each target and rate, a row of the runs whose target ran at full speed without a recorder, and a row of the others."""
+    """For each target and rate, one row of the runs whose target ran at full speed without a recorder, and
+    one of the others."""
     best = {}
     for row, _ in runs:
         best[row["target"]] = max(best.get(row["target"], 0), row.get("alone", 0))

@@ -1,5 +1,5 @@
-"""The section `page`: how large the page of a large recording is, how soon it is painted compared with speedscope on the same data, and how soon it
-answers its reader. Timed in the browser (page_timings.py, page_timings.js)."""
+"""The section `page`: the size of a large recording's page, how soon it is painted compared with speedscope
+on the same data, and how soon it responds. Timed in the browser (page_timings.py, page_timings.js)."""
 import contextlib
 import functools
 import http.server
@@ -22,10 +22,10 @@ SPEEDSCOPE = "1.25.0"
 DATAFLOW = ("dataflow.py", [2])
 VERSIONS = ("3.12", "3.11", "3.13")
 
-# (view, its name, its question, more of its address): what is shown while filters change.
+# (view, its name, its question, rest of its address): shown while filters change.
 VIEWS = [("flame", "flame graph and timeline", "column", ""), ("functions", "functions", "table", ""), ("chart", "flame chart", "segments", ""),
          ("bottom-up", "bottom-up", "bottomUp", ""), ("sandwich", "sandwich", "sandwich", "&sandwich.of=20")]
-QUESTIONS = ["totals", "threads", "densities"]  # what every view's answer comes with
+QUESTIONS = ["totals", "threads", "densities"]  # asked by every view
 # (what, address, element, gesture)
 REDRAWS = [("timeline: zoom", "view=flame", ".timeline .lanes canvas", "zoom"), ("timeline: pan", "view=flame&timeline.zoom=%s", ".timeline .lanes canvas", "pan"),
            ("flame chart and timeline: zoom", "view=chart", ".chart .lanes canvas", "zoom"),
@@ -60,7 +60,7 @@ def speedscope(cache):
 
 @contextlib.contextmanager
 def served(folder):
-    """The folder on a port of this machine: speedscope takes a profile by its address only from a server."""
+    """Serves the folder on a local port: speedscope loads a profile by address only from a server."""
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):
             pass
@@ -84,7 +84,7 @@ def made(samples, threads, stacks, depth):
 
 
 def ten_minutes(settings, folder):
-    """Kept in the cache, since it takes what its name says."""
+    """Kept in the cache, since it takes ten minutes."""
     seconds = settings.scaled(600, 5)
     path = os.path.join(folder if settings.quick else settings.cache, "dataflow-%d.phlox" % seconds)
     part = path[:-len(".phlox")] + ".part.phlox"
@@ -120,13 +120,13 @@ def summary(times):
 
 
 def opening(settings, page, profile, folder):
-    """The page, and speedscope in both of its ways, in turn."""
+    """The page, and both ways to open speedscope, interleaved."""
     home = speedscope(settings.cache)
     base = os.path.join(folder, "speedscope")
     if not os.path.exists(base):
         shutil.copytree(home, base)
     shutil.copy(profile, os.path.join(base, "profile.json"))
-    # As `speedscope FILE` of its package makes it.
+    # Same as `speedscope FILE` of its package.
     import base64
     script = os.path.join(folder, "profile.js")
     with open(profile, "rb") as file, open(script, "w") as out:
@@ -138,7 +138,7 @@ def opening(settings, page, profile, folder):
 
 
 def trails(seconds, threads, count):
-    """Filters that were not asked for before: a thread in and out, a range of time, a function out, a state."""
+    """Filters not used before: a thread in and out, a time range, a function out, a state."""
     end = seconds * 1e9
     out = []
     for i in range(count):

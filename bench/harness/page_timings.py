@@ -1,6 +1,6 @@
 """Times pages in Chromium: run by harness/page.py with the Python of the tests' environment, which has playwright.
 
-    page_timings.py open ROUNDS NAME=ADDRESS...      every page opened in turn: {NAME: [ms]}, {NAME: {crashed_s}} of one that the browser gave up
+    page_timings.py open ROUNDS NAME=ADDRESS...      opens every page in turn: {NAME: [ms]}, {NAME: {crashed_s}} if the browser gave it up
     page_timings.py filters PAGE.html JOB.json       the addresses of JOB, one after the other: [{drawn, model}]
     page_timings.py redraws PAGE.html JOB.json       [[fragment, selector, kind, steps]]: [[ms]]
 """
@@ -13,8 +13,9 @@ import time
 from playwright.sync_api import Error, sync_playwright
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page_timings.js")
-# speedscope draws by WebGL, which a machine without a graphics card has in software (SwiftShader). What is no WebGL is painted by the
-# processor itself: Debian's Chromium would send it through SwiftShader as well, where one frame takes seconds.
+# speedscope draws by WebGL, which runs in software (SwiftShader) on a machine without a graphics card.
+# Everything else is painted by the CPU directly: Debian's Chromium would use SwiftShader for it too, where
+# one frame takes seconds.
 FLAGS = ["--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
          "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--allow-file-access-from-files",
          "--disable-gpu-compositing", "--disable-gpu-rasterization"]

@@ -1,5 +1,5 @@
-"""Profilers under one roof: how to start each on a process, and how to read what it wrote. A Profiler's `start` returns a
-running Session; `Session.finish` waits and gives an Outcome with stacks by names, root first.
+"""A common interface to profilers: starting each on a process, and reading its output. A Profiler's `start`
+returns a running Session; `Session.finish` waits and returns an Outcome with stacks by names, root first.
 """
 import os
 import re
@@ -19,31 +19,31 @@ class Outcome:
     def __init__(self):
         self.stacks = {}  # tuple of names, root first -> samples
         self.samples = 0
-        self.failed = 0  # samples the tool itself says it could not take
+        self.failed = 0  # samples that the tool reports as failed
         self.cpu = 0.0  # seconds of CPU the profiler used
         self.rss_mib = 0.0
         self.seconds = 0.0  # of sampling
-        self.elapsed = 0.0  # start and end included
+        self.elapsed = 0.0  # including start and exit
         self.error = ""
         self.recording = None
 
 
 class Session:
-    # py-spy counts intervals, not time: at a rate it cannot reach it goes on far beyond its duration.
+    # py-spy counts intervals, not time: at a rate it cannot reach it runs far beyond its duration.
     PATIENCE = 3.0
 
     def __init__(self, profiler, command, output, seconds):
         self.profiler, self.output, self.seconds = profiler, output, seconds
         self.begun = time.monotonic()
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        # rusage's maximum begins with this process's own fork, which is larger than most profilers.
+        # rusage's maximum includes this process's own fork, which is larger than most profilers.
         self.peak_mib = float("nan")
         self.ended = threading.Event()
         self.watch = threading.Thread(target=self.watch_memory, daemon=True)
         self.watch.start()
 
     def watch_memory(self):
-        """The kernel's own high-water mark of the program as it was executed, read twice a second."""
+        """Reads the executed program's high-water mark from the kernel twice a second."""
         while not self.ended.wait(0.5):
             try:
                 with open("/proc/%d/status" % self.process.pid) as file:
@@ -64,7 +64,7 @@ class Session:
         self.process.returncode = os.waitstatus_to_exitcode(status)
         self.process.stdout.close()
         outcome.elapsed = time.monotonic() - self.begun
-        # What is not overrun is start and end, which take no samples.
+        # Unless it overran, the rest of the time is start and exit, without samples.
         outcome.seconds = self.seconds if outcome.elapsed < self.seconds + self.PATIENCE else outcome.elapsed
         outcome.cpu = usage.ru_utime + usage.ru_stime
         outcome.rss_mib = self.peak_mib
@@ -77,11 +77,11 @@ class Session:
 
 class Profiler:
     name = ""
-    exact = True  # stops its target or proves it
+    exact = True  # stops its target or proves its stacks
     good_exits = (0,)
 
     def whole(self, seconds):
-        """The duration it is asked for: most take whole seconds only."""
+        """The duration to request: most take only whole seconds."""
         return max(1, round(seconds))
 
     def command(self, pid, rate, seconds, output):
@@ -94,7 +94,7 @@ class Profiler:
         return Session(self, as_user(user) + self.command(pid, rate, seconds, output), output, self.whole(seconds))
 
     def python(self, pythons, version):
-        """The interpreter to run a target with, and words before it."""
+        """The interpreter that runs a target, and the words before it."""
         return pythons[version], ()
 
     def read(self, output, text, outcome):
@@ -111,7 +111,8 @@ class Profiler:
 
 
 class Phlox(Profiler):
-    """From outside unless `in_kernel`: what stops and goes on with its recorder shows what that takes, programs in the kernel do not."""
+    """From outside unless `in_kernel`: stopping and resuming the recorder shows the cost of reading from
+    outside, but BPF programs do not stop with it."""
     suffix = ".phlox"
 
     def __init__(self, binary, way=None, in_kernel=False):
@@ -159,12 +160,12 @@ class PySpy(Profiler):
 class Austin(Profiler):
     suffix = ".mojo"
     exact = False
-    good_exits = (0, 254)  # austin 4.0.0 ends with 254 after a good recording
+    good_exits = (0, 254)  # austin 4.0.0 exits with 254 after a good recording
 
     def __init__(self, cache):
         self.name = "austin"
         venv, sid = install.venv(cache), install.sid(cache)
-        # The binary of PyPI needs glibc 2.38.
+        # PyPI's binary needs glibc 2.38.
         loader = [os.path.join(sid, "lib64/ld-linux-x86-64.so.2"), "--library-path", os.path.join(sid, "usr/lib/x86_64-linux-gnu")]
         self.words = (loader if sid else []) + [os.path.join(venv, "bin", "austin")]
         self.converter = os.path.join(venv, "bin", "mojo2austin")
@@ -188,7 +189,7 @@ class Austin(Profiler):
 
 
 class Tachyon(Profiler):
-    """profiling.sampling of CPython 3.15: reads its own minor version only, so its target runs on 3.15 too."""
+    """profiling.sampling of CPython 3.15: reads only its own minor version, so its target runs on 3.15 too."""
     suffix = ".txt"
 
     def __init__(self, cache, blocking=True):
@@ -229,7 +230,7 @@ class Tachyon(Profiler):
 
 
 class Chroot:
-    """/proc and the targets inside the sid root while Tachyon is measured."""
+    """Mounts /proc and the targets inside the sid root while Tachyon is measured."""
 
     def __init__(self, root):
         self.root = root

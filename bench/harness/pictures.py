@@ -1,5 +1,5 @@
-"""The three pictures of docs/benchmarks.md, as SVG out of the stored results: truth, cost, scale. Each has a background of its own and follows the
-reader's light or dark mode. What is not stored is not drawn."""
+"""The three pictures of docs/benchmarks.md, as SVG made from the stored results: truth, cost, scale. Each has
+its own background and follows the reader's light or dark mode. Results that are not stored are not drawn."""
 import html
 import math
 
@@ -9,7 +9,7 @@ from .stored import KERNEL, OUTSIDE, PEERS, Missing, Stored, impossible, is_numb
 WIDTH = 860
 LEFT, RIGHT = 210, 250  # columns of names and of numbers
 LINE = 26
-CHARACTER = 7.4  # px, at most on average, of text of 13 px
+CHARACTER = 7.4  # px, maximum average, for text of 13 px
 STYLE = """text{font:13px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;fill:#1f2328}.head{font-weight:600}.note{fill:#57606a}
 .paper{fill:#ffffff}.axis{stroke:#d0d7de}.base{stroke:#57606a}.ours{stroke:#0969da;fill:#0969da}.peer{stroke:#bc4c00;fill:#bc4c00}.line{fill:none}rect{stroke:none}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.note{fill:#9198a1}.paper{fill:#0d1117}.axis{stroke:#3d444d}.base{stroke:#9198a1}.ours{stroke:#58a6ff;fill:#58a6ff}
@@ -50,7 +50,7 @@ class Picture:
 
 
 class Scale:
-    """Where a number lies between two columns."""
+    """The position of a number between two columns."""
 
     def __init__(self, low, high, logarithmic=False):
         self.of = math.log10 if logarithmic else float
@@ -62,7 +62,7 @@ class Scale:
 
 
 def axis(picture, scale, ticks, rows, base=None):
-    """Lines through the rows that follow, and what they mean beneath them."""
+    """Lines through the rows that follow, with their labels beneath."""
     top, bottom = picture.height - 6, picture.height + rows * LINE
     for value, words in ticks:
         picture.line(scale.x(value), top, scale.x(value), bottom, "base" if value == base else "axis")
@@ -151,7 +151,7 @@ def cost(stored):
 
 
 def spread(wanted, least=16):
-    """Places near the wanted ones, at least so far apart."""
+    """Positions near the wanted ones, at least `least` apart."""
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     placed, last = [0.0] * len(wanted), -math.inf
     for index in order:
@@ -233,5 +233,5 @@ PICTURES = {"bench-truth.svg": truth, "bench-cost.svg": cost, "bench-scale.svg":
 
 
 def draw(results):
-    """{name of the file: SVG}."""
+    """{file name: SVG}."""
     return {file: make(Stored(results)) for file, make in PICTURES.items()}

@@ -1,16 +1,16 @@
-"""Which stacks of bench/targets could have existed, from their names alone. Names root first."""
+"""Whether stacks of bench/targets could have existed, from their names alone. Names are root first."""
 import re
 
 FAMILY = re.compile(r"([ab])(\d+)([a-z]*)$")
 SERIAL = re.compile(r"f_(\d+)_(\d)$")
 
 
-# Where a whole stack begins: the main thread's, and another's (threading.py).
+# The root of a whole stack: of the main thread, and of others (threading.py).
 ROOTS = ("<module>", "_bootstrap")
 
 
 def families(names):
-    """hard.py, hard_threads.py and leaf.py: after what drives them, one family, indices 0, 1, 2, ..., letters that nest."""
+    """hard.py, hard_threads.py and leaf.py: below the driving frames one family, indices 0, 1, 2, ..., nested letters."""
     if not names or names[0] not in ROOTS:
         return False
     family, index, letters = None, -1, ""
@@ -29,7 +29,7 @@ def families(names):
 
 
 def serial(names):
-    """fresh.py: the serial number all fresh names of a stack carry; None: no fresh name; -1: they disagree."""
+    """fresh.py: the common serial number of a stack's fresh names; None: no fresh name; -1: they disagree."""
     result, index = None, -1
     for name in names:
         found = SERIAL.match(name)

@@ -1,10 +1,10 @@
-"""What a benchmark asks of a .phlox file: stacks with counts, moments, tallies. Plain SQLite, no phlox code."""
+"""What benchmarks read from a .phlox file: stacks with counts, times, tallies. Plain SQLite, no phlox code."""
 import os
 import sqlite3
 
 
 class Recording:
-    """rows: (start, wall, cpu, samples, stack, quality), nanoseconds, in the order they were seen."""
+    """rows: (start, wall, cpu, samples, stack, quality), nanoseconds, in the order in which they were seen."""
 
     # sample.quality
     OK, CUT, UNPROVED, DETACHED, REJECTED = range(5)
@@ -15,7 +15,7 @@ class Recording:
         self.meta = dict(database.execute("SELECT key, value FROM meta"))
         self.frames = dict(database.execute("SELECT id, function FROM frame"))
         self.parents = {i: (parent, frame) for i, parent, frame in database.execute("SELECT id, parent, frame FROM stack")}
-        epoch = int(self.meta.get("sample_epoch_ns", 0))  # missing: no sample was taken
+        epoch = int(self.meta.get("sample_epoch_ns", 0))  # absent: no sample was taken
         self.rows = [(epoch + 1000 * start, wall, cpu, samples, stack, quality) for start, wall, cpu, samples, stack, quality in database.execute(
             "SELECT start_us, wall_ns, cpu_ns, samples, stack, quality FROM sample JOIN state ON state.id = sample.state ORDER BY sample.rowid")]
         self.tally = {}

@@ -1,5 +1,6 @@
-"""The section `requests`: what recording takes from a server. gunicorn with four workers under clients that always have a request open answers
-so many requests a second; each round has one span without a profiler and one with each, in an order drawn anew, and is compared with itself."""
+"""The section `requests`: what recording takes from a server. Measures the requests per second of gunicorn
+with four workers under clients that always have a request open. Each round has one span without a profiler
+and one with each, in random order, and is compared with itself."""
 import os
 import random
 import shutil
@@ -15,13 +16,13 @@ from .tables import number, table
 
 RATE = 100
 WORKERS = 4
-# A profiler that is attached has read what it needs once; that is no part of what going on recording takes.
+# The one-time reads of a profiler after it attached are not part of the cost of recording.
 SETTLES = 1.5
 SECONDS = 2
 
 
 class Server:
-    """gunicorn, and clients that say how many of their requests were answered."""
+    """gunicorn, and clients that count their answered requests."""
 
     def __init__(self, python, folder):
         self.port, self.counts = free_port(), os.path.join(folder, "counts")
@@ -44,7 +45,7 @@ class Server:
             return int(file.read().strip(b"\0") or 0)
 
     def a_second(self, seconds):
-        """Between two counts, each of a moment when it had just changed."""
+        """Between two counts, each read just after it changed."""
         first, since = self.next_count()
         time.sleep(seconds)
         last, until = self.next_count()
@@ -89,11 +90,11 @@ def span(server, command, seconds):
 
 
 def rows_of(settings, version, folder):
-    """A server of this Python under load; a row a profiler."""
+    """A server on this Python under load; one row per profiler."""
     rounds, seconds = settings.scaled(100, 2), settings.scaled(SECONDS, 1)
     chance = random.Random(1)
     known = recorders(settings)
-    if settings.only:  # in the time of the others, more pairs
+    if settings.only:  # more pairs in the time saved on the others
         known, rounds = {settings.only: known[settings.only]}, rounds * 7 // 4
     seen = {name: [] for name in ["nobody", *known]}
     server = Server(install.server_packages(settings.cache, settings.pythons[version], version), folder)
@@ -107,7 +108,7 @@ def rows_of(settings, version, folder):
     for name in known:
         pairs = [recorded / alone for recorded, alone in zip(seen[name], seen["nobody"])]
         middle, low, high = bootstrap(pairs, typical_ratio)
-        # Of the rate without, what is missing with.
+        # The share of the rate that is lost.
         yield {"profiler": name, "python": version, "rounds": rounds, "a_second": mean(seen[name]), "alone": mean(seen["nobody"]), "lost": 1 - middle,
                "low": 1 - high, "high": 1 - low, "pairs": pairs}
 

@@ -19,12 +19,12 @@ BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(BENCH, "reading"))
 
 HARD = [("hard 50", "hard.py", [50]), ("hard 200", "hard.py", [200]), ("leaf", "leaf.py", [])]
-# Free-threaded builds: all of the threads run at once.
+# Free-threaded builds: all threads run at once.
 AT_ONCE = ("hard threads", "hard_threads.py", [20, 3])
 
 
 class Settings:
-    """What the command line chose."""
+    """The options of the command line."""
 
     def __init__(self, phlox, reading, pythons, versions, users, cache, quick, with_peers, log, part=1.0, only=None, in_kernel=False, rate=None):
         self.phlox, self.reading, self.pythons, self.versions = phlox, reading, pythons, versions
@@ -32,7 +32,7 @@ class Settings:
         self.part, self.only, self.in_kernel, self.rate = part, only, in_kernel, rate
 
     def own(self):
-        """Phlox, as the section truth measures it."""
+        """Phlox as section truth measures it."""
         return Phlox(self.phlox, in_kernel=self.in_kernel)
 
     def scaled(self, full, quick):
@@ -42,11 +42,11 @@ class Settings:
         return quick if self.quick else max(quick, int(full * self.part))
 
     def usual_version(self):
-        """The one that stands for the others where a number takes minutes; None: none of those is measured."""
+        """The version that represents the others where a number takes minutes; None: none of those is measured."""
         return next((v for v in ("3.12", "3.13", "3.11") if v in self.versions), None)
 
     def peers(self):
-        """(profiler, versions it is measured on), phlox apart."""
+        """(profiler, versions it is measured on), without phlox."""
         if not self.with_peers:
             return []
         first = [self.usual_version()] if self.usual_version() else []
@@ -59,7 +59,8 @@ class Settings:
 
 
 def stopped_leaves(settings, pid, version, samples):
-    """Leaf counts of the same process, stopped by ptrace for every sample (bench/reading); None where that cannot be built."""
+    """Leaf counts of the same process, stopped by ptrace for every sample (bench/reading); None if that
+    cannot be built."""
     import experiment as reading
     if not os.path.exists(settings.reading) or version not in reading.LAYOUTS:
         return None
@@ -69,7 +70,7 @@ def stopped_leaves(settings, pid, version, samples):
 
 
 def leaves_of(outcome):
-    """Leaf counts; for Phlox only of rows in which the thread ran, as the stopped reference has it."""
+    """Leaf counts; for Phlox only of rows in which the thread ran, as in the stopped reference."""
     result = {}
     if outcome.recording is not None:
         for _, _, cpu, samples, stack, quality in outcome.recording.rows:
@@ -89,11 +90,11 @@ def add(counts, more):
 
 
 def families_row(settings, profiler, version, user, label, script, args, rate, samples):
-    """Truth in the hard case, in turn with the stopped reference on the same process."""
+    """Truth in the hard case, interleaved with the stopped reference on the same process."""
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": label, "rate": rate, "samples": 0, "impossible": 0,
            "failed": 0, "detached": 0, "error": ""}
-    own, reference, rounds = {}, ({}, {}), settings.scaled(5, 1)  # the reference's even and odd rounds
+    own, reference, rounds = {}, ({}, {}), settings.scaled(5, 1)  # even and odd rounds of the reference
     with Target(python, script, args, user=user, prefix=prefix) as target:
         for round_number in range(rounds):
             outcome = profiler.start(target.pid, rate, max(1, samples / rounds / rate), user).finish()
@@ -123,7 +124,7 @@ def families_row(settings, profiler, version, user, label, script, args, rate, s
 
 
 def detached_stacks(outcome):
-    """Stacks the recorder itself marked as not reaching the base: they are said to be parts, not whole."""
+    """Stacks that the recorder marked as not reaching the base: reported as parts, not as whole."""
     result = {}
     if outcome.recording is None:
         return result
@@ -135,7 +136,7 @@ def detached_stacks(outcome):
 
 
 def fresh_row(settings, version, user, kind, rate, samples):
-    """Names that tell the moment: each must be the one that lived at the sample's time."""
+    """Names identify the moment: each must have existed at the sample's time."""
     row = {"python": version, "user": user, "target": "fresh " + kind, "rate": rate, "samples": 0, "named": 0, "wrong": 0, "rejected": 0, "error": ""}
     profiler = settings.own()
     with Target(settings.pythons[version], "fresh.py", [kind], user=user) as target:
@@ -153,7 +154,7 @@ def fresh_row(settings, version, user, kind, rate, samples):
         if serial is None:
             continue
         row["named"] += count
-        # A row holds one serial, and serials only grow.
+        # A row has one serial, and serials only increase.
         if serial < newest or serial == -1:
             row["wrong"] += count
         newest = max(newest, serial)
@@ -161,7 +162,7 @@ def fresh_row(settings, version, user, kind, rate, samples):
 
 
 def shares_row(settings, version, user, rate, seconds, runs):
-    """Known shares inside the printed 99 % interval: how many of `runs`."""
+    """In how many of `runs` known shares are inside the printed 99 % interval."""
     row = {"python": version, "user": user, "rate": rate, "runs": 0, "inside": 0, "worst": 0.0, "error": ""}
     profiler = settings.own()
     for _ in range(runs):
@@ -172,7 +173,7 @@ def shares_row(settings, version, user, rate, seconds, runs):
             row["error"] = outcome.error
             return row
         truth = shares(report["truth"])
-        # Samples of threads that left their CPU were not chosen by the clock: they say nothing about shares.
+        # Samples of threads that left their CPU were not triggered by the clock: they say nothing about shares.
         samples = [(outcome.recording.names(row[4]), row[3]) for row in outcome.recording.rows if row[2] > 0 or not settings.in_kernel]
         seen = {name: sum(c for names, c in samples if name in names) for name in truth}
         total = sum(seen.values())
@@ -213,7 +214,7 @@ def ordinary_row(settings, version, user, rate, samples):
 
 def truth(settings):
     result = {"families": [], "fresh": [], "shares": [], "ordinary": []}
-    # Of each of three targets: 300,000 a version at 5 kHz, a third of it at 1 kHz.
+    # For each of three targets: 300,000 per version at 5 kHz, a third of it at 1 kHz.
     samples = {5000: settings.samples(100000, 5000), 1000: settings.samples(34000, 2000)}
     many = settings.usual_version(), settings.users[0]
     for version in settings.versions:
@@ -222,8 +223,9 @@ def truth(settings):
                 if settings.only not in (None, label):
                     continue
                 for rate in (5000, 1000) if settings.rate is None else (settings.rate,):
-                    # What independent samples differ by anyway falls with the root of their number: below 0.01 the leaf's few functions take
-                    # 100,000, and the hundred of hard 50 some 400,000, which one version and user is enough for.
+                    # The difference of independent samples falls with the root of their number: to get below
+                    # 0.01, the leaf's few functions take 100,000, and the hundred of hard 50 some 400,000,
+                    # measured for only one version and user.
                     times = 6 if label == "hard 50" and rate == 5000 and (version, user) == many else 1
                     row = families_row(settings, settings.own(), version, user, label, script, args, rate, times * samples[rate])
                     settings.log("truth", row)
@@ -248,9 +250,10 @@ def truth(settings):
 
 
 def beats(settings, version, user, script, args, rate, pairs, span_seconds=0.1):
-    """Slow-down by phlox: one recording, its recorder stopped and let on in turn. The speed of a virtual machine's host changes by
-    half within seconds: only neighbours a tenth of a second apart are alike. A stopped recorder still costs
-    what a perf event of its own does to the CPU it is open on (root): an interrupt a sample, below 0.2 % at 1 kHz."""
+    """Slow-down by phlox: one recording whose recorder is alternately stopped and resumed. The speed of a
+    virtual machine's host changes by half within seconds: only neighbours a tenth of a second apart are
+    comparable. A stopped recorder still costs what its perf event does to the CPU it is open on (root): an
+    interrupt per sample, below 0.2 % at 1 kHz."""
     row, ratios = one_run(settings, version, user, script, args, rate, pairs, span_seconds, 0.02, Phlox(settings.phlox))
     return row if row["error"] else {**row, **of_pairs(ratios)}
 
@@ -261,7 +264,7 @@ def of_pairs(ratios):
 
 
 def one_run(settings, version, user, script, args, rate, pairs, span_seconds, settle, profiler):
-    """(row, slow-down of each pair); `alone`: units a second while the recorder was stopped."""
+    """(row, slow-down of each pair); `alone`: units per second while the recorder was stopped."""
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
     quiet, busy, stolen = [], [], {}
@@ -308,12 +311,12 @@ def one_run(settings, version, user, script, args, rate, pairs, span_seconds, se
     return row, ratios
 
 
-# Of the time of all CPUs, in a span that is compared with its neighbours.
+# Share of the time of all CPUs, in a span that is compared with its neighbours.
 MOST_STOLEN = 0.02
 
 
 def stolen_seconds():
-    """What a virtual machine's host took of its CPUs for others."""
+    """CPU time that a virtual machine's host took for others."""
     with open("/proc/stat") as file:
         fields = file.readline().split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0
@@ -326,14 +329,15 @@ def cpu_seconds(pid):
 
 
 def charged(pid):
-    """(thread, ns of CPU that the kernel has charged to it), of each that is there."""
+    """(thread, ns of CPU that the kernel has charged to it) for each existing thread."""
     for task in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/schedstat" % (pid, task)) as file:
             yield task, int(file.read().split()[0])
 
 
 def taken_within(recording, spans):
-    """The samples of a recording in these spans of the monotonic clock (seconds); those of a row lie evenly in it."""
+    """The samples of a recording in these spans of the monotonic clock (seconds); those of a row are spread
+    evenly over it."""
     starts = [int(begin * 1e9) for begin, _ in spans]
     taken = 0.0
     for start, wall, _, samples, _, quality in recording.rows:
@@ -350,8 +354,8 @@ def taken_within(recording, spans):
 
 
 def slow_down(settings, profiler, version, user, script, args, rate, pairs, on=1.5, off=1.0):
-    """Pairs of neighbouring spans of one process, without and with the profiler; ratio of its throughput. Peers: each span
-    is a recording of its own, for a stopped profiler may hold its target."""
+    """Ratio of a process's throughput in pairs of neighbouring spans, without and with the profiler. Peers:
+    each span is a recording of its own, since a stopped profiler may keep its target stopped."""
     python, prefix = profiler.python(settings.pythons, version)
     row = {"tool": profiler.name, "python": version, "user": user, "target": " ".join([script] + [str(a) for a in args]), "rate": rate, "error": ""}
     settle = 0.4
@@ -370,7 +374,7 @@ def slow_down(settings, profiler, version, user, script, args, rate, pairs, on=1
             if isinstance(profiler, Phlox):
                 busy.append((session.begun + settle, session.begun + settle + on))
             else:
-                # They start slowly and write at the end: the second before that is sure to be sampled.
+                # They start slowly and write at the end: only the second before that is sure to be sampled.
                 end = session.begun + outcome.elapsed - 0.3
                 busy.append((end - max(1.0, on - 0.5), end))
             samples, cpu, seconds = samples + outcome.samples, cpu + outcome.cpu, seconds + outcome.seconds
@@ -391,7 +395,7 @@ def slow_down(settings, profiler, version, user, script, args, rate, pairs, on=1
 
 
 def yardstick(settings, version, module, words):
-    """cProfile and trace run the whole program: throughput with and without, runs in turn."""
+    """cProfile and trace run the whole program: throughput with and without, in interleaved runs."""
     ratios = []
     python = settings.pythons[version]
     for _ in range(settings.scaled(5, 2)):
@@ -412,7 +416,7 @@ def yardstick(settings, version, module, words):
 
 def cost(settings):
     result = {"slow_down": []}
-    # At 100 Hz the slow-down is smaller than the scatter of one pair.
+    # At 100 Hz the slow-down is smaller than the scatter of a single pair.
     pairs = settings.scaled(200, 40)
     for version in settings.versions:
         for user in settings.users:
@@ -450,7 +454,7 @@ def recorder_row(settings, profiler, version, user, depth, seconds, rate=1000):
 
 
 def floor_row(settings, user):
-    """What a sample cannot cost less than: an empty wake-up, and the copy of one page and 50 code objects (bench/reading/wake.cpp)."""
+    """The minimum cost of a sample: an empty wake-up, and the copy of one page and 50 code objects (bench/reading/wake.cpp)."""
     tool = os.path.join(os.path.dirname(settings.reading), "wake")
     row = {"user": user, "error": ""}
     done = subprocess.run(as_user(user) + [tool, "--rate", "1000", "--seconds", str(settings.scaled(10, 2))], stdout=subprocess.PIPE,
@@ -483,7 +487,7 @@ def recorder(settings):
 
 
 def ten_minutes(settings):
-    """Rows and memory: a target whose stack changes at every sample."""
+    """Rows and memory for a target whose stack changes at every sample."""
     seconds = settings.scaled(600, 5)
     result = {"size": []}
     version = settings.versions[0]
@@ -504,7 +508,7 @@ def speed(settings):
     pairs = settings.scaled(100, 20)
     for user in settings.users:
         for rate in (1000, 5000, 20000, 0):
-            # Without a limit next to nothing is left for the target.
+            # Without a limit almost nothing is left for the target.
             row = beats(settings, version, user, "hard.py", [50], rate, pairs if rate else pairs // 5, 0.1 if rate else 1.0)
             settings.log("speed", row)
             result["speed"].append(row)
@@ -520,7 +524,7 @@ def speed(settings):
 
 
 def at_once(settings):
-    """From the start of the command to the first sample's moment. What it takes to become another user is not phlox's."""
+    """From the start of the command to the first sample. The time to switch users is subtracted."""
     result = {"at_once": []}
     for version in settings.versions:
         for user in settings.users:
@@ -537,7 +541,7 @@ def at_once(settings):
                     begun = first_instruction(command)
                     try:
                         recording = Recording(output)
-                        # A row has a span of wall_ns with so many samples, the first one at the end of its own share.
+                        # A row spans wall_ns with `samples` samples, the first at the end of its own share.
                         waits.append((min(r[0] + r[1] / r[3] for r in recording.rows) - begun) / 1e6 - row["becoming_ms"])
                     except (OSError, sqlite3.Error, ValueError) as error:
                         row["error"] = str(error)
@@ -557,7 +561,7 @@ def seconds_of(command, **streams):
 
 
 def first_instruction(command):
-    """Runs the command; CLOCK_MONOTONIC nanoseconds of just before it was started."""
+    """Runs the command; returns CLOCK_MONOTONIC nanoseconds from just before its start."""
     begun = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return begun

@@ -1,7 +1,7 @@
-"""The section `services`: servers, pools and runners of tests, each recorded whole; the CPU time of every process compared with the kernel's.
-
-The kernel's is the sum of /proc/PID/task/*/schedstat (what getrusage tells, in nanoseconds), read fifty times a second of every descendant,
-and taken at the very moments between which phlox says that it recorded the process; of one that was started under the recorder, all of it."""
+"""The section `services`: servers, pools and test runners, each recorded whole; compares the CPU time of
+every process with the kernel's. The kernel's is the sum of /proc/PID/task/*/schedstat (as in getrusage, in
+nanoseconds), read fifty times a second for every descendant, taken at the moments between which phlox says
+that it recorded the process; for a process started under the recorder, all of it."""
 import os
 import shutil
 import signal
@@ -41,11 +41,11 @@ def tree_of(pid):
 
 
 class Accounts:
-    """What the kernel has charged to every process of a tree, over time."""
+    """CPU time that the kernel charged to every process of a tree, over time."""
 
     def __init__(self, root):
         self.root, self.over = root, False
-        self.threads = {}  # pid: {tid: ns}; a thread that ended keeps its last
+        self.threads = {}  # pid: {tid: ns}; keeps the last value of a thread that exited
         self.times = {}    # pid: [(monotonic ns, ns of CPU)]
         self.thread = threading.Thread(target=self.watch)
         self.thread.start()
@@ -57,12 +57,12 @@ class Accounts:
             for task, spent in charged(pid):
                 seen[task] = spent
         except (OSError, IndexError):
-            pass  # it ended; what was read stays
+            pass  # it exited; keep what was read
         total = sum(seen.values())
         self.times.setdefault(pid, []).append((now, total))
 
     def watch(self):
-        # A child whose parent ended is somebody else's by then: once known, it stays known.
+        # A child whose parent exited is reparented: a known process stays known.
         while not self.over:
             for pid in sorted(set(tree_of(self.root)) | set(self.times)):
                 self.read(pid)
@@ -99,7 +99,7 @@ def rows(path, sql):
 
 
 def recorded(path):
-    """pid: command, the time it was recorded, CPU seconds."""
+    """pid: command, recorded time, CPU seconds."""
     end = int(dict(rows(path, "SELECT key, value FROM meta")).get("end_monotonic_ns", 0))
     found = {}
     for pid, command, start, ended, cpu in rows(
@@ -140,11 +140,12 @@ class Services:
         return os.path.join(self.folder, name)
 
     def environment(self, **more):
-        # NumPy, which joblib imports where it is there, starts BLAS threads that spin without Python: only --native records those.
+        # NumPy, which joblib imports if installed, starts BLAS threads that spin without Python: only
+        # --native records those.
         return dict(os.environ, PYTHONPATH=FILES, PYTHONDONTWRITEBYTECODE="1", OPENBLAS_NUM_THREADS="1", **more)
 
     def running(self, name, command, workers, ready, work, **environment):
-        """Recorded by its PID while `work` goes on."""
+        """Recorded by PID while `work` runs."""
         log = open(self.path(name + ".log"), "w")
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env=self.environment(**environment),
                                   start_new_session=True)
@@ -180,7 +181,7 @@ class Services:
         return self.compared(name, accounts, done.stderr, False, " ".join(map(os.path.basename, command[:2])))
 
     def launched(self, name, command, **environment):
-        """From its first line to its end."""
+        """Recorded from start to exit."""
         words = [self.phlox, "record", *self.options, "-o", self.path(name + ".phlox"), "--force", "--", *command]
         recorder = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
                                     env=self.environment(**environment), start_new_session=True)
@@ -230,7 +231,7 @@ class Services:
 
     def uwsgi(self):
         port = free_port()
-        # Debian's uWSGI comes with a root of its own here, which sees the working directory.
+        # Debian's uWSGI runs in a root of its own here, which includes the working directory.
         shutil.copy(os.path.join(FILES, "application.py"), self.folder)
         return self.running("uwsgi", [UWSGI, "--plugin", "python3", "--http-socket", "127.0.0.1:%d" % port, "--master", "--processes", "2", "--threads", "2",
                                       "--need-app", "--disable-logging", "--no-orphans", "--wsgi-file", self.path("application.py")], 2,
@@ -248,7 +249,7 @@ class Services:
     def pool(self):
         tasks = 20 * self.seconds
         result = self.launched("pool", [self.python, os.path.join(FILES, "pool.py"), "4", str(tasks), "25"])
-        # Most live between two of our readings. The pool itself says what the kernel charged to its children.
+        # Most live between two of our readings. The pool itself reports the kernel's CPU time of its children.
         children, used, own = result["answer"].split()
         result["children"], result["children_seen"] = int(children), len(result["processes"]) - 1
         result["kernel_s"] = float(used) + float(own)
@@ -266,7 +267,7 @@ NAMES = ("gunicorn", "uwsgi", "celery", "pool", "xdist", "loky")
 
 
 def python_of():
-    """The tests' own, which has gunicorn, Celery, joblib and pytest-xdist (tools/requirements-test.txt)."""
+    """The tests' Python, which has gunicorn, Celery, joblib and pytest-xdist (tools/requirements-test.txt)."""
     venv = os.environ.get("PHLOX_VENV", os.path.expanduser("~/.cache/phlox/venv"))
     path = os.path.join(venv, "bin", "python")
     return path if os.access(path, os.X_OK) else sys.executable
@@ -279,7 +280,7 @@ def services(settings):
         for name in NAMES:
             kept = getattr(Services(settings.phlox, python_of(), folder, settings.scaled(12, 3)), name)()
             settings.log("services", {key: value for key, value in kept.items() if key not in ("processes", "said", "answer")})
-            # What was said and run names folders of this machine.
+            # Output and commands contain paths of this machine.
             kept["processes"] = [{key: one[key] for key in ("phlox_s", "kernel_s")} for one in kept["processes"]]
             result["services"].append({key: value for key, value in kept.items() if key not in ("said", "answer")})
     finally:

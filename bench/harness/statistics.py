@@ -1,4 +1,4 @@
-"""Numbers with their uncertainty: bootstrap intervals, total variation with what chance alone gives."""
+"""Numbers with their uncertainty: bootstrap intervals, and total variation with its value by chance alone."""
 import math
 import random
 
@@ -16,14 +16,15 @@ def mean(values):
 
 
 def typical_ratio(values, cut=0.1):
-    """Geometric mean of ratios without the lowest and the highest tenth: a virtual machine loses whole spans to its host."""
+    """Geometric mean of ratios without the lowest and the highest tenth: a virtual machine loses whole spans
+    to its host."""
     ordered = sorted(math.log(value) for value in values)
     away = int(len(ordered) * cut)
     return math.exp(mean(ordered[away:len(ordered) - away]))
 
 
 def bootstrap(values, statistic=mean, rounds=4000, level=0.95, seed=1):
-    """(estimate, low, high) by resampling whole values (each a pair, a run: not a sample)."""
+    """(estimate, low, high) by resampling whole values (each a pair or a run, not a sample)."""
     chance = random.Random(seed)
     if len(values) < 2:
         estimate = statistic(values) if values else float("nan")
@@ -39,7 +40,7 @@ def shares(counts):
 
 
 def variation(a, b):
-    """Total variation between two sets of counts, and what chance alone gives for independent samples of these sizes."""
+    """Total variation between two sets of counts, and its value by chance alone for independent samples of these sizes."""
     p, q = shares(a), shares(b)
     n, m = sum(a.values()), sum(b.values())
     if not n or not m:
@@ -62,5 +63,5 @@ def wilson(hits, trials, z=2.5758):
 
 
 def upper_bound_of_none(trials, level=0.95):
-    """No hit in `trials`: the rate is below this."""
+    """The upper bound of the rate when none of `trials` is a hit."""
     return 1 - (1 - level) ** (1 / trials) if trials else 1.0

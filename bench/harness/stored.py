@@ -1,4 +1,4 @@
-"""What bench/results holds, for those who write about it: summary.py and pictures.py. It measures nothing."""
+"""The contents of bench/results, for summary.py and pictures.py. Measures nothing."""
 import glob
 import json
 import math
@@ -7,16 +7,16 @@ import re
 
 from .statistics import median, upper_bound_of_none, wilson
 
-OUTSIDE, KERNEL = "phlox", "phlox --way kernel"  # how rows name Phlox that reads from outside, and inside the kernel
+OUTSIDE, KERNEL = "phlox", "phlox --way kernel"  # names in rows of Phlox reading from outside, and inside the kernel
 PEERS = ("py-spy", "austin", "Tachyon --blocking", "Tachyon")
 
 
 class Missing(Exception):
-    """Nothing is stored that answers this."""
+    """No stored result answers this."""
 
 
 def load(folder, sections):
-    """{"truth": ..., "truth@other-Pythons": ...}: every stored run of these sections, by the name of its file."""
+    """{"truth": ..., "truth@other-Pythons": ...}: every stored run of these sections, by file name."""
     results = {}
     for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.json"))):
         name = os.path.basename(path)[:-len(".json")]
@@ -27,7 +27,7 @@ def load(folder, sections):
 
 
 def anchor(name):
-    """Of a run in tables.md."""
+    """A run's anchor in tables.md."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", name)
 
 
@@ -48,21 +48,21 @@ class Stored:
         return [name for name in self.results if name.partition("@")[0] == section]
 
     def rows(self, names, part, **match):
-        """All rows of these runs that agree with `match`, those that failed too."""
+        """All rows of these runs that match, including failed ones."""
         found = [row for name in names for row in self.data(name).get(part, []) if all(row.get(key) == value for key, value in match.items())]
         if not found:
             raise Missing("%s in %s" % (part, ", ".join(names)))
         return found
 
     def one(self, name, part, **match):
-        """The first row that agrees with `match` and did not fail."""
+        """The first row that matches and did not fail."""
         for row in self.rows([name], part, **match):
             if not row.get("error"):
                 return row
         raise Missing("%s in %s" % (part, name))
 
     def usual(self):
-        """The Python that peers were measured on, which is the one to compare with; without peers, the first of Phlox's own."""
+        """The Python that peers were measured on, for comparisons; without peers, Phlox's first."""
         for tool in ("py-spy", OUTSIDE):
             for name, part in (("truth", "families"), ("cost", "slow_down"), ("recorder", "cpu"), ("kernel", "beside")):
                 try:
@@ -73,7 +73,7 @@ class Stored:
 
 
 def impossible(rows, wrong="impossible", of="samples"):
-    """(impossible stacks, samples, low, high) of all rows together, with the 95 % interval of the rate."""
+    """(impossible stacks, samples, low, high) over all rows, with the 95 % interval of the rate."""
     hits, samples = sum(row[wrong] for row in rows), sum(row[of] for row in rows)
     if not samples:
         raise Missing("samples")
@@ -84,7 +84,7 @@ def impossible(rows, wrong="impossible", of="samples"):
 
 
 def beyond_chance(rows):
-    """How many times as large as by chance alone each row's difference from the stopped process is, the smallest first."""
+    """By row, smallest first: the difference from the stopped process as a multiple of chance alone."""
     found = sorted(row["tv"] / row["tv_chance"] for row in rows if is_number(row.get("tv")) and row.get("tv_chance"))
     if not found:
         raise Missing("differences from a stopped process")
@@ -96,7 +96,7 @@ def version_key(version):
 
 
 def failures(results):
-    """(run, row) of every row that has no result."""
+    """(run, row) of every row without a result."""
     for name, stored in results.items():
         for row in walk(stored["data"]):
             without = "tool" in row and "slow_down" in row and not isinstance(row["slow_down"], dict) and not is_number(row["slow_down"])
@@ -105,7 +105,7 @@ def failures(results):
 
 
 def walk(value):
-    """Every dictionary in it."""
+    """Every dictionary in the value."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())

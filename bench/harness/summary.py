@@ -1,5 +1,6 @@
-"""docs/benchmarks.md: what the project claims, one table against peers, three pictures, and what is not better or not known. Every number is
-read from the stored results (stored.py). What was not measured is left out, and named at the end. The tables in full: tables.py."""
+"""docs/benchmarks.md: the project's claims, one table against peers, three pictures, and what is not better
+or not known. Every number comes from the stored results (stored.py). What was not measured is omitted, and
+named at the end. Full tables: tables.py."""
 import re
 import shlex
 import textwrap
@@ -17,7 +18,7 @@ QUIET = 0.5  # run.py warns of a load above it
 
 
 class Cell:
-    """A number of the table against peers, with its interval where it has one; less is better."""
+    """A number of the table against peers, with its interval if it has one; lower is better."""
 
     def __init__(self, text, value=None, low=None, high=None):
         self.text, self.value = text, value
@@ -43,7 +44,7 @@ def cell(stored, name, part, value, digits, **match):
 
 
 class Row:
-    """What was measured, in which run, and its cells by tool; `others`: what no column is for."""
+    """What was measured, in which run, and its cells by tool; `others`: tools without a column."""
 
     def __init__(self, what, name, cells, others=()):
         self.what, self.name, self.cells, self.others = what, name, cells, list(others)
@@ -55,7 +56,8 @@ class Row:
 
 
 def of_tools(stored, name, part, value, digits, tools, **match):
-    """One of these tools' cells each. Tachyon reads its own Python alone; the others have the one that the peers were measured on."""
+    """One cell for each of these tools. Tachyon reads only its own Python; the others use the one that the
+    peers were measured on."""
     usual = stored.usual()
     return {tool: cell(stored, name, part, value, digits, tool=tool, **match, **({} if tool.startswith("Tachyon") else {"python": usual})) for tool in tools}
 
@@ -125,7 +127,7 @@ def page_rows(stored):
 
 
 def comparison(stored, left_out):
-    """The rows against peers of which Phlox's own side was measured."""
+    """The rows against peers in which Phlox was measured."""
     rows = []
     for group in (lambda s: [impossible_row(s)], cost_rows, recorder_rows, dump_rows, import_rows, page_rows):
         try:
@@ -140,7 +142,8 @@ def comparison(stored, left_out):
 
 
 def better_peers(rows):
-    """(decided, open): where a peer's number is lower than the better one of Phlox's, by whether the intervals are apart."""
+    """(decided, undecided): where a peer's number is lower than the better one of Phlox's, by whether the
+    intervals are disjoint."""
     decided, undecided = [], []
     for row in rows:
         ours = min((row.cells[tool] for tool in (KERNEL, OUTSIDE) if tool in row.cells and row.cells[tool].value is not None), key=lambda one: one.value)
@@ -196,7 +199,7 @@ def failed(stored):
 
 
 def always(stored):
-    """What holds of every run, and what no run shows."""
+    """What is true of every run, and what no run shows."""
     cpus = sorted({found.group(1) for found in (re.search(r"(\d+) CPUs", run["machine"]) for run in stored.results.values()) if found}, key=int)
     noisy = sum(float(run["load"].split()[0]) > QUIET for run in stored.results.values())
     if cpus:
@@ -250,13 +253,13 @@ def claims(stored, topic, left_out):
 
 
 def wrapped(text, further=""):
-    """At most 100 columns; a command, a link or a marked word is not broken."""
+    """At most 100 columns, without breaks in a command, a link or a marked word."""
     kept = re.sub(r"`[^`]*`|\[[^\]]*\]\([^)]*\)", lambda found: found.group().replace(" ", "\0"), text)
     return textwrap.fill(kept, 100, subsequent_indent=further, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
 
 
 def repeat(command):
-    """`make bench` that measures the same again: without the paths of the machine that it was measured on, names of several words quoted."""
+    """The `make bench` command that repeats the measurement: without paths of its machine, names of several words quoted."""
     words, parts = shlex.split(command)[1:], []
     for word in words:
         if word.startswith("--") or not parts or parts[-1][0] not in ("--only", "--store-as"):
@@ -274,7 +277,7 @@ def repeat(command):
     return "make bench BENCH='%s'" % " ".join(kept)
 
 
-NOT_HERE = ("export", "report")  # nothing of them is on the page
+NOT_HERE = ("export", "report")  # not on the page
 
 
 def runs(stored):

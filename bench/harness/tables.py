@@ -120,7 +120,7 @@ Words that the tables share:
 
 
 def without_words(page):
-    """A section's tables without what its first run says before them."""
+    """A section's tables without the introduction, which its first run has."""
     head, rest = page.split("\n", 1)
     _, bar, tables = rest.partition("\n| ")
     return head + "\n" + bar + tables

@@ -1,4 +1,4 @@
-"""Targets as processes: start one, know when it is ready, end it, get its own report. Users and interpreters."""
+"""Targets as processes: starts one, waits until it is ready, ends it, reads its report. Users and interpreters."""
 import glob
 import json
 import os
@@ -11,8 +11,8 @@ TARGETS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def as_user(user):
-    """Words in front of a command to run it as an ordinary user: no capability, no right to real time. `root`
-    and `you` mean the user that runs the benchmark."""
+    """The words in front of a command that run it as an ordinary user: no capability, no right to real time.
+    `root` and `you` mean the user that runs the benchmark."""
     if user in (None, "root", "you"):
         return []
     return ["prlimit", "--rtprio=0", "--nice=0", "setpriv", "--reuid", user, "--regid", user, "--clear-groups",
@@ -20,13 +20,14 @@ def as_user(user):
 
 
 LIST = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "phlox", "pythons", "pythons.list")
-# Of several builds of a version: the one that an issue's numbers were first taken on, then the one that most people run.
+# Preference among several builds of a version: the one that an issue's numbers were first taken on, then the
+# most common one.
 PREFERRED = ("pyenv", "standalone", "3", "sid")
 
 
 def find_pythons(words):
-    """{"3.12": path, "3.13t": path} from words like 3.12=/path/python or directories; default: what tools/get-pythons.sh has
-    listed (PHLOX_PYTHONS or its usual place), debug builds left out, and pyenv's."""
+    """{"3.12": path, "3.13t": path} from words like 3.12=/path/python or directories; default: the list of
+    tools/get-pythons.sh (PHLOX_PYTHONS or its usual place) without debug builds, and pyenv's."""
     found = {}
     for word in words or sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*"))):
         if "=" in word:
@@ -44,7 +45,7 @@ def find_pythons(words):
 
 
 def listed(path):
-    """(version, path) of every line of a pythons.list, best first."""
+    """(version, path) for every line of a pythons.list, best first."""
     if not os.path.isfile(path):
         return []
     with open(path) as file:
@@ -55,13 +56,14 @@ def listed(path):
     return [(version, python) for _, version, python in sorted(rows)]
 
 
-# An interpreter in a root of its own (tools/get-pythons.sh) is started by root, and becomes the user before its program begins.
+# An interpreter in a root of its own (tools/get-pythons.sh) is started by root and switches to the user
+# before its program begins.
 BECOME = ("import os, sys; os.setgroups([]); os.setresgid(*[int(sys.argv[2])] * 3); os.setresuid(*[int(sys.argv[1])] * 3); "
           "os.execv(sys.executable, [sys.executable] + sys.argv[3:])")
 
 
 def run_as(user, python, prefix):
-    """Words that run `python` as the user."""
+    """The words that run `python` as the user."""
     words = as_user(user)
     if words and needs_root(python):
         entry = pwd.getpwnam(user)
@@ -112,7 +114,7 @@ class Target:
 
 
 def throughput(windows, begin, end):
-    """Units a second between two moments of the monotonic clock, from a report's windows."""
+    """Units per second between two moments of the monotonic clock, from a report's windows."""
     inside = [w for w in windows if begin <= w[0] <= end]
     if len(inside) < 2:
         return float("nan")

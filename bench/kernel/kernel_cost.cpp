@@ -1,7 +1,6 @@
-// What looking from inside the kernel takes from a process: nothing attached (off), attached while none of
-// the host's processes is looked at (empty), and looking at this one (full), in turn. Prints one line of
-// JSON: the spans of each as moments of CLOCK_MONOTONIC in seconds, and what the program in the kernel
-// counted while it looked.
+// The cost to a process of sampling inside the kernel: nothing attached (off), attached while no process of
+// the host is sampled (empty), and sampling this one (full), in turn. Prints one line of JSON: the spans of
+// each as CLOCK_MONOTONIC times in seconds, and the BPF program's counters.
 //
 //   kernel_cost PID RATE ROUNDS SECONDS [native]
 #include <fmt/format.h>
@@ -26,7 +25,7 @@ using namespace phlox;
 
 namespace {
 
-// As KernelSources does.
+// Same as in KernelSources.
 constexpr Nanoseconds kDrainEvery = kSecond / 40;
 // Half of --max-overhead 2.
 constexpr uint32_t kWalkShare = 10;

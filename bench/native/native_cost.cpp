@@ -1,5 +1,5 @@
-// What one native look costs beneath the sampler: how long ptrace keeps a thread from running, and what a
-// frame costs to unwind once its rules are known. Prints one line of JSON.
+// The cost of one native sample beneath the sampler: how long ptrace stops a thread, and the time to unwind a
+// frame once its rules are known. Prints one line of JSON.
 //
 //   native_cost PID [STOPS]
 #include <dirent.h>
@@ -26,7 +26,7 @@ using namespace phlox;
 namespace {
 
 constexpr int kRounds = 200;
-// Unwound again and again: few enough to stay in the CPU's cache, as the copy does that was just made.
+// Unwound repeatedly: few enough to stay in the CPU's cache, as a fresh copy does.
 constexpr int kStacks = 100;
 
 struct Kept {
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   }
   const auto pid = static_cast<pid_t>(std::atoi(argv[1]));
   const int stops = argc > 2 ? std::atoi(argv[2]) : 2000;
-  // As the recorder does: woken at once, so that the stop is not longer than what is done in it.
+  // As in the recorder: woken at once, so that a stop is no longer than the work done in it.
   const bool real_time = sampler::take_best_class() == sampler::SchedulingClass::real_time;
   memory::ProcessMemory memory(pid);
   const pid_t tid = busiest(pid);
@@ -78,8 +78,8 @@ int main(int argc, char** argv) {
   target::StopCounts counts;
   sampler::StopCapture stop(pid, counts);
   sampler::NativeCopy copy;
-  // Of all stops, and of those of a thread that was on a CPU when it was asked: one that waits for a CPU
-  // stands still without us, and is stopped when it gets one.
+  // All stops, and those of a thread that was on a CPU when the stop was requested: one that waits for a CPU
+  // does not run anyway, and is stopped when it gets one.
   std::vector<Nanoseconds> took, took_running;
   std::vector<Kept> kept;
   uint64_t end = 0;
@@ -92,8 +92,8 @@ int main(int argc, char** argv) {
     const auto held = stop.hold(tid, probe, registers);
     const bool copied = held == sampler::NativeCapture::Held::yes &&
                         copy.take(memory, registers, sampler::NativeSource::ptrace, {}, end);
-    // Read while it stands: let go, it may be scheduled in again at once. What reading takes is ours, not the
-    // recorder's.
+    // Read while it is stopped: once released, it may be scheduled in at once. The time to read counts as
+    // ours, not as the recorder's.
     const Nanoseconds reading = clock_now();
     const auto stopped = probe.schedstat();
     const Nanoseconds read = clock_now();

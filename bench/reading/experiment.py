@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-# What bench/reading/layout.h knows.
+# Versions known to bench/reading/layout.h.
 LAYOUTS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.15")
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGETS = os.path.join(os.path.dirname(HERE), "targets")
@@ -66,7 +66,7 @@ def runtime_address(pid):
 def as_user(user):
     if not user:
         return []
-    # No capability left, nothing in the bounding set, no right to real time or to a better nice value.
+    # No capability, empty bounding set, no right to real time or to a better nice value.
     return ["prlimit", "--rtprio=0", "--nice=0", "setpriv", "--reuid", user, "--regid", user, "--clear-groups",
             "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
 
@@ -74,7 +74,7 @@ def as_user(user):
 class Case:
     def __init__(self, name, target, *, python="3.12", args=(), target_cpu=None, reader=(), neighbour=None, user=None,
                  samples=100000, versus=0, rounds=10):
-        """versus: so many samples of the same process, stopped by ptrace, in turn with the reader's own."""
+        """versus: take this many samples of the same process stopped by ptrace, alternating with the reader's own."""
         self.versus, self.rounds = versus, rounds
         self.name, self.target, self.python, self.args = name, target, python, [str(a) for a in args]
         self.target_cpu, self.reader, self.neighbour, self.user = target_cpu, list(reader), neighbour, user
@@ -94,7 +94,7 @@ def read_once(command, timeout):
 
 
 def merge(results):
-    """Counts added up; percentiles and shares averaged, weighted by samples."""
+    """Sums of counts; averages of percentiles and shares, weighted by samples."""
     total = dict(results[0])
     if len(results) == 1:
         return total
@@ -149,7 +149,7 @@ def run(case, reader, pythons, timeout=900):
             reference = merge(stopped)
             result["tv"], result["tv_chance"] = variation(result["leaves"], reference["leaves"])
             result["stopped"] = {k: reference[k] for k in ("samples", "accepted", "impossible", "detached", "leaves", "late_100us")}
-            # What two halves of the same way of reading differ by: the target's own variation.
+            # The difference between two halves of the same mode: the target's own variation.
             halves = [merge(own[i::2])["leaves"] for i in (0, 1)] if rounds > 1 else None
             if halves:
                 result["tv_halves"], result["tv_halves_chance"] = variation(*halves)
@@ -169,7 +169,7 @@ def shares(leaves):
 
 
 def variation(a, b):
-    """Total variation between two sets of leaf counts, and what chance alone gives for samples of these sizes."""
+    """Total variation between two sets of leaf counts, and its value by chance alone for samples of these sizes."""
     p, q = shares(a), shares(b)
     n, m = sum(a.values()), sum(b.values())
     names = set(p) | set(q)
@@ -196,7 +196,7 @@ def line_of(result):
 
 
 def markdown(path):
-    """The stored results as the table of docs/decisions/0001; runs of the same case added up."""
+    """The stored results as the table of docs/decisions/0001; runs of the same case are summed."""
     by_case = {}
     with open(path) as file:
         for line in file:

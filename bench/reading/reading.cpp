@@ -1,7 +1,7 @@
-// The experiment behind docs/decisions/0001: reads the Python stack of the GIL's holder again and again, in
-// one of several ways, and says how many of the stacks were possible at all. Knows some builds of CPython
-// and the names that bench/targets use; it is no profiler. Never writes to its target. Prints one JSON
-// object. Started by bench/reading/experiment.py.
+// The experiment behind docs/decisions/0001: repeatedly reads the Python stack of the GIL's holder in one of
+// several modes, and reports how many of the stacks were possible. Knows some builds of CPython and the names
+// that bench/targets use; it is no profiler. Never writes to its target. Prints one JSON object. Started by
+// bench/reading/experiment.py.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -42,7 +42,7 @@ struct Options {
   pid_t pid = 0;
   uint64_t runtime = 0;
   const Layout* layout = nullptr;
-  double rate = 1000;  // 0: as fast as it goes, with a pause of 20 us for the target
+  double rate = 1000;  // 0: as fast as possible, with a pause of 20 us for the target
   uint64_t samples = 1000;
   double seconds = 600;
   Way way = Way::same_cpu;
@@ -56,7 +56,7 @@ struct Options {
   bool slack = true;
   bool check_anchor = true;
   int attempts = 4;
-  int cpu = -1;  // other_cpu, ptrace: where to run
+  int cpu = -1;  // other_cpu, ptrace: the CPU to run on
 };
 
 [[noreturn]] void fail(const char* what) {
@@ -140,7 +140,8 @@ long migrations(pid_t pid, pid_t tid) {
   return result;
 }
 
-// Linux 6.12: an ordinary thread may ask for a slice of its own; the shorter it is, the sooner it is let in.
+// Linux 6.12: an ordinary thread may request a slice of its own; the shorter it is, the sooner it is
+// scheduled in.
 struct SchedAttr {
   uint32_t size, policy;
   uint64_t flags;
@@ -183,8 +184,8 @@ struct Stack {
   End end = End::unreadable;
   uint64_t top = 0;  // address of the innermost frame
   bool entered = false;
-  uint64_t outer = 0;  // what the first entry frame leads to
-  unsigned owner = 0;  // of the last frame met
+  uint64_t outer = 0;  // the frame that the first entry frame leads to
+  unsigned owner = 0;  // of the last frame visited
 };
 
 class Reader {
@@ -201,11 +202,11 @@ class Reader {
   }
 
   Pages& pages() { return pages_; }
-  // Anchors that were not what they seemed, by what the walk from them looked like.
+  // Anchors that turned out to be stale, by the result of the walk from them.
   uint64_t stale_whole = 0, stale_generator = 0, stale_broken = 0;
   uint64_t first_thread() const { return first_; }
 
-  // As of this moment's pages; 0: unknown.
+  // From the current pages; 0: unknown.
   uint64_t holder() {
     uint64_t state = 0;
     return pages_.load(gil_ + layout_.gil_last_holder, state) ? state : 0;
@@ -217,7 +218,7 @@ class Reader {
     Thread thread;
     uint64_t native = 0;
     if (!pages_.load(state + layout_.thread_id, thread.pointer)) return nullptr;
-    // Before 3.11 a thread state does not hold it: the targets read there have one thread.
+    // Before 3.11 a thread state does not contain it: targets on those versions have one thread.
     native = static_cast<uint64_t>(options_.pid);
     if (layout_.native_thread_id != 0 && !pages_.load(state + layout_.native_thread_id, native))
       return nullptr;
@@ -250,8 +251,9 @@ class Reader {
 
  private:
   // 3.11 and 3.12 publish a new _PyCFrame before they set its current_frame (_PyEval_EvalFrameDefault,
-  // ceval.c): for a moment it holds what lay on the C stack before. Whole only if the first entry frame met
-  // from there leads to the current frame of the _PyCFrame before; else that one is where the thread is.
+  // ceval.c): for a moment it contains what was on the C stack before. It is valid only if the first entry
+  // frame reached from there leads to the current frame of the previous _PyCFrame; otherwise the thread is in
+  // that frame.
   End walk_chain(const Thread& thread, Stack& stack) {
     uint64_t frame = 0, cframe = 0;
     if (layout_.minor < 11) {
@@ -269,10 +271,10 @@ class Reader {
     if (before != 0 && !pages_.load(before + layout_.cframe_current_frame, outer)) return End::unreadable;
     const End end = walk_from(frame, stack);
     if (!options_.check_anchor || (stack.entered && stack.outer == outer)) return end;
-    // In a detached generator (previous == NULL, for a moment around a yield) there is no entry frame to ask.
+    // A detached generator (previous == NULL, for a moment around a yield) has no entry frame to check.
     const bool generator = end == End::detached && stack.owner == 1 && stack.codes.size() == 1;
     ++(end == End::base ? stale_whole : generator ? stale_generator : stale_broken);
-    // The outermost evaluation: nothing else to ask.
+    // The outermost evaluation: nothing else to check.
     if (before == 0 || outer == 0) return end;
     stack.codes.clear();
     return walk_from(outer, stack);
@@ -280,7 +282,7 @@ class Reader {
 
   static constexpr size_t kMaxFrames = 25000;
 
-  // Until 3.10 a chain of frame objects, which ends where there is none before.
+  // Until 3.10 a chain of frame objects, which ends at one without a previous frame.
   End walk_objects(uint64_t frame, Stack& stack) {
     stack.top = frame;
     while (frame != 0 && stack.codes.size() < kMaxFrames) {
@@ -309,7 +311,7 @@ class Reader {
       const bool entry = layout_.minor >= 12 ? stack.owner >= 3 : bytes[layout_.frame_is_entry] != 0;
       // 3.14+: f_executable is a _PyStackRef, tagged in its lowest bits.
       if (layout_.minor >= 14) code &= ~uint64_t{3};
-      // From 3.12 on an entry frame has no code of its own.
+      // Since 3.12 an entry frame has no code of its own.
       if (layout_.minor < 12 || !entry) stack.codes.push_back(code);
       if (entry && !stack.entered) {
         stack.entered = true;
@@ -332,7 +334,7 @@ class Reader {
 // ---- Is it possible?
 // -------------------------------------------------------------------------------------------
 
-// Names root first. Families: bench/targets/hard.py and leaf.py say what is possible.
+// Names are root first. Possible families are described in bench/targets/hard.py and leaf.py.
 bool possible_families(const std::vector<const std::string*>& names) {
   if (names.empty() || *names[0] != "<module>") return false;
   char family = 0;
@@ -357,8 +359,7 @@ bool possible_families(const std::vector<const std::string*>& names) {
   return true;
 }
 
-// f_SERIAL_INDEX of bench/targets/fresh.py: one serial in a stack, indices in order, serials never going
-// back.
+// f_SERIAL_INDEX from bench/targets/fresh.py: one serial per stack, indices in order, serials never decrease.
 bool possible_serials(const std::vector<const std::string*>& names, long& newest) {
   if (names.empty() || *names[0] != "<module>") return false;
   long serial = -1;
@@ -405,11 +406,11 @@ struct Distribution {
 
 struct Tally {
   uint64_t samples = 0, accepted = 0, detached = 0, impossible = 0, rejected = 0;
-  uint64_t accepted_asleep = 0;  // proved by "it slept, and was not let in since"
+  uint64_t accepted_asleep = 0;  // proved by "it slept, and was not scheduled in since"
   uint64_t retries = 0, ran = 0, moved = 0, unreadable = 0,
-           broken = 0;              // attempts, by what was wrong with them
-  uint64_t refused_impossible = 0;  // attempts whose stack was refused, and rightly so
-  uint64_t still = 0;               // had not run since the sample before
+           broken = 0;              // attempts, by their failure
+  uint64_t refused_impossible = 0;  // attempts whose stack was correctly refused
+  uint64_t still = 0;               // had not run since the previous sample
   uint64_t late_on_target = 0;
   uint64_t follow_ups = 0, cpu_changes = 0, switches = 0;
   uint64_t cpu_agree = 0, cpu_differ = 0;  // Evidence::both, while the thread does not run
@@ -479,7 +480,7 @@ class Run {
         tally_.retries += attempt > 1;
         const Verdict verdict = sample_once(attempt, woken);
         accepted = verdict == Verdict::accepted;
-        // Proved, and yet no stack: the thread stands still, the next attempt would see the same bytes.
+        // Proved, but no stack: the thread does not run, so the next attempt would read the same bytes.
         if (verdict != Verdict::unproved) break;
       }
     }
@@ -495,13 +496,13 @@ class Run {
     record();
   }
 
-  // One attempt at the GIL holder, on what is believed to be its CPU.
+  // One attempt at the GIL holder, on its presumed CPU.
   Verdict sample_once(int attempt, int64_t woken) {
     const int64_t t0 = attempt == 1 ? woken : now();
     Schedule before = thread_->schedule();
     const int64_t t1 = now();
     if (attempt == 1) note_lateness(before);
-    // From the second attempt on the dearer evidence: did it sleep, before the memory was read?
+    // From the second attempt on, the more expensive evidence: did it sleep before the memory was read?
     char state = 'R';
     if (attempt > 1) state = thread_->state_and_cpu().first;
     reader_.pages().capture();
@@ -549,9 +550,9 @@ class Run {
     return !proved ? Verdict::unproved : whole ? Verdict::accepted : Verdict::no_stack;
   }
 
-  // Late, and the target ran on meanwhile: not let in although its CPU was the target's. (Late behind
-  // somebody else is no bias: the target did not run either.) A lower bound: what it waited before the
-  // planned moment hides as much.
+  // Late while the target kept running: we were not scheduled in although its CPU was the target's. (Waiting
+  // behind another thread is no bias: the target did not run either.) A lower bound: time it waited before
+  // the planned moment hides as much.
   void note_lateness(const Schedule& schedule) {
     const int64_t left = done_ > 0 ? planned_ - done_ : 0;
     const auto ran = static_cast<int64_t>(schedule.run - seen_run_);
@@ -573,7 +574,8 @@ class Run {
 
   void follow(int cpu) {
     const auto [state, current] = thread_->state_and_cpu();
-    // What sleeps is read as it lies: on the way to its CPU it might wake, and sleeping be seen too seldom.
+    // A sleeping thread is read in place: on the way to its CPU it might wake, and sleep would be seen too
+    // seldom.
     if (asleep(state)) return;
     if (current >= 0) cpu = current;
     if (cpu == cpu_ || !move_to(cpu)) return;
@@ -637,8 +639,8 @@ class Run {
       ++tally_.impossible;
       if (examples_.size() < 5) examples_.push_back(text());
     }
-    // A thread that waits for its CPU shows the same stack at every sample: one sample, not many, for the
-    // leaf shares.
+    // A thread that waits for its CPU shows the same stack at every sample: count it once for the leaf
+    // shares.
     const uint64_t run = thread_->schedule().run;
     const bool moved_on = run > last_run_[thread_->tid] + 10'000;
     last_run_[thread_->tid] = run;

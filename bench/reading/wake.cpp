@@ -1,8 +1,8 @@
-// What a wake-up costs when nothing is done with it: the floor of every sampler that sleeps between its
-// looks. A busy process on CPU 0 is interrupted --rate times a second for --seconds by an empty thread of the
-// best class that is given, woken by the clock and, where it may be opened, by a perf event of the CPU; and
-// what one sample's copy costs: a page of thread state and stack, and 50 small ranges strewn over as many
-// pages. One line of JSON: microseconds of CPU.
+// The cost of an empty wake-up: the minimum for every sampler that sleeps between its samples. An empty
+// thread of the best permitted class interrupts a busy process on CPU 0 --rate times a second for --seconds,
+// woken by the clock and, where it may be opened, by a perf event of the CPU. Also the cost of one sample's
+// copy: a page of thread state and stack, and 50 small ranges on as many pages. Prints one line of JSON:
+// microseconds of CPU.
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
-// Makes a recording of so many samples and measures what reading it and saying what is in it take: the
-// promise is one second for a report of a million, and for a diff of two of them.
+// Makes a recording of SAMPLES samples and measures reading and reporting: the goal is one second for a
+// report of a million, and for a diff of two of them.
 //   bench_report [SAMPLES] [STACKS] [FOLDER]     (default 1,000,000 and 20,000)
-// With a FOLDER it only leaves before.phlox and after.phlox there, for the section `report` of bench/run.py.
+// With a FOLDER it only writes before.phlox and after.phlox there, for the section `report` of bench/run.py.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ using namespace phlox::profile;
 namespace {
 
 // A program of 2,000 functions in 100 files, stacks up to 60 deep, four threads of which one works; 1,000
-// looks a second.
+// samples per second.
 bool make_recording(const std::string& path, uint32_t samples, uint32_t stacks, unsigned seed) {
   auto writer = recording::Writer::create(path);
   if (!writer) return false;
@@ -50,7 +50,7 @@ bool make_recording(const std::string& path, uint32_t samples, uint32_t stacks, 
     frame.file = "/usr/lib/python3.12/package/module_" + std::to_string(function % 100) + ".py";
     frame.first_line = static_cast<int32_t>(function * 10);
     frame.line = frame.first_line + static_cast<int32_t>(random() % 10);
-    // Mostly beneath one of the last, which makes stacks deep.
+    // Mostly beneath one of the latest, which makes stacks deep.
     const StackId parent = known[known.size() - 1 - random() % std::min<size_t>(known.size(), 40)];
     known.push_back(interner.stack(parent, interner.frame(frame)));
   }
@@ -73,7 +73,7 @@ bool make_recording(const std::string& path, uint32_t samples, uint32_t stacks, 
   return bool((*writer)->finish());
 }
 
-// Wall and CPU time of a piece of work, in ms.
+// Wall and CPU time of a task, in ms.
 class Watch {
  public:
   std::string text() const {

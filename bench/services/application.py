@@ -1,4 +1,4 @@
-"""A WSGI application: each request computes for some milliseconds, a part of it in Python's own frames."""
+"""A WSGI application: each request computes for some milliseconds, partly in Python's own frames."""
 
 
 def multiply(count):

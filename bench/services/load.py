@@ -1,5 +1,5 @@
-"""load.py PORT SECONDS CONNECTIONS [COUNT]: so many clients, each with one request after the other. No Python of the service.
-In the file COUNT stands how many were answered, a hundred times a second."""
+"""load.py PORT SECONDS CONNECTIONS [COUNT]: CONNECTIONS clients, each sending one request after the other.
+Not the service's Python. A hundred times a second the number of answers is written to the file COUNT."""
 import mmap
 import socket
 import sys

@@ -1,5 +1,5 @@
-"""pool.py WORKERS TASKS MILLISECONDS: a pool whose workers live for one task each. Answers how many there were, what the kernel charged to
-them together, and to their parent."""
+"""pool.py WORKERS TASKS MILLISECONDS: a pool whose workers live for one task each. Prints their number, and
+the CPU time that the kernel charged to them in total and to their parent."""
 import multiprocessing
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Celery: tasks that compute, over folders as a broker. `tasks.py COUNT` puts so many into the queue."""
+"""Celery: tasks that compute, with folders as the broker. `tasks.py COUNT` queues COUNT tasks."""
 import os
 import sys
 

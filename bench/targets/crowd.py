@@ -1,4 +1,5 @@
-"""Many that hardly run: PROCESSES, forked by the first, of THREADS each, all of which sleep and now and then work for a moment.
+"""Many idle processes and threads: PROCESSES, forked by the first, of THREADS each, all of which sleep and
+occasionally work for a moment.
 
     crowd.py SECONDS PROCESSES THREADS
 """

@@ -92,7 +92,7 @@ def wait_for_the_end():
     stop.set()
 
 
-# The main thread waits inside Rust, where no handler of Python's would run.
+# The main thread waits inside Rust, where no Python signal handler would run.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 threading.Thread(target=wait_for_the_end, daemon=True, name="end").start()
 start = time.monotonic()

@@ -1,4 +1,4 @@
-"""One deep stack that stays: d0 > d1 > ... > dN, its leaf spinning.
+"""One deep stack that never changes: d0 > d1 > ... > dN, whose leaf spins.
 
     depth.py SECONDS [DEPTH]
 """

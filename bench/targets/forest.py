@@ -3,7 +3,7 @@ and scikit-learn's threads beside it.
 
     forest.py SECONDS [TRIPS] [TREES] [THREADS]
 
-A unit is one pass from the file to the prediction. The trips are made here, the same at every run.
+A unit is one pass from the file to the prediction. The trips are generated, the same in every run.
 Needs pandas and scikit-learn.
 """
 import os

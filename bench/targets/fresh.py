@@ -1,12 +1,12 @@
-"""Fresh functions whose names tell the moment: every code object lives for some microseconds only.
+"""Fresh functions whose names identify the moment: every code object lives only for some microseconds.
 
     fresh.py SECONDS [exec|template] [THREADS]
 
-`exec` compiles three nested functions anew each time, `template` makes them with code.replace() (Python 3.8+)
+`exec` compiles three nested functions each time, `template` makes them with code.replace() (Python 3.8+)
 from one code object, so that only the name differs. All carry the same serial number (f_17_0 > f_17_1 > f_17_2): a stack that
 mixes serials, skips an index, or shows a lower serial than a stack before it has a wrong name in it.
-The finished functions are freed at once; their memory and their frames' addresses are used again by the next.
-THREADS more only wake now and then: a sample does not copy what belongs to those that went on sleeping.
+Finished functions are freed at once; the next ones reuse their memory and their frames' addresses.
+THREADS more threads wake only occasionally: a sample does not copy data of those that kept sleeping.
 """
 import sys
 import threading

@@ -2,12 +2,12 @@
 
     hard.py SECONDS [DEPTH]     a0 > a1 > ... > aN and b0 > b1 > ... > bN in fast alternation
 
-A possible stack is: the frames that drive it (anything that does not look like a family's name), then one
-family only, its indices 0, 1, 2, ... without a gap. Everything else is a stack that never existed. All
-functions are alike and so are the frames: torn copies tile perfectly, which is what makes it hard.
+A possible stack has the frames that drive it (any name that is not a family's), then only one family, with
+indices 0, 1, 2, ... without a gap. Any other stack never existed. All functions are alike and so are the
+frames: torn copies tile perfectly, which makes this case hard.
 By symmetry a and b, and all indices but the last of a family, take equal shares: work() has so large a frame that the chunk of
-data stack it lies in (3.11+: Python/pystate.c, push_chunk) has room for a whole family. Else one function would pay for an mmap
-at every call, and a stopped reference sees such a function too often, for a stop waits until its system call has ended.
+data stack around it (3.11+: Python/pystate.c, push_chunk) has room for a whole family. Otherwise one function would pay for
+an mmap at every call, and a stopped reference sees such a function too often, since a stop waits until its system call ends.
 """
 import sys
 

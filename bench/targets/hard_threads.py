@@ -1,10 +1,10 @@
-"""The hard case in several threads that pass the GIL on all the time: a sample of one must not contain another's frames.
+"""The hard case in several threads that constantly pass on the GIL: a sample of one must not contain another's frames.
 
     hard_threads.py SECONDS [DEPTH] [THREADS]
 
-Every thread alternates between a0 > a1 > ... > aN and b0 > b1 > ... > bN; now and then it lets the GIL go on its own account
-(compressing, a short sleep), and the switch interval is short, so that the GIL changes hands at any moment. Possible stacks: as
-hard.py says, for every thread.
+Every thread alternates between a0 > a1 > ... > aN and b0 > b1 > ... > bN; occasionally it releases the GIL by itself
+(compressing, a short sleep), and the switch interval is short, so that the GIL changes hands at any moment. Possible stacks are
+those of hard.py, for every thread.
 """
 import sys
 import threading
@@ -33,7 +33,7 @@ def rounds(number):
         time.sleep(0.0002)
 
 
-all_started = threading.Event()  # without a GIL those who already run would leave a crowd's starter half a minute
+all_started = threading.Event()  # without a GIL, running threads would delay the start of a crowd by half a minute
 
 
 def run(number):

@@ -2,8 +2,8 @@
 
     leaf.py SECONDS
 
-Names say where a frame belongs: family, index, then the way there as letters; a child's letters begin with
-its parent's (a1 > a2g > a3gl). A stack that mixes families, skips an index or whose letters do not nest
+Names identify a frame: family, index, then the path to it as letters; a child's letters begin with its
+parent's (a1 > a2g > a3gl). A stack that mixes families, skips an index or whose letters do not nest
 never existed. By symmetry a and b take equal shares; each function's calls are counted.
 """
 import meter

@@ -1,5 +1,5 @@
-// What libraries.py calls of the C++ library: containers, algorithms, streams, a thrown exception, and back
-// into Python.
+// What libraries.py calls in the C++ library: containers, algorithms, streams, a thrown exception, and a call
+// back into Python.
 #include <algorithm>
 #include <map>
 #include <regex>

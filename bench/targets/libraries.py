@@ -1,8 +1,8 @@
-"""One library at a time, for ever: what native unwinding is held against. Says `ready` and works until it is killed.
+"""Runs one library at a time, as a test of native unwinding. Prints `ready` and works until it is killed.
 
-    libraries.py NAME      NAMES prints those that can be imported here
+    libraries.py NAME      NAMES prints those that can be imported
 
-Standard library unless the name says otherwise: `make bench-unwinding` brings the packages.
+Standard library unless the name says otherwise: `make bench-unwinding` installs the packages.
 """
 import os
 import sys
@@ -117,7 +117,7 @@ def interpreter():
 
 
 def libstdcxx():
-    """A file that the bench or the test has compiled."""
+    """A file compiled by the benchmark or the test."""
     import ctypes
     library = ctypes.CDLL(os.environ["PHLOX_CXX_LIBRARY"])
     call_back = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda number: number + 1)
@@ -221,7 +221,7 @@ if __name__ == "__main__":
             print(name)
         sys.exit()
     turn = WORK[sys.argv[1]]()
-    turn()  # everything is loaded
+    turn()  # loads everything
     watcher = threading.Thread(target=until_the_end)
     watcher.daemon = True
     watcher.start()

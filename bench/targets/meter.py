@@ -1,4 +1,4 @@
-"""What every target shares: says when it is ready, runs its work for a while, reports what it did.
+"""Common code of all targets: reports when it is ready, runs its work for a while, reports what it did.
 
 A target prints `ready PID` on a line of its own, works for the given seconds (or until SIGTERM), and ends with one
 line of JSON:
@@ -30,9 +30,9 @@ def report(numbers):
 
 
 def measure(work, seconds, extra=None, done_by_others=lambda: 0):
-    """Calls work() until `seconds` are over. work() should take 0.1 to 5 ms, so that the clock stays cheap.
+    """Calls work() for `seconds`. work() should take 0.1 to 5 ms, so that the clock stays cheap.
 
-    `done_by_others`: units that other threads have done, which count in the windows.
+    `done_by_others`: units done by other threads, which count in the windows.
     """
     ready()
     windows = []

@@ -1,10 +1,10 @@
-"""Work and short pauses in turn: do the moments of samples lean towards the target's own system calls?
+"""Alternates work and short pauses: are samples biased towards the target's own system calls?
 
     pauses.py SECONDS
 
 One round is head (about 100 us of work), pause (a sleep), tail (work), write (a short system call, many
-times). `truth`: wall seconds in each, by the program's own clock. A sampler that is let in only when the target blocks or
-returns from the kernel sees `pause` and what follows it too often.
+times). `truth`: wall seconds in each, by the program's own clock. A sampler that is scheduled in only when the target blocks or
+returns from the kernel sees `pause` and its successor too often.
 """
 import os
 import time

@@ -1,8 +1,8 @@
-"""Known shares: three functions take 10, 30 and 60 % of the time; the truth is measured inside, by thread_time.
+"""Known shares: three functions take 10, 30 and 60 % of the time, measured inside by thread_time.
 
     shares.py SECONDS
 
-`truth` in the report: CPU seconds spent in each (between its call and its return, by the thread's own clock).
+`truth` in the report: CPU seconds spent in each (from call to return, by the thread's own clock).
 """
 import time
 

@@ -1,8 +1,10 @@
-"""Leaves its CPU as often as it can (250,000 times a second, with a WORK of 550 some 90,000): passes a byte to a partner on the same CPU, and waits for it to come back.
+"""Leaves its CPU as often as it can (250,000 times a second, with a WORK of 550 some 90,000): passes a byte
+to a partner on the same CPU, and waits for its return.
 
     switches.py SECONDS [WORK]
 
-WORK: additions before each pass (default 0). A unit is a hundred passes; of them the first process has left its CPU each time.
+WORK: additions before each pass (default 0). A unit is a hundred passes, in each of which the first process
+has left its CPU once.
 """
 import os
 import signal

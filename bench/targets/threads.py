@@ -1,11 +1,11 @@
-"""Threads: some run (and fight for the GIL), some sleep, some wait for a lock, one waits on a pipe.
+"""Threads: some run (and compete for the GIL), some sleep, some wait for a lock, one waits on a pipe.
 
     threads.py SECONDS [RUNNING] [WAITING] [NAP]
 
 NAP: seconds that a sleeping thread sleeps at a time.
 
-`running`: CPU seconds of every running thread by its own clock; the waiting ones use next to none. Work is counted of all that run: who of them has the GIL for
-how long scatters far more than what all of them get done.
+`running`: CPU seconds of every running thread by its own clock; the waiting ones use almost none. Work is
+counted over all running threads: how long each of them has the GIL scatters far more than their total.
 """
 import os
 import sys

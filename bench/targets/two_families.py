@@ -1,12 +1,11 @@
-"""The functions of the hard cases: a0 > a1 > ... > aN and b0 > b1 > ... > bN, each calling the next one only.
-
+"""The functions of the hard cases: a0 > a1 > ... > aN and b0 > b1 > ... > bN, each calling only the next one.
 Runs on CPython 2.7 and 3.6 or later.
 """
 import sys
 
 
 def define(depth, into):
-    """Puts them into a module's globals; a0() and b0() begin."""
+    """Defines them in a module's globals; a0() and b0() are the first."""
     lines = []
     for family in "ab":
         for index in range(depth - 1):

@@ -20,7 +20,7 @@ PACKAGES = ["numpy", "scipy", "scikit-learn", "polars", "orjson", "pydantic-core
 
 
 def environment(python, cache):
-    """An environment of its own with the packages, made once."""
+    """A virtual environment with the packages, made once."""
     folder = os.path.join(cache, "unwinding")
     if not os.path.exists(os.path.join(folder, "complete")):
         subprocess.run([python, "-m", "venv", folder], check=True)

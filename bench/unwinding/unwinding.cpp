@@ -1,4 +1,5 @@
-// Frames against libdwfl's on the same captured bytes, for one process (tests/support/frame_comparison.h).
+// Compares frames with libdwfl's on the same captured bytes, for one process
+// (tests/support/frame_comparison.h).
 //
 //   unwinding PID SAMPLES      one JSON object on standard output, examples of what differs on standard error
 #include <fmt/format.h>

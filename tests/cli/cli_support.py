@@ -1,4 +1,4 @@
-"""The built phlox, driven as a user does; PHLOX_BIN names it, else it is the build tree's."""
+"""Runs the built phlox as a user does; PHLOX_BIN names it, by default that of the build tree."""
 import contextlib
 import os
 import pathlib
@@ -14,17 +14,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
 PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
 LIMIT = 60  # seconds: a test that takes longer hangs
-# A program that is in the kernel most of its time.
+# A program that spends most of its time in the kernel.
 READS = "zero = open('/dev/zero', 'rb', 0)\nroom = bytearray(1 << 16)\nprint('ready', flush=True)\nwhile True: zero.readinto(room)\n"
 
-# What was started in the background or by nohup ignores these, and so would every program that the tests start.
+# Processes started in the background or by nohup ignore these, and so would every program that the tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def ordinary_pythons(pythons, minor):
-    """Those of PHLOX_PYTHONS that are what most people have, of 3.`minor` (a class of letters): no debug and no free-threaded
-    build, and none that runs in another root (tools/get-pythons.sh: Debian's later suites), whose files lie elsewhere."""
+    """Interpreters of PHLOX_PYTHONS that most users have, of 3.`minor` (a character class): no debug or
+    free-threaded build, and none that runs in another root (tools/get-pythons.sh: Debian's later suites),
+    whose files are elsewhere."""
     if pythons.endswith(".list"):
         rows = [line.split("\t") for line in pathlib.Path(pythons).read_text().splitlines()]
         paths = [row[1] for row in rows if re.match(rf"3\.1{minor}\.", row[3]) and row[4] == "-" and row[2] not in ("sid", "trixie")]
@@ -34,13 +35,13 @@ def ordinary_pythons(pythons, minor):
 
 
 def ordinary_python(pythons):
-    """One of a version that phlox reads best."""
+    """An interpreter of a version that phlox reads best."""
     return next(iter(ordinary_pythons(pythons, "[123]")), "/usr/bin/python3")
 
 
 PYTHON = ordinary_python(os.environ.get("PHLOX_PYTHONS", ""))
 
-# With threading, whose names of threads are the ones to be shown.
+# Imports threading, whose thread names are the ones to be shown.
 BUSY = """
 import sys, threading, time
 def hot():
@@ -52,8 +53,8 @@ print("ready", flush=True)
 work(time.monotonic() + float(sys.argv[1]) if len(sys.argv) > 1 else float("inf"))
 """
 
-# Runs a command without some system calls, as a cpuset, a container's filter or a kernel would refuse them: a seccomp filter in
-# front of it. Numbers are x86-64's.
+# Runs a command with some system calls refused, as by a cpuset, a container's filter or a kernel, with a
+# seccomp filter. Numbers are for x86-64.
 REFUSE = """
 import ctypes, os, struct, sys
 EPERM, EINVAL, ENOSYS = 1, 22, 38
@@ -78,7 +79,7 @@ os.execv(command[0], command)
 
 
 def looks_in_the_kernel():
-    """Whether record takes that way here when it is asked for none."""
+    """Whether record samples in the kernel here by default."""
     said = subprocess.run([PHLOX, "doctor"], capture_output=True, text=True).stdout
     return re.search(r"^yes +BPF", said, re.M) is not None
 
@@ -87,7 +88,7 @@ where_calls_can_be_refused = pytest.mark.skipif(os.uname().machine != "x86_64", 
 
 
 def phlox(*arguments, **options):
-    """Runs it to its end."""
+    """Runs it until it exits."""
     options.setdefault("timeout", LIMIT)
     return subprocess.run([PHLOX, *map(str, arguments)], capture_output=True, text=True, **options)
 
@@ -98,7 +99,7 @@ def count(path, table="sample"):
 
 
 def wait_until(condition, what):
-    """For what nobody can report on a pipe: the state of a process, a row in a file."""
+    """For conditions that cannot be reported on a pipe: the state of a process, a row in a file."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
         if condition():
@@ -108,7 +109,7 @@ def wait_until(condition, what):
 
 
 def has_open(process, name):
-    """Not sure while it opens and closes others."""
+    """Unreliable while the process opens and closes others."""
     with contextlib.suppress(OSError):
         return any(os.readlink(f"/proc/{process.pid}/fd/{one}").endswith("/" + name) for one in os.listdir(f"/proc/{process.pid}/fd"))
     return False
@@ -132,5 +133,5 @@ def state_of(pid):
 
 
 def still_runs(process):
-    """Not ended, not stopped, not traced."""
+    """Not exited, stopped or traced."""
     return process.poll() is None and state_of(process.pid) in "RSD" and "TracerPid:\t0\n" in status_of(process.pid)

@@ -8,7 +8,7 @@ from live_support import CACHE, INTERPRETERS, PHLOX, Recording
 
 
 def pytest_collection_modifyitems(items):
-    for item in items:  # of the whole session
+    for item in items:  # items are those of the whole session
         if item.nodeid.startswith("tests/live/"):
             item.add_marker(pytest.mark.live)
 
@@ -18,14 +18,14 @@ def of_a_version(python):
 
 
 def of_a_family(python):
-    """How frames are kept: as objects up to 3.10, and since in a way that each version changed. Debug builds move fields and change no
-    way: what reads their rows of the version table is tried on all (test_truth, test_matrix)."""
+    """Frame formats: objects up to 3.10, later one per version. Debug builds move fields but do not change
+    the format: their rows of the version table are tested on all (test_truth, test_matrix)."""
     return python.major, max(python.minor, 10), python.flags.strip("d")
 
 
 def pytest_generate_tests(metafunc):
     if "python" in metafunc.fixturenames:
-        # @since(3, 8): the program of this test is in a language that older ones do not speak.
+        # @since(3, 8): the test's program does not run on older versions.
         since = getattr(metafunc.function, "since", (2, 7))
         chosen = [p for p in INTERPRETERS if (p.major, p.minor) >= since]
         if getattr(metafunc.function, "once_a_version", False):
@@ -36,13 +36,13 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def loops(monkeypatch):
-    """With trio and anyio (3.10 and later), and uvloop (the system's Python), for what is started."""
+    """Provides trio and anyio (3.10 and later), and uvloop (the system's Python), to programs that are started."""
     monkeypatch.setenv("PYTHONPATH", str(CACHE / "loops"))
 
 
 @pytest.fixture
 def record(tmp_path):
-    """record(pid, seconds, *options) -> Recording. Without a way of its own not from inside the kernel, which has tests of its own."""
+    """record(pid, seconds, *options) -> Recording. By default not from inside the kernel, which has tests of its own."""
     def run(pid, seconds, *options, expect=0):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.phlox"
         way = [] if {"--way", "--hands-off"} & set(options) else ["--way", "no-kernel"]

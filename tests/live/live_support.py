@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PHLOX_BUILD_DIR", ROOT / "build" / "dev"))
 PHLOX = os.environ.get("PHLOX_BIN", str(BUILD / "phlox"))
 TARGETS = ROOT / "bench" / "targets"
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"  # as install-test-deps.sh has it
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"  # as in install-test-deps.sh
 
 Python = collections.namedtuple("Python", "name path major minor flags")  # flags: t free-threaded, d debug
 
@@ -46,32 +46,33 @@ def has(python, module):
 
 
 def share(python, seconds, least=0.5):
-    """Seconds for this one, where a row of the version table is looked at for `seconds`: interpreters of one version and kind
-    are read by one row, and a moment at which the row is wrong is found by as many looks at all of them together."""
+    """Seconds for this interpreter if a row of the version table is tested for `seconds`: interpreters of one
+    version and kind share a row, and a moment at which the row is wrong is found by as many samples of all of them together."""
     alike = sum((p.major, p.minor, p.flags) == (python.major, python.minor, python.flags) for p in INTERPRETERS)
     return max(least, seconds / alike)
 
 
 def of_one_family(names):
-    """hard.py's functions call each other as a0, a1, ... or b0, b1, ...: a stack has one of these, from its first on, and no gap."""
+    """hard.py's functions call each other as a0, a1, ... or b0, b1, ...: a stack has one family, from its
+    first function on, without gaps."""
     family = [name for name in names if re.fullmatch(r"[ab]\d+", name)]
     assert [int(name[1:]) for name in family] == list(range(len(family))), names
     assert len({name[0] for name in family}) <= 1, names
 
 
 def sound(recording, running=False):
-    """(names, samples) of the stacks that are whole, or cut and say so; `running`: of samples that found a thread on a CPU."""
+    """(names, samples) of stacks that are whole or marked as cut; `running`: only samples of a thread on a CPU."""
     return ((names, samples) for names, samples, _, quality in recording.stacks(running=running) if quality in (0, 1))
 
 
 def begins_with_the_generator(recording):
-    """Of programs/driven.py."""
+    """For programs/driven.py."""
     roots = collections.Counter(names[0] for names, *_ in recording.stacks() if "spin" in names)
     assert roots["generate"] > 20 and roots["generate"] >= 0.99 * sum(roots.values()), roots
 
 
 def families_never_mix(stacks):
-    """of_one_family() of each. `stacks`: (names, samples). -> samples looked at"""
+    """Applies of_one_family() to each. `stacks`: (names, samples). -> samples checked"""
     looks = 0
     for names, samples in stacks:
         of_one_family(names)
@@ -80,8 +81,8 @@ def families_never_mix(stacks):
 
 
 def names_are_of_one_moment(stacks):
-    """fresh.py's functions f_SERIAL_DEPTH are made anew again and again, each time with the next serial: a stack has one serial, no
-    gap, and no earlier serial than the stack before it. `stacks`: (names, samples). -> samples looked at"""
+    """fresh.py creates functions f_SERIAL_DEPTH repeatedly, each time with the next serial: a stack has one
+    serial, no gap, and no earlier serial than the stack before it. `stacks`: (names, samples). -> samples checked"""
     looks, last = 0, -1
     for names, samples in stacks:
         found = [(int(m.group(1)), int(m.group(2))) for m in (re.fullmatch(r"f_(\d+)_(\d+)", name) for name in names) if m]
@@ -102,8 +103,8 @@ def since(*version):
 
 
 def once_a_version(function):
-    """For what depends on the version and not on who built it: one interpreter of each, debug and free-threaded ones for themselves, in
-    `make test-all`. In `make test` one of each family of versions (conftest.py)."""
+    """For tests that depend on the version and not on the build: one interpreter of each version, separately
+    for debug and free-threaded builds, in `make test-all`. In `make test` one per family of versions (conftest.py)."""
     function.once_a_version = True
     return function
 
@@ -120,7 +121,7 @@ class Recording:
         return self.db.execute(sql, arguments).fetchall()
 
     def stack(self, number):
-        """Frames root first."""
+        """Frames, root first."""
         out = []
         while number:
             number, frame = self.parents[number]
@@ -128,7 +129,8 @@ class Recording:
         return out[::-1]
 
     def stacks(self, thread="%", running=False):
-        """(function names root first, looks, wall ns, quality) of every row with a stack; `running`: of samples that found it on a CPU."""
+        """(function names root first, samples, wall ns, quality) of every row with a stack; `running`: only
+        samples on a CPU."""
         names = {}
         rows = self.query("SELECT s.stack, s.samples, s.wall_ns, state.quality FROM sample s JOIN state ON state.id = s.state "
                           "JOIN thread t ON t.id = s.thread "
@@ -146,7 +148,7 @@ READY_WITHIN = 120  # seconds: a program that needs longer hangs
 
 
 class Target:
-    """A running program that has said `ready`."""
+    """A running program that has printed `ready`."""
 
     def __init__(self, python, *arguments):
         self.process = subprocess.Popen([python.path, "-u", *map(str, arguments)], stdout=subprocess.PIPE, text=True)
@@ -155,7 +157,7 @@ class Target:
             raise RuntimeError(f"{' '.join(map(str, self.process.args))}: not ready within {READY_WITHIN} s")
         line = self.process.stdout.readline()
         self.pid = int(re.match(r"ready (\d+)", line).group(1))
-        self.said = [float(number) for number in line.split()[2:]]  # behind its number
+        self.said = [float(number) for number in line.split()[2:]]  # after its pid
 
     def __enter__(self):
         return self

@@ -1,4 +1,4 @@
-// CallTrees made by hand: one line a stack, as in the collapsed format without any escaping.
+// CallTrees made by hand: one stack per line, as in the collapsed format without escaping.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace phlox::test {
 
 struct StackLine {
-  std::vector<profile::Label> frames;  // root first; the root "all" is not among them
+  std::vector<profile::Label> frames;  // root first, without the root "all"
   int64_t weight = 0;
   uint64_t samples = 1;
 };
@@ -18,10 +18,11 @@ struct StackLine {
 // A Python function of a module: file "/app/MODULE.py", line 1.
 profile::Label python_label(const std::string& name, const std::string& module = "app");
 
-// The same promises as build_call_tree: parents before children, children ordered by name, totals filled in.
+// Guarantees the same as build_call_tree: parents before children, children ordered by name, totals filled
+// in.
 profile::CallTree call_tree_of(const std::vector<StackLine>& lines);
 
-// "main;work 3" and so on, one sample for each unit of weight.
+// Lines such as "main;work 3", one sample per unit of weight.
 profile::CallTree call_tree_of_text(const std::vector<std::string>& lines);
 
 }  // namespace phlox::test

@@ -16,7 +16,8 @@ std::vector<std::byte> debug_offsets_of(const python::Layout& row) {
     std::memcpy(bytes.data() + at, &value, sizeof value);
   };
   const uint64_t gil = *row.interpreter.gil;
-  // CPython counts the fields of the GIL from the interpreter. gc and gc.collecting add up to gc_collecting.
+  // CPython counts the offsets of GIL fields from the interpreter. gc and gc.collecting add up to
+  // gc_collecting.
 #define SIZE(n) bytes.resize(n);
 #define GC_COLLECTING(at) put(at, 0);
 #define FIELD(s, f, at) \

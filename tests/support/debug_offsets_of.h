@@ -1,4 +1,4 @@
-// _Py_DebugOffsets as a Python of this row (3.13+) would state them.
+// _Py_DebugOffsets of a Python with this row (3.13+).
 #pragma once
 
 #include <cstddef>

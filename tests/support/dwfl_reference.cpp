@@ -48,15 +48,15 @@ DwflReference::DwflReference(pid_t pid) {
   callbacks_.find_elf = dwfl_linux_proc_find_elf;
   callbacks_.find_debuginfo = [](Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
                                  GElf_Word, char**) {
-    return -1;  // .eh_frame alone, as we do
+    return -1;  // only .eh_frame, as phlox does
   };
   dwfl_ = dwfl_begin(&callbacks_);
   ok_ = report(pid) && dwfl_report_end(dwfl_, nullptr, nullptr) == 0 &&
         dwfl_attach_state(dwfl_, nullptr, pid, &kThreadCallbacks, &captured_);
 }
 
-// dwfl_linux_proc_report() takes the first mapping of a file for its beginning. Since 3.4 libffi maps
-// single pages of itself for its closures (src/tramp.c), before or behind the rest: those are left out.
+// dwfl_linux_proc_report() takes the first mapping of a file for its beginning. Since 3.4 libffi maps single
+// pages of itself for its closures (src/tramp.c), before or after the rest: those are omitted.
 bool DwflReference::report(pid_t pid) {
   const auto maps = target::read_maps(pid);
   if (!maps) return false;

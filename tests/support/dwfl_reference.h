@@ -1,5 +1,5 @@
-// libdwfl's walk of a captured thread: the same registers and the same bytes that ours gets. What our frames
-// are held against, in tests and in bench/unwinding. x86-64.
+// libdwfl's walk of a captured thread, from the registers and bytes that ours gets. The reference for our
+// frames in tests and in bench/unwinding. x86-64.
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -14,14 +14,14 @@ namespace phlox::test {
 
 class DwflReference {
  public:
-  // The process's modules as they are at this moment; what is loaded later, it does not know.
+  // Takes the process's current modules; it does not know those loaded later.
   explicit DwflReference(pid_t pid);
   ~DwflReference() { dwfl_end(dwfl_); }
   DwflReference(const DwflReference&) = delete;
   DwflReference& operator=(const DwflReference&) = delete;
   bool ok() const { return ok_; }
 
-  // Innermost first, return addresses as they are. Of what the thread was when it last stopped.
+  // Innermost first, unmodified return addresses, as of the thread's last stop.
   std::vector<uint64_t> pcs(const StoppedThread& thread);
 
  private:

@@ -1,4 +1,4 @@
-// An ELF file laid out by a test: only what is asked for, broken where the test breaks it.
+// An ELF file laid out by a test: only the requested parts, broken where the test breaks them.
 //
 //   ElfBuilder builder;
 //   builder.load(0x1000, data).dynamic_symbols({{"_PyRuntime", 0x1040}});
@@ -19,12 +19,12 @@ namespace phlox::test {
 struct ElfSymbol {
   std::string name;
   uint64_t address = 0;
-  uint16_t section = 1;  // SHN_UNDEF: one that is only used here
+  uint16_t section = 1;  // SHN_UNDEF: only used here, not defined
 };
 
 class ElfBuilder {
  public:
-  Elf64_Ehdr header{};  // what build() starts from; counts and places are filled in
+  Elf64_Ehdr header{};  // build() starts from it and fills in counts and offsets
 
   ElfBuilder() {
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -36,7 +36,7 @@ class ElfBuilder {
     section("", SHT_NULL, 0, {});
   }
 
-  // A PT_LOAD at this address with these bytes; file offset and address agree in a page.
+  // A PT_LOAD at this address with these bytes; file offset and address are congruent modulo the page size.
   ElfBuilder& load(uint64_t address, std::vector<std::byte> bytes, uint32_t flags = PF_R) {
     return segment(PT_LOAD, address, std::move(bytes), flags);
   }
@@ -68,7 +68,7 @@ class ElfBuilder {
     section(type == SHT_SYMTAB ? ".symtab" : ".dynsym", type, 0, table, index + 1);
     return section(type == SHT_SYMTAB ? ".strtab" : ".dynstr", SHT_STRTAB, 0, bytes_of(strings));
   }
-  // Symbols that only the dynamic segment leads to, as in memory: table, then strings, from `address` on.
+  // Symbols found only through the dynamic segment, as in memory: table, then strings, from `address` on.
   // `relocated`: added to the pointers, as ld.so does.
   ElfBuilder& dynamic_segment(uint64_t address, const std::vector<ElfSymbol>& symbols,
                               uint64_t relocated = 0) {
@@ -105,7 +105,7 @@ class ElfBuilder {
   std::vector<std::byte> build() {
     std::vector<std::byte> file(sizeof header + segments_.size() * sizeof(Elf64_Phdr));
     for (auto& [p, bytes] : segments_) {
-      // Congruent in a page, as the loader wants it.
+      // Congruent modulo the page size, as the loader requires.
       while (file.size() % 4096 != p.p_vaddr % 4096) file.push_back({});
       p.p_offset = file.size();
       file.insert(file.end(), bytes.begin(), bytes.end());

@@ -9,15 +9,15 @@
 namespace phlox::test {
 namespace {
 
-// Where the fake memory starts: an address that a heap could have.
+// Start of the fake memory: a plausible heap address.
 constexpr uint64_t kStart = 0x7f00'0000'0000;
-constexpr size_t kSize = size_t{4} << 30;  // reserved; pages come as they are written
+constexpr size_t kSize = size_t{4} << 30;  // reserved; pages are allocated when written
 constexpr size_t kChunk = 16 * 1024;       // DATA_STACK_CHUNK_SIZE of Python/pystate.c
 constexpr size_t kCStack = 16 << 20;       // some 30,000 evaluations
-constexpr size_t kCFrameDistance = 512;    // of C stack that one evaluation takes beside its frame
+constexpr size_t kCFrameDistance = 512;    // of C stack per evaluation, apart from its frame
 constexpr uint32_t kStackSlots = 8;        // co_stacksize
 
-// tp_flags of Include/object.h.
+// tp_flags from Include/object.h.
 constexpr uint64_t kLong = 1UL << 24, kTuple = 1UL << 26, kBytes = 1UL << 27, kUnicode = 1UL << 28;
 
 std::vector<uint32_t> characters(const std::string& utf8) {
@@ -397,7 +397,7 @@ FakeThread::FakeThread(FakeInterpreter& interpreter, size_t index) : fake_(inter
   fake_.set(state_, layout.thread.thread_id, python_id_);
   fake_.set(state_, layout.thread.native_thread_id, uint64_t{static_cast<uint32_t>(native_id_)});
   fake_.set(state_, layout.thread.id, static_cast<uint64_t>(index + 1));
-  // The newest thread comes first (Python/pystate.c).
+  // The newest thread is first (Python/pystate.c).
   const RemoteAddress head = fake_.state_ + *layout.interpreter.threads_head;
   const auto old = memory.get<uint64_t>(head);
   fake_.set(state_, layout.thread.next, old);

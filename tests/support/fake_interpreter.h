@@ -1,6 +1,5 @@
-// An interpreter that never ran: the memory of a process in which runtime, threads, GIL, data stack, frames,
-// code objects and strings lie as a Layout says, whatever its version. Fields the row does not have are
-// skipped.
+// An interpreter that never ran: the memory of a process with runtime, threads, GIL, data stack, frames, code
+// objects and strings, laid out by a Layout of any version. Fields that the row does not have are skipped.
 //
 //   FakeInterpreter fake(layout);
 //   fake.thread().calls("main").calls("work", 12);
@@ -23,7 +22,7 @@
 
 namespace phlox::test {
 
-// Memory of a process that is not there. Also a Memory as walk_frames() takes it (find).
+// Memory of a process that does not exist. Also a Memory as walk_frames() takes it (find).
 class FakeMemory : public memory::RemoteMemory {
  public:
   FakeMemory();
@@ -33,7 +32,7 @@ class FakeMemory : public memory::RemoteMemory {
   using RemoteMemory::read;
   const std::byte* find(RemoteAddress address, size_t size);
 
-  // Zeroed bytes that nothing else uses.
+  // Unused, zeroed bytes.
   RemoteAddress allocate(size_t size, size_t alignment = 16);
   void put(RemoteAddress address, std::span<const std::byte> bytes);
   template <class T>
@@ -47,12 +46,12 @@ class FakeMemory : public memory::RemoteMemory {
     return value;
   }
 
-  // From now on nothing in this range can be read.
+  // Makes reads in this range fail.
   void make_unreadable(RemoteAddress address, size_t size);
   void make_readable() { holes_.clear(); }
 
-  size_t calls() const { return calls_; }    // of read()
-  size_t ranges() const { return ranges_; }  // in them
+  size_t calls() const { return calls_; }    // to read()
+  size_t ranges() const { return ranges_; }  // in those calls
 
  private:
   struct Hole {
@@ -66,7 +65,7 @@ class FakeMemory : public memory::RemoteMemory {
   size_t calls_ = 0, ranges_ = 0;
 };
 
-// What a fake code object is made of. Instruction k (two bytes each) is on line first_line + k.
+// Contents of a fake code object. Instruction k (two bytes each) is on line first_line + k.
 struct FakeCode {
   std::string name = "f";     // UTF-8
   std::string qualname = {};  // empty: the name
@@ -78,14 +77,14 @@ struct FakeCode {
   uint32_t arguments = 0;
 };
 
-// One frame that was laid out, as a walk should find it.
+// A frame in the fake memory, as a walk should find it.
 struct FakeFrame {
   RemoteAddress address;
   RemoteAddress code;        // none: an entry frame (3.12+)
-  uint64_t instruction = 0;  // as RawFrame has it
+  uint64_t instruction = 0;  // as in RawFrame
   int32_t offset = 0;        // of the instruction, in bytes from the first one
   int32_t line = 0;
-  bool entry = false;  // as RawFrame has it
+  bool entry = false;  // as in RawFrame
   std::string name;    // empty: an entry frame
 };
 
@@ -96,27 +95,27 @@ class FakeThread {
   // Python calls Python: a frame in the same evaluation of the interpreter loop. `line`: 0 is the first one.
   FakeThread& calls(const std::string& function, int32_t line = 0);
   FakeThread& calls(RemoteAddress code, int32_t line = 0);
-  // C calls Python: a new evaluation of the loop, with its entry frame or cframe on the C stack where the
+  // C calls Python: a new evaluation of the loop, with its entry frame or cframe on the C stack if the
   // version has one. A thread's first call is always one.
   FakeThread& enters(const std::string& function, int32_t line = 0);
   FakeThread& enters(RemoteAddress code, int32_t line = 0);
-  // Python resumes a generator, whose frame lies in its heap object.
+  // Python resumes a generator, whose frame is in its heap object.
   FakeThread& resumes(const std::string& generator, int32_t line = 0);
   // The innermost call ends.
   FakeThread& returns();
   // The innermost frame moves on.
   FakeThread& at_line(int32_t line);
-  // From here on its frames run copy number `index` of their instructions (free-threaded 3.14+).
+  // From now on its frames run copy number `index` of their instructions (free-threaded 3.14+).
   FakeThread& with_bytecode_copy(int32_t index);
-  // Objects in the innermost frame's variables.
+  // Sets the innermost frame's variables.
   FakeThread& locals(std::initializer_list<RemoteAddress> values);
 
   RemoteAddress state() const { return state_; }
   uint64_t python_id() const { return python_id_; }
   int32_t native_id() const { return native_id_; }
-  // Every frame, leaf first, entry frames included: what walk_frames() should give.
+  // Every frame, leaf first, including entry frames: the expected result of walk_frames().
   std::vector<FakeFrame> stack() const;
-  // Names of the functions, root first.
+  // Function names, root first.
   std::vector<std::string> names() const;
 
  private:
@@ -157,28 +156,28 @@ class FakeInterpreter {
 
   const python::Layout& layout() const { return layout_; }
   FakeMemory& memory() { return memory_; }
-  // As locate() would describe it.
+  // As locate() would return it.
   python::Interpreter interpreter() const;
   RemoteAddress state() const { return state_; }  // PyInterpreterState
 
-  // The main thread; made when first asked for.
+  // The main thread; created on first use.
   FakeThread& thread();
   FakeThread& new_thread();
-  // nullptr: nobody.
+  // nullptr: no thread holds it.
   void hold_gil(const FakeThread* thread);
   void set_collecting(bool collecting);
 
-  // The code object of a function, made when its name is first heard.
+  // A function's code object, created on first use of the name.
   RemoteAddress code(const std::string& name);
   RemoteAddress make_code(const FakeCode& code);
-  // Another code object at the same address, as when one was freed. The new one must not be larger.
+  // Another code object at the same address, as after one was freed. The new one must not be larger.
   void replace_code(RemoteAddress address, const FakeCode& code);
-  // The word that changes with every code object (Traits::code_epoch), where this Python has one.
+  // The word that changes with every code object (Traits::code_epoch), if this Python has one.
   void set_epoch(uint32_t value);
   const FakeCode& code_at(RemoteAddress address) const { return codes_.at(address); }
 
   RemoteAddress string(const std::string& utf8);
-  // A str whose characters lie elsewhere, as those of a subclass of str do.
+  // A str whose characters are stored elsewhere, as in a subclass of str.
   RemoteAddress legacy_string(const std::string& utf8);
   RemoteAddress bytes(std::span<const std::byte> content);
   RemoteAddress tuple(std::span<const RemoteAddress> items);
@@ -188,7 +187,7 @@ class FakeInterpreter {
   // A class; `flags` are tp_flags.
   RemoteAddress type(const std::string& name, uint64_t flags = 0);
 
-  // Writes a field where the row has it.
+  // Writes a field if the row has it.
   template <class T>
   void set(RemoteAddress object, python::Offset field, T value) {
     if (field.present()) memory_.put_value(object + *field, value);
@@ -203,7 +202,7 @@ class FakeInterpreter {
   void fill_code(RemoteAddress address, const FakeCode& code);
   RemoteAddress make_string(const std::string& utf8, bool compact);
   std::vector<std::byte> line_table(const FakeCode& code) const;
-  // Where copy number `index` of its instructions starts; made when first asked for.
+  // Start of copy number `index` of its instructions; created on first use.
   RemoteAddress bytecode(RemoteAddress code, int32_t index);
   uint32_t end_of(std::initializer_list<python::Offset> fields) const;
 

@@ -1,4 +1,4 @@
-// Call frame information and stacks made by hand, for the unwinder's tests.
+// Hand-made call frame information and stacks for the unwinder's tests.
 #pragma once
 
 #include <elf.h>
@@ -21,8 +21,8 @@ class FrameBytes {
  public:
   static constexpr uint64_t kAddress = 0x100000;
 
-  // Returns where the entry starts. code_align 1, data_align -8, addresses absolute of 8 bytes unless
-  // `augmentation` says "R".
+  // Returns the entry's offset. code_align 1, data_align -8, absolute 8-byte addresses unless `augmentation`
+  // has "R".
   size_t cie(std::initializer_list<uint8_t> instructions, std::string_view augmentation = "",
              uint8_t encoding = 0, uint8_t ra = 16) {
     std::vector<uint8_t> body;

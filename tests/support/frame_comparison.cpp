@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kStack = 256 * 1024;
 constexpr size_t kExamples = 10;
 
-// Those that run or wait for a CPU; everybody when nobody does.
+// Threads that run or wait for a CPU; all threads if none does.
 std::vector<pid_t> threads_of(pid_t pid) {
   std::vector<pid_t> all, running;
   DIR* directory = ::opendir(fmt::format("/proc/{}/task", pid).c_str());

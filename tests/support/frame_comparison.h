@@ -1,6 +1,5 @@
-// Frames against libdwfl's on the same captured bytes: stops a running thread of a process at moments of
-// chance, and counts how often both find the same return addresses, all of them. For tests/unwind and
-// bench/unwinding. x86-64.
+// Compares frames with libdwfl's on the same captured bytes: stops a running thread at random moments and
+// counts how often both find exactly the same return addresses. For tests/unwind and bench/unwinding. x86-64.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +17,8 @@
 
 namespace phlox::test {
 
-// Whether both found the same frames. Where code has no call frame information libdwfl guesses by rbp, or
-// ends: up to the first frame that its instructions led to.
+// Whether both found the same frames. Where code has no call frame information, libdwfl guesses by rbp or
+// ends: compares up to the first frame that was found from instructions.
 bool same_frames(const std::vector<unwind::NativeFrame>& ours, const std::vector<uint64_t>& theirs);
 
 class FrameComparison {
@@ -30,7 +29,7 @@ class FrameComparison {
   struct Numbers {
     size_t samples = 0, equal = 0;
     size_t whole = 0;  // to the thread's start
-    size_t said = 0;   // not whole, said so, and true as far as it goes
+    size_t said = 0;   // incomplete, reported as such, and correct up to there
     size_t frames = 0;
     int64_t ours_ns = 0, theirs_ns = 0;
     std::map<std::string, Library> libraries;  // by path
@@ -38,10 +37,10 @@ class FrameComparison {
 
   explicit FrameComparison(pid_t pid);
   bool ok() const { return reference_.ok(); }
-  // Stops one thread once. False: the process is gone.
+  // Stops one thread once. False: the process has exited.
   bool take();
   const Numbers& numbers() const { return numbers_; }
-  // Of what differed, the first few.
+  // The first few differences.
   const std::vector<std::string>& examples() const { return examples_; }
 
  private:

@@ -1,5 +1,4 @@
-// What holds of every import, whatever the bytes were: used by the fuzz targets and by what replays their
-// corpora.
+// Invariants of every import, whatever its input: for the fuzz targets and for replays of their corpora.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace phlox::test {
 
-// Ends the program where a row refers to one that is not there, or time runs backwards.
+// Ends the program if a row refers to one that does not exist, or time runs backwards.
 inline void check_import(importers::ImportFunction import, std::span<const std::byte> bytes) {
   importers::MemoryInput input(bytes);
   importers::ImportOptions options;

@@ -1,4 +1,4 @@
-// What an importer made of bytes.
+// The result of importing bytes.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ struct Imported {
   profile::Profile profile;
   importers::ImportOutcome outcome;
 
-  // Of a sample, leaf first: names, addresses of frames without one.
+  // A sample's stack, leaf first: names, or addresses of frames without one.
   std::vector<std::string> stack(size_t sample) const {
     std::vector<std::string> out;
     for (auto id = profile.samples()[sample].stack; id; id = profile.stack(id).parent) {

@@ -1,4 +1,4 @@
-// Records as the program in the kernel would send them, built in a test.
+// Records as the BPF program sends them, built in a test.
 #pragma once
 
 #include <cstring>
@@ -23,7 +23,7 @@ inline kernel_sample kernel_sample_of(uint32_t thread, const kernel_stack& stack
   return sample;
 }
 
-// `frames`: leaf first; none: they were sent before.
+// `frames`: leaf first; empty: they were sent before.
 inline std::vector<std::byte> kernel_bytes(kernel_sample sample,
                                            std::span<const sampler::KernelFrame> frames) {
   if (!frames.empty()) {
@@ -39,7 +39,7 @@ inline std::vector<std::byte> kernel_bytes(kernel_sample sample,
   return bytes;
 }
 
-// `starts`: of evaluations, leaf first, as (address, frames further in).
+// `starts`: of evaluations, leaf first, as (address, number of frames further in).
 inline std::vector<std::byte> kernel_native_bytes(kernel_native half, std::span<const uint64_t> kernel,
                                                   std::span<const std::pair<uint64_t, uint64_t>> starts,
                                                   std::span<const uint64_t> stack) {
@@ -65,7 +65,7 @@ inline std::vector<std::byte> kernel_awaited_bytes(kernel_awaited awaited, std::
   return bytes;
 }
 
-// A code object of the fake, as much of it as the kernel takes: no more of a string than KERNEL_NAME_BYTES.
+// The part of a fake code object that the kernel copies: at most KERNEL_NAME_BYTES of a string.
 inline std::vector<std::byte> kernel_code_bytes(FakeInterpreter& fake, RemoteAddress address,
                                                 uint32_t serial) {
   const python::Layout& layout = fake.layout();

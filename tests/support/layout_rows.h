@@ -1,4 +1,4 @@
-// Every row of the layout table as the parameter of a test, and a name for it that GoogleTest takes.
+// Every row of the layout table as a test parameter, and a valid GoogleTest name for it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace phlox::test {
 
-// Those of which `wanted` holds.
+// Rows for which `wanted` is true.
 inline std::vector<const python::Layout*> layout_rows(bool (*wanted)(const python::Layout&) = nullptr) {
   std::vector<const python::Layout*> rows;
   for (const python::Layout& row : python::layouts()) {

@@ -13,7 +13,7 @@ namespace phlox::test {
 
 LivePython::LivePython(const Python& python, const std::string& script,
                        const std::vector<std::string>& arguments) {
-  testing::Test::RecordProperty("live", "yes");  // tools/run_tests.py gives such tests one more try
+  testing::Test::RecordProperty("live", "yes");  // tools/run_tests.py retries such tests once
   int in[2], out[2];
   if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) return;
   std::vector<std::string> words = {python.path, script};

@@ -1,4 +1,4 @@
-// A Python program that runs until the test is done with it.
+// A Python program that runs until the test ends it.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,8 @@ namespace phlox::test {
 
 class LivePython : public memory::RemoteMemory {
  public:
-  // Starts `script` (a file) and waits until it has printed a line "ready". A script then waits for the end
-  // of its standard input.
+  // Starts `script` (a file) and waits for a line "ready". The script then waits for the end of its standard
+  // input.
   LivePython(const Python& python, const std::string& script, const std::vector<std::string>& arguments = {});
   ~LivePython() override;
   LivePython(const LivePython&) = delete;
@@ -22,7 +22,7 @@ class LivePython : public memory::RemoteMemory {
 
   pid_t pid() const { return pid_; }
   bool ready() const { return ready_; }
-  // What it printed before "ready".
+  // Its output before "ready".
   const std::vector<std::string>& lines() const { return lines_; }
 
   size_t read(std::span<const memory::Range> ranges) override;

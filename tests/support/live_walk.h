@@ -1,4 +1,4 @@
-// The frames of a live, standing process, for tests: what locate() and walk_frames() make of it.
+// The frames of a live, stopped process, for tests: the results of locate() and walk_frames().
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace phlox::test {
 
-// A Memory as walk_frames() takes it, over any RemoteMemory: fetches what it is asked for and keeps it.
+// A Memory as walk_frames() takes it, over any RemoteMemory: fetches and keeps what is requested.
 class FetchedMemory {
  public:
   explicit FetchedMemory(memory::RemoteMemory& memory) : memory_(memory) {}
@@ -28,7 +28,7 @@ struct LiveThread {
   std::vector<python::RawFrame> frames;  // leaf first
 };
 
-// The threads of the first interpreter, as its list has them: newest first.
+// The first interpreter's threads in the order of its list: newest first.
 std::vector<LiveThread> live_threads(const python::Interpreter& interpreter, memory::RemoteMemory& memory);
 
 }  // namespace phlox::test

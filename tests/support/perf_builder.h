@@ -1,4 +1,4 @@
-// A perf.data laid out by a test: header, events, records, facts; broken where the test breaks it.
+// A perf.data laid out by a test: header, events, records, features; broken where the test breaks it.
 //
 //   PerfBuilder perf;
 //   perf.event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK).add(perf.sample(10, 10, 1'000, 0x401000));
@@ -19,13 +19,13 @@
 
 namespace phlox::test {
 
-// The bytes of one record, or of anything else.
+// The bytes of a record or of anything else.
 class PerfBytes {
  public:
   PerfBytes() = default;
   explicit PerfBytes(uint32_t type, uint16_t misc = 0) { put(type).put(misc).put(uint16_t{0}); }
 
-  // One number after the other, all of the first one's type.
+  // Appends numbers, all of the first one's type.
   template <class T, class... More>
   PerfBytes& put(T value, More... more) {
     const size_t at = bytes.size();
@@ -38,7 +38,7 @@ class PerfBytes {
     bytes.insert(bytes.end(), more.begin(), more.end());
     return *this;
   }
-  // Filled up with zeros, as the kernel does.
+  // Padded with zeros, as the kernel does.
   PerfBytes& text(std::string_view s) {
     for (const char c : s) put(c);
     put('\0');
@@ -51,7 +51,7 @@ class PerfBytes {
     for (const char c : s) put(c);
     return put('\0');
   }
-  // With its length in its header.
+  // Fills in the length in its header.
   std::vector<std::byte> done() {
     const auto size = static_cast<uint16_t>(bytes.size());
     std::memcpy(bytes.data() + 6, &size, 2);
@@ -65,7 +65,7 @@ class PerfBuilder {
   static constexpr uint64_t kPlain = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                                      PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER;
 
-  // Events get the ids 101, 102, ...
+  // Events have the ids 101, 102, ...
   perf_event_attr& event(uint32_t type, uint64_t config, uint64_t sample_type = kPlain) {
     perf_event_attr attr{};
     attr.size = sizeof attr;
@@ -90,7 +90,7 @@ class PerfBuilder {
   }
   PerfBuilder& end_round() { return add(PerfBytes(68).done()); }
 
-  // Of an event of kPlain and what `more` appends in the order of perf_event.h.
+  // A sample of an event with kPlain; `more` appends fields in the order of perf_event.h.
   static std::vector<std::byte> sample(int32_t pid, int32_t tid, uint64_t time, uint64_t ip,
                                        const PerfBytes& more = {}, uint64_t id = 101,
                                        uint16_t misc = PERF_RECORD_MISC_USER, uint64_t period = 1'000'000) {
@@ -98,7 +98,7 @@ class PerfBuilder {
     b.put(id, ip).put(pid, tid).put(time).put(uint32_t{3}, uint32_t{0}).put(period).raw(more.bytes);
     return b.done();
   }
-  // What stands behind a record that is no sample: pid, tid, time, CPU, id.
+  // The fields at the end of a record that is not a sample: pid, tid, time, CPU, id.
   static PerfBytes& trail(PerfBytes& b, int32_t pid, int32_t tid, uint64_t time, uint64_t id = 101) {
     return b.put(pid, tid).put(time).put(uint32_t{3}, uint32_t{0}).put(id);
   }
@@ -136,7 +136,7 @@ class PerfBuilder {
     return trail(b, pid, tid, time).done();
   }
 
-  // `data_size` as the header tells it; by default the truth.
+  // `data_size`: as given in the header; by default correct.
   std::vector<std::byte> build(uint64_t data_size = ~uint64_t{0}) const {
     constexpr uint64_t kHeader = 104, kEntry = sizeof(perf_event_attr) + 16;
     const uint64_t ids = kHeader, attrs = ids + attrs_.size() * 8, data = attrs + attrs_.size() * kEntry;
@@ -157,7 +157,7 @@ class PerfBuilder {
     for (const auto& [_, bytes] : features_) b.raw(bytes);
     return b.bytes;
   }
-  // As `perf record -o -` writes it.
+  // In the format of `perf record -o -`.
   std::vector<std::byte> build_pipe() const {
     PerfBytes b;
     b.put('P', 'E', 'R', 'F', 'I', 'L', 'E', '2').put(uint64_t{16});

@@ -1,4 +1,4 @@
-// Recordings made by hand: a line a span.
+// Recordings made by hand: one span per line.
 #pragma once
 
 #include <string>
@@ -10,19 +10,18 @@
 namespace phlox::test {
 
 // Fills a Sink with a process, its threads and their spans. Frames are written "name:line" or "name";
-// names are functions of /app/app.py unless they say "file.py/name". "(text)" is a marker, "@name" a native
-// frame.
+// functions are in /app/app.py unless written "file.py/name". "(text)" is a marker, "@name" a native frame.
 class ProfileMaker {
  public:
   explicit ProfileMaker(profile::Sink& sink);
 
-  // One more process, started by `parent`; the first one is there already.
+  // Another process, started by `parent`; the first one exists already.
   profile::ProcessId process(int32_t pid, profile::ProcessId parent = profile::ProcessId(1));
   profile::ThreadId thread(const std::string& name, int32_t tid = 0,
                            profile::ProcessId of = profile::ProcessId(1));
   profile::StackId stack(const std::string& frames);  // "main;work:7", root first
   profile::FrameId frame(const std::string& text);
-  // Beginning where the thread's last one ended.
+  // Begins at the end of the thread's previous one.
   profile::Sample sample(profile::ThreadId thread, const std::string& frames, Nanoseconds wall);
   // The same in a system call, waiting for it or for the GIL.
   profile::Sample blocked(profile::ThreadId thread, const std::string& frames, Nanoseconds wall, int16_t call,

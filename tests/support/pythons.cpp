@@ -37,7 +37,7 @@ std::pair<std::string, int> output_of(const std::string& command) {
   return {text, ::pclose(pipe.release())};
 }
 
-// What tools/get-pythons.sh wrote: name, path, how it came, version, flags. Nothing has to be started.
+// Reads the list of tools/get-pythons.sh: name, path, how it came, version, flags. Starts no interpreter.
 std::vector<Python> listed(const char* path) {
   std::ifstream list(path);
   if (!list) throw std::runtime_error(std::string("PHLOX_PYTHONS: cannot read ") + path);

@@ -28,7 +28,7 @@ SleepingThread::SleepingThread() {
 SleepingThread::~SleepingThread() {
   ::close(pipe_[1]);
   thread_.join();
-  // join() returns a moment before the kernel has no task of it any more.
+  // join() returns slightly before the kernel has removed the task.
   while (target::ThreadProbe(::getpid(), tid_).stat()) std::this_thread::yield();
   ::close(pipe_[0]);
 }
@@ -53,7 +53,7 @@ SpinningProcess::SpinningProcess() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (volatile unsigned turns = 0;;) turns = turns + 1;
   }
-  // Out of fork() and of prctl(), on its way.
+  // Wait until it has left fork() and prctl().
   target::ThreadProbe probe(pid_, pid_);
   while (probe.schedstat()->run_ns < 5'000'000) std::this_thread::yield();
 }
@@ -68,7 +68,7 @@ bool SpinningProcess::runs_on() const {
   const auto stat = probe.stat();
   const auto before = probe.schedstat();
   if (!stat || !before || stat->state != 'R') return false;
-  // However busy the machine is, it gets its turn.
+  // However busy the machine is, it gets a CPU eventually.
   while (probe.schedstat()->run_ns == before->run_ns) std::this_thread::yield();
   return true;
 }

@@ -1,5 +1,5 @@
-// Threads of ours and of a child that do one thing only: the kernel says of them what it says of a target's,
-// while their Python is made of memory (fake_interpreter.h).
+// Threads of ours and of a child that do only one thing: the kernel reports them like a target's threads,
+// while their Python is fake memory (fake_interpreter.h).
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@
 
 namespace phlox::test {
 
-// Sleeps in read(), but for moments.
+// Sleeps in read(), except for moments.
 class SleepingThread {
  public:
   SleepingThread();
@@ -17,7 +17,7 @@ class SleepingThread {
   SleepingThread& operator=(const SleepingThread&) = delete;
 
   pid_t tid() const { return tid_; }
-  // It runs for a moment and sleeps again.
+  // Makes it run for a moment and sleep again.
   void wakes();
 
  private:
@@ -28,7 +28,7 @@ class SleepingThread {
   pid_t tid_ = 0;
 };
 
-// A process that computes, and ends with this object. ptrace can stop it, as it cannot a thread of ours.
+// A process that computes and ends with this object. ptrace can stop it, unlike a thread of ours.
 class SpinningProcess {
  public:
   SpinningProcess();
@@ -37,7 +37,7 @@ class SpinningProcess {
   SpinningProcess& operator=(const SpinningProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // It runs, and nobody traces it.
+  // It runs and is not traced.
   bool runs_on() const;
 
  private:

@@ -46,7 +46,7 @@ bool StoppedThread::stop(size_t stack_size) {
 #endif
   stack_.resize(stack_size);
   iovec local{stack_.data(), stack_.size()};
-  std::vector<iovec> remote;  // by pages: the copy ends where the stack does
+  std::vector<iovec> remote;  // by page: the copy ends where the stack ends
   for (uint64_t at = stack_start().value; at < stack_start().value + stack_size;) {
     const uint64_t end = std::min((at | 4095) + 1, stack_start().value + stack_size);
     remote.push_back({reinterpret_cast<void*>(at), end - at});

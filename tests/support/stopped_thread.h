@@ -1,4 +1,4 @@
-// A thread of a test's own child, stopped by ptrace at whatever it does: its registers and its stack.
+// A thread of a test's own child, stopped by ptrace at any moment: its registers and its stack.
 #pragma once
 
 #include <sys/types.h>
@@ -22,12 +22,13 @@ class StoppedThread {
   StoppedThread& operator=(const StoppedThread&) = delete;
 
   bool attached() const { return attached_; }
-  // Stops it, reads registers and `stack_size` bytes of stack from the red zone on. False: it is gone.
+  // Stops it and reads its registers and `stack_size` bytes of stack, starting at the red zone. False: it has
+  // exited.
   bool stop(size_t stack_size);
   void resume();
 
   const unwind::Registers& registers() const { return registers_; }
-  // All of them in DWARF's numbering, the last one the pc (x86-64: 16, the return address column).
+  // All registers in DWARF's numbering, the pc last (x86-64: 16, the return address column).
   const std::vector<uint64_t>& dwarf_registers() const { return dwarf_registers_; }
   pid_t tid() const { return tid_; }
   RemoteAddress stack_start() const { return registers_.sp - unwind::kRedZone; }
@@ -41,11 +42,11 @@ class StoppedThread {
   std::vector<std::byte> stack_;
 };
 
-// Every module of a process with its unwind table, built when asked for.
+// Every module of a process with its unwind table, built on first use.
 class TargetTables {
  public:
   explicit TargetTables(pid_t pid);
-  // From the maps as they are at this moment.
+  // From the current maps.
   void refresh();
   const unwind::ModuleMap& map() const { return map_; }
   const unwind::UnwindTable* table_of(uint32_t module);
