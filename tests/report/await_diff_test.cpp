@@ -67,7 +67,7 @@ TEST(AwaitDiff, knows_a_coroutine_again_whose_lines_moved) {
   frame.line = 12;
   for (auto* one : {&before, &after}) {
     one->put("handle:1", "lock", 2000 * kMs);
-    one->profile.put_frame(one->tasks.stacks[0].frame, frame);
+    one->profile.emit(one->tasks.stacks[0].frame, frame);
     frame.file = "/new/app.py";
     frame.first_line += 100;
     frame.line += 100;
@@ -78,7 +78,7 @@ TEST(AwaitDiff, knows_a_coroutine_again_whose_lines_moved) {
   EXPECT_EQ(diff->groups[0].line, 112);
   // The next line of the coroutine is another place.
   frame.line += 1;
-  after.profile.put_frame(after.tasks.stacks[0].frame, frame);
+  after.profile.emit(after.tasks.stacks[0].frame, frame);
   EXPECT_EQ(await_diff({before.run()}, {after.run()})->groups.size(), 2u);
 }
 
