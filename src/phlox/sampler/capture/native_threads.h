@@ -13,8 +13,8 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
-#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/capture/native_half.h"
+#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
