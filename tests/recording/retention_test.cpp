@@ -80,7 +80,7 @@ long resident_pages() {
 void record_for(Writer& out, Spans& spans, const std::vector<std::vector<StackId>>& stacks,
                 const std::vector<ThreadId>& threads, Nanoseconds& now, Nanoseconds until,
                 const std::function<void()>& at_commit = {}) {
-  for (int64_t sample = 0; now < until; ++sample, now += kSecond / 20) {
+  for (int64_t tick = 0; now < until; ++tick, now += kSecond / 20) {
     for (size_t i = 0; i < threads.size(); ++i) {
       Sample sample;
       sample.thread = threads[i];
@@ -89,7 +89,7 @@ void record_for(Writer& out, Spans& spans, const std::vector<std::vector<StackId
       sample.stack = stacks[i][static_cast<size_t>(now / (kSecond / 20)) % stacks[i].size()];
       spans.add(sample);
     }
-    if (sample % 5 != 4) continue;
+    if (tick % 5 != 4) continue;
     spans.flush();
     ASSERT_TRUE(out.commit());
     if (at_commit) at_commit();

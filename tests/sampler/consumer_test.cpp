@@ -242,7 +242,7 @@ class Ends : public Consumers {
     consumer_.drain(ring_);
     identities_.spans.flush();
     Nanoseconds cpu = 0;
-    for (const auto& sample : seen_.samples()) cpu += sample.cpu;
+    for (const auto& row : seen_.samples()) cpu += row.cpu;
     return cpu;
   }
 };
@@ -254,7 +254,7 @@ TEST_F(Ends, what_was_used_after_the_last_sample_is_of_its_stack) {
   EXPECT_EQ(rest.stack, seen_.samples()[0].stack);
   EXPECT_EQ(rest.start, kSecond);
   EXPECT_EQ(rest.wall, 700'000);
-  EXPECT_EQ(rest.samples, 0U) << "it is no look";
+  EXPECT_EQ(rest.samples, 0U) << "it is no sample";
   EXPECT_EQ(rest.cpu_state, profile::CpuState::running);
 }
 
@@ -277,7 +277,7 @@ TEST_F(Ends, what_a_program_used_until_its_python_was_up_is_of_no_function) {
   const auto& before = seen_.samples()[0];
   EXPECT_EQ(before.cpu, 5'000);
   EXPECT_EQ(before.start, 100);
-  EXPECT_EQ(before.samples, 0U) << "it is no look";
+  EXPECT_EQ(before.samples, 0U) << "it is no sample";
   EXPECT_NE(before.stack, seen_.samples()[1].stack);
   EXPECT_EQ(seen_.threads().back().start, 100);
 }
