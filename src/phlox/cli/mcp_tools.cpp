@@ -197,7 +197,8 @@ std::vector<std::string_view> kept_members(std::string_view tool) {
             "difference_seen",
             "difference_at_most",
             "functions",
-            "lines"};
+            "lines",
+            "awaits"};
   }
   return {};
 }
