@@ -27,7 +27,7 @@ fi
 # In bytes; 0: as long as the longest there is. In bulk so much as holds what a format has, since twice as long is twice as slow.
 longest() {
   case $flavour:$1 in
-    bulk:gzip_input | bulk:pprof | bulk:collapsed | bulk:tachyon) echo 256 ;;
+    bulk:gzip_input | bulk:recognise | bulk:pprof | bulk:collapsed | bulk:tachyon) echo 256 ;;
     bulk:austin_* | bulk:perf_script) echo 512 ;;
     bulk:firefox | bulk:perf_data) echo 2048 ;;
     bulk:elf_file) echo 4096 ;;

@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 1; i < table.row_count(); ++i) {
     if (table.row_start(i) <= table.row_start(i - 1)) std::abort();
   }
+  if (table.row_count() == 0) return 0;
   ModuleMap map;
   map.add(RemoteAddress(4096), RemoteAddress(uint64_t{1} << 47), 0, 0);
   map.settle();
