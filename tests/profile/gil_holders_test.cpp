@@ -52,6 +52,18 @@ class GilHolders : public testing::Test {
   ProfileMaker maker{profile};
 };
 
+TEST_F(GilHolders, a_holder_whose_function_was_not_read_is_not_named_by_its_caller) {
+  const ThreadId a = maker.thread("a"), b = maker.thread("b");
+  waits(a, "run;want:7", 0, 10);
+  holds(b, "run;crunch:30", 0, 10);
+  Frame unread = profile.frame(profile.stack(profile.samples().back().stack).frame);
+  unread.kind = FrameKind::marker;
+  unread.function = "(a code object that cannot be read)";
+  unread.line = 0;
+  profile.emit(profile.stack(profile.samples().back().stack).frame, unread);
+  EXPECT_EQ(words(waiters()[0].holders), "b (a code object that cannot be read):0 10");
+}
+
 TEST_F(GilHolders, a_wait_is_shared_out_among_those_who_held_it) {
   const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
   waits(a, "run;want:7", 0, 10);

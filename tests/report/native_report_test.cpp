@@ -288,6 +288,25 @@ TEST_F(NativeReport, the_c_library_belongs_to_its_caller) {
   EXPECT_FALSE(foreign(3));
 }
 
+TEST_F(NativeReport, the_time_of_functions_that_were_not_read_is_not_their_callers) {
+  const auto marker = [&](const std::string& name) {
+    Frame frame;
+    frame.kind = FrameKind::marker;
+    frame.function = frame.qualified_name = name;
+    return interner_.frame(frame);
+  };
+  add({loop(), python("main", 1)}, 10 * kMs);
+  add({loop(), python("main", 1), marker("(a code object that cannot be read)")}, 60 * kMs);
+  add({loop(), python("main", 1), marker("(a function not read: too many new ones at once)"),
+       python("inner", 2)},
+      30 * kMs);
+  const Report made = report();
+  ASSERT_EQ(made.functions.size(), 2u);
+  EXPECT_EQ(made.functions[0].name, "inner");
+  EXPECT_EQ(made.functions[1].name, "main");
+  EXPECT_EQ(made.functions[1].self.weight, 10 * kMs);
+}
+
 TEST(FittedName, brackets_go_first_and_the_end_stays) {
   EXPECT_EQ(fitted_name("malloc", 10), "malloc");
   EXPECT_EQ(

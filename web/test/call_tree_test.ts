@@ -1,4 +1,4 @@
-import { callTree, nodeAlong, pathTo, relabelled } from "../src/model/call_tree";
+import { callTree, findOwners, nodeAlong, pathTo, relabelled } from "../src/model/call_tree";
 import { equal, test } from "./harness";
 import { randomNumbers } from "./trees";
 
@@ -29,6 +29,13 @@ test("siblings that get one label become one node, with all that is beneath them
   equal(Array.from(tree.label), [0, 1, 1, 2]);
   equal(Array.from(tree.depth), [0, 1, 2, 2]);
   equal(Array.from(nodeOf), [0, 1, 3, 1, 2, 3]);
+});
+
+test("the time of Python functions that were not read is not their caller's", () => {
+  // 1 is Python, 2 native, 3 a marker that hides Python, 4 one that does not
+  const tree = callTree(Uint8Array.from([0, 1, 2, 2, 3, 2]), Uint8Array.from([0, 1, 2, 3, 2, 4]));
+  findOwners(tree, (label) => label === 1, (label) => label === 3);
+  equal(Array.from(tree.owner), [0, 1, 1, 3, 4, 1]);
 });
 
 test("relabelling keeps every stack, in any tree", () => {

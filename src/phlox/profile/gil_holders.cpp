@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "phlox/base/spread.h"
+#include "phlox/profile/markers.h"
 
 namespace phlox::profile {
 namespace {
@@ -155,7 +156,8 @@ FrameId innermost_python(const Profile& profile, StackId stack) {
   for (StackId at = stack; at && at.value <= profile.stacks().size();) {
     const Stack& row = profile.stack(at);
     if (row.frame && row.frame.value <= profile.frames().size()) {
-      if (profile.frame(row.frame).kind == FrameKind::python) return row.frame;
+      const Frame& frame = profile.frame(row.frame);
+      if (frame.kind == FrameKind::python || hides_python(frame)) return row.frame;
       if (!innermost) innermost = row.frame;
     }
     at = row.parent < at ? row.parent : StackId();

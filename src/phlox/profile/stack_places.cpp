@@ -1,5 +1,6 @@
 #include "phlox/profile/stack_places.h"
 
+#include "phlox/profile/markers.h"
 #include "phlox/profile/native_frames.h"
 
 namespace phlox::profile {
@@ -11,7 +12,7 @@ bool is_foreign(const Frame& frame, const StackPlace& outer) {
 }
 
 StackPlace place_in(const StackPlace& outer, bool in_python, StackId stack, FrameId id, const Frame& frame) {
-  if (frame.kind == FrameKind::python) return {stack, id, {}, false};
+  if (frame.kind == FrameKind::python || hides_python(frame)) return {stack, id, {}, false};
   StackPlace place = outer;
   if (!in_python) place.stack = stack, place.frame = id;
   if (frame.kind != FrameKind::native) return place;

@@ -10,7 +10,10 @@ namespace phlox::profile {
 
 struct StackPlace {
   StackId stack;  // the stack that ends in `frame`
-  FrameId frame;  // the innermost Python frame; in a stack without one, the innermost frame
+  // The innermost Python frame, or a marker in the place of Python frames that were not read: their time is
+  // not their caller's. In a stack without either, and in native code beneath such a marker, the innermost
+  // frame.
+  FrameId frame;
   // The innermost native frame below `frame`; none: there is none, or the stack has no Python frame.
   FrameId native;
   // A library or an extension runs there. Otherwise it is Python, whose own C counts as Python, or the kernel

@@ -52,14 +52,16 @@ export function callTree(depths: Numbers, labels: Numbers): CallTree {
   return tree;
 }
 
-// `isPython`: by label. Time in native code also belongs to the Python function that it is beneath.
-export function findOwners({ parent, label, owner }: CallTree, isPython: (label: number) => boolean): void {
+// `isPython`, `hidesPython`: by label. Time in native code also belongs to the Python function that it is beneath. Time in a
+// Python function that was not read belongs to no other one.
+export function findOwners({ parent, label, owner }: CallTree, isPython: (label: number) => boolean, hidesPython: (label: number) => boolean = () => false): void {
   const inPython = new Uint8Array(parent.length);
   for (let node = 1; node < parent.length; ++node) {
     const above = parent[node];
     const python = isPython(label[node]);
-    inPython[node] = python || inPython[above] ? 1 : 0;
-    owner[node] = python || !inPython[above] ? node : owner[above];
+    const unread = !python && hidesPython(label[node]);
+    inPython[node] = python || (inPython[above] && !unread) ? 1 : 0;
+    owner[node] = python || unread || !inPython[above] ? node : owner[above];
   }
 }
 

@@ -88,6 +88,10 @@ export function runs({ functions: { kind, owner }, places }: Catalogue, lines: C
   return out;
 }
 
+// The markers from profile/markers.h (hides_python): Python functions that were not read.
+export const hidesPython = (name: string): boolean =>
+  name === "(a wait whose stack was not read)" || name === "(a code object that cannot be read)" || name.startsWith("(a function not read") || name.startsWith("(callers unknown: ") || name.endsWith(" frames left out)");
+
 // The marker from profile/forks.h: the child has the frames above it from its parent.
 const forkedHere = "(forked here)";
 
@@ -111,8 +115,9 @@ export function readRecording(head: Head, bytes: Uint8Array, inherited = false):
   const lines = cut && !inherited ? cut.tree : written;
   const { tree: functions, nodeOf: functionNode } = relabelled(lines, catalogue.places.function);
   const { kind } = catalogue.functions;
-  findOwners(functions, (f) => kind[f] === Kind.python);
-  findOwners(lines, (place) => kind[catalogue.places.function[place]] === Kind.python);
+  const unread = (f: number) => kind[f] === Kind.marker && hidesPython(catalogue.functions.name[f]);
+  findOwners(functions, (f) => kind[f] === Kind.python, unread);
+  findOwners(lines, (place) => kind[catalogue.places.function[place]] === Kind.python, (place) => unread(catalogue.places.function[place]));
   const stretches = readStretches(head, columns, catalogue, lines, cut && !inherited ? cut.nodeOf : null);
   const waits = readWaitTable(columns, strings, catalogue);
   catalogue.nodes = functions.parent.length;
