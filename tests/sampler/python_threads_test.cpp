@@ -150,7 +150,7 @@ TEST_P(PythonThreadLists, of_many_threads_the_one_that_holds_the_gil_is_added_fi
   refresh();
   EXPECT_NE(threads_.find(fake_.thread().state()), nullptr);
   EXPECT_LT(threads_.all().size(), 60U);
-  for (int i = 0; threads_.due(now_) && i < 10; ++i) refresh();
+  for (int i = 0; threads_.due(now_) && i < 200; ++i) refresh();
   EXPECT_EQ(threads_.all().size(), 60U);
 }
 
