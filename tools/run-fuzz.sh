@@ -28,7 +28,7 @@ fi
 longest() {
   case $flavour:$1 in
     bulk:gzip_input | bulk:recognise | bulk:pprof | bulk:collapsed | bulk:tachyon) echo 256 ;;
-    bulk:austin_* | bulk:perf_script) echo 512 ;;
+    bulk:austin_* | bulk:jit_map | bulk:perf_script) echo 512 ;;
     bulk:firefox | bulk:perf_data) echo 2048 ;;
     bulk:elf_file) echo 4096 ;;
     # Lines are read one by one, so a few tell what many do: four times as fast.
