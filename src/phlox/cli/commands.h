@@ -5,10 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "phlox/base/result.h"
 #include "phlox/cli/arguments.h"
 #include "phlox/cli/talk.h"
 
 namespace phlox::cli {
+
+// The exit status of a command that ended so. Reports the error if there is one.
+int status_of(const Result<void>& done, Talk& talk);
 
 int record(const CommandLine& line, Talk& talk);
 int export_recording(const CommandLine& line, Talk& talk);

@@ -304,10 +304,7 @@ Result<void> run_dump(const CommandLine& line, Talk& talk) {
 }  // namespace
 
 int dump(const CommandLine& line, Talk& talk) {
-  const auto done = run_dump(line, talk);
-  if (done) return kSuccess;
-  talk.error(done.error());
-  return exit_status(done.error().kind);
+  return status_of(run_dump(line, talk), talk);
 }
 
 }  // namespace phlox::cli

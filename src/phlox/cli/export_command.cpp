@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "phlox/cli/commands.h"
-#include "phlox/cli/exit_status.h"
 #include "phlox/cli/export_file.h"
 #include "phlox/cli/output_file.h"
 
@@ -40,10 +39,7 @@ Result<void> run_export(const ExportArguments& arguments, Talk& talk) {
 }  // namespace
 
 int export_recording(const CommandLine& line, Talk& talk) {
-  const auto done = run_export(line.export_, talk);
-  if (done) return kSuccess;
-  talk.error(done.error());
-  return exit_status(done.error().kind);
+  return status_of(run_export(line.export_, talk), talk);
 }
 
 }  // namespace phlox::cli

@@ -8,7 +8,6 @@
 #include "phlox/base/place.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
-#include "phlox/cli/exit_status.h"
 #include "phlox/cli/recordings.h"
 #include "phlox/recording/writer.h"
 #include "phlox/recording/writer_thread.h"
@@ -75,10 +74,7 @@ Result<void> run_import(const ImportArguments& arguments, Talk& talk) {
 }  // namespace
 
 int import_recording(const CommandLine& line, Talk& talk) {
-  const auto done = run_import(line.import_, talk);
-  if (done) return kSuccess;
-  talk.error(done.error());
-  return exit_status(done.error().kind);
+  return status_of(run_import(line.import_, talk), talk);
 }
 
 }  // namespace phlox::cli

@@ -6,7 +6,6 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/cli/commands.h"
-#include "phlox/cli/exit_status.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/recording/labels.h"
 #include "phlox/recording/reader.h"
@@ -42,10 +41,7 @@ Result<void> run_label(const LabelArguments& a, Talk& talk) {
 }  // namespace
 
 int label(const CommandLine& line, Talk& talk) {
-  const auto done = run_label(line.label, talk);
-  if (done) return kSuccess;
-  talk.error(done.error());
-  return exit_status(done.error().kind);
+  return status_of(run_label(line.label, talk), talk);
 }
 
 }  // namespace phlox::cli

@@ -7,7 +7,6 @@
 
 #include "phlox/base/text.h"
 #include "phlox/cli/commands.h"
-#include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/values.h"
 #include "phlox/recording/query.h"
@@ -83,7 +82,7 @@ std::string json_of(const recording::QueryAnswer& answer) {
 
 Result<void> run_query(const QueryArguments& a, Talk& talk) {
   if (a.file.empty() || a.sql.empty())
-    return fail(ErrorKind::usage, a.file.empty() ? "ask which recording?" : "ask what?",
+    return fail(ErrorKind::usage, a.file.empty() ? "query which recording?" : "query: no SELECT was given",
                 "phlox query app.phlox 'SELECT * FROM function_total LIMIT 20'");
   recording::QueryLimits limits;
   if (!a.rows.empty()) {
@@ -115,10 +114,7 @@ Result<void> run_query(const QueryArguments& a, Talk& talk) {
 }  // namespace
 
 int query(const CommandLine& line, Talk& talk) {
-  const auto done = run_query(line.query, talk);
-  if (done) return kSuccess;
-  talk.error(done.error());
-  return exit_status(done.error().kind);
+  return status_of(run_query(line.query, talk), talk);
 }
 
 }  // namespace phlox::cli

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "phlox/cli/commands.h"
-#include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/recordings.h"
 #include "phlox/cli/source_files.h"
@@ -110,10 +109,7 @@ Result<void> run_report(const ReportArguments& a, Talk& talk) {
 }  // namespace
 
 int report(const CommandLine& line, Talk& talk) {
-  const auto done = run_report(line.report, talk);
-  if (done) return kSuccess;
-  talk.error(done.error());
-  return exit_status(done.error().kind);
+  return status_of(run_report(line.report, talk), talk);
 }
 
 }  // namespace phlox::cli

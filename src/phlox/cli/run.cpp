@@ -19,11 +19,7 @@ namespace {
 int print(const std::string& text, Talk& talk) {
   auto out = OutputFile::open("-", {.text = true});
   (*out)->stream() << text;
-  if (auto written = (*out)->commit(); !written) {
-    talk.error(written.error());
-    return exit_status(written.error().kind);
-  }
-  return kSuccess;
+  return status_of((*out)->commit(), talk);
 }
 
 int say_error(const Error& error, Talk& talk) {
@@ -82,6 +78,10 @@ int run_words(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+int status_of(const Result<void>& done, Talk& talk) {
+  return done ? kSuccess : say_error(done.error(), talk);
+}
 
 int run(const std::vector<std::string>& words) {
   install_last_resort();

@@ -8,7 +8,6 @@
 #include "phlox/base/text.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
-#include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/values.h"
 #include "phlox/recording/reader.h"
@@ -73,10 +72,7 @@ Result<void> run_snapshot(const CommandLine& line, Talk& talk) {
 }  // namespace
 
 int snapshot(const CommandLine& line, Talk& talk) {
-  const auto done = run_snapshot(line, talk);
-  if (done) return kSuccess;
-  talk.error(done.error());
-  return exit_status(done.error().kind);
+  return status_of(run_snapshot(line, talk), talk);
 }
 
 }  // namespace phlox::cli

@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "phlox/cli/commands.h"
-#include "phlox/cli/exit_status.h"
 #include "phlox/cli/export_file.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/target/launch.h"
@@ -71,10 +70,7 @@ Result<void> run_view(const ViewCommandArguments& arguments, Talk& talk) {
 }  // namespace
 
 int view(const CommandLine& line, Talk& talk) {
-  const auto done = run_view(line.view, talk);
-  if (done) return kSuccess;
-  talk.error(done.error());
-  return exit_status(done.error().kind);
+  return status_of(run_view(line.view, talk), talk);
 }
 
 }  // namespace phlox::cli
