@@ -28,16 +28,6 @@ GroupKey group_key(const profile::Profile& profile, const AwaitGroup& group) {
           group.awaited};
 }
 
-void name_group(AwaitChange& into, const profile::Profile& profile, const AwaitGroup& group) {
-  if (group.frame) {
-    const auto label = profile::line_label(profile, group.frame);
-    std::tie(into.name, into.file, into.line) = std::tie(label.name, label.file, label.line);
-  }
-  into.kind = group.kind;
-  into.awaited = group.awaited;
-  into.words = profile::awaited_by_task_words(group.kind, group.awaited);
-}
-
 // false: there is no census.
 bool add_run(const AwaitRun& run, double AwaitChange::*part, double runs, AwaitSide& side, Groups& groups) {
   std::map<profile::ProcessId, Nanoseconds> spans;
@@ -64,13 +54,9 @@ bool add_side(const std::vector<AwaitRun>& runs, double AwaitChange::*part, Awai
   });
 }
 
-Nanoseconds between_looks(const AwaitSide& side) {
-  return side.times > 0 ? side.span / static_cast<Nanoseconds>(side.times) : 0;
-}
-
 std::string sampled_words(const AwaitSide& side) {
-  return fmt::format("every {} ({} times in {})", time_words(between_looks(side)), count_words(side.times),
-                     time_words(side.span));
+  return fmt::format("every {} ({} times in {})", time_words(between_censuses(side.times, side.span)),
+                     count_words(side.times), time_words(side.span));
 }
 
 std::string at_a_time_words(double tasks) {
@@ -124,7 +110,7 @@ void write_await_diff(JsonText& json, const AwaitDiff& diff, size_t limit) {
          {std::pair("before_sampled", &diff.before), {"after_sampled", &diff.after}}) {
       json.object(name, [&, side = side] {
         json.count("times", side->times);
-        json.integer("every_ns", between_looks(*side));
+        json.integer("every_ns", between_censuses(side->times, side->span));
         json.integer("span_ns", side->span);
       });
     }
@@ -133,12 +119,7 @@ void write_await_diff(JsonText& json, const AwaitDiff& diff, size_t limit) {
         diff.groups.begin(),
         diff.groups.begin() + static_cast<ptrdiff_t>(std::min(limit, diff.groups.size())));
     json.objects("groups", first, [&](const AwaitChange& row) {
-      json.text("name", row.name);
-      json.text("file", row.file);
-      json.integer("line", row.line);
-      json.text("kind", row.kind);
-      json.text("awaited", row.awaited);
-      json.text("words", row.words);
+      write_group(json, row);
       json.number("before_tasks", row.before);
       json.number("after_tasks", row.after);
     });

@@ -92,4 +92,8 @@ std::vector<profile::FrameId> task_frames(const profile::TaskRows& rows, profile
   return frames;
 }
 
+Nanoseconds between_censuses(uint64_t times, Nanoseconds span) {
+  return times > 0 ? span / static_cast<Nanoseconds>(times) : 0;
+}
+
 }  // namespace phlox::report

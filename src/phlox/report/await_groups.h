@@ -3,9 +3,13 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "phlox/profile/await_time.h"
+#include "phlox/profile/frame_labels.h"
 #include "phlox/profile/task_time.h"
+#include "phlox/report/json_text.h"
 
 namespace phlox::report {
 
@@ -30,6 +34,32 @@ std::vector<LoopAwaits> loop_awaits(const profile::TaskRows& rows);
 
 // Totals of one process over its recorders.
 profile::TaskCensus census_of(const profile::TaskRows& rows, profile::ProcessId process);
+
+// Average time between two censuses; 0: there was none.
+Nanoseconds between_censuses(uint64_t times, Nanoseconds span);
+
+// Fills the members of a row that say which group it is: name, file and line of the coroutine, kind, awaited
+// and words of the wait target.
+template <class Row>
+void name_group(Row& row, const profile::Profile& profile, const AwaitGroup& group) {
+  if (group.frame) {
+    const auto label = profile::line_label(profile, group.frame);
+    std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
+  }
+  row.kind = group.kind;
+  row.awaited = group.awaited;
+  row.words = profile::awaited_by_task_words(group.kind, group.awaited);
+}
+// The same members, as JSON.
+template <class Row>
+void write_group(JsonText& json, const Row& row) {
+  json.text("name", row.name);
+  json.text("file", row.file);
+  json.integer("line", row.line);
+  json.text("kind", row.kind);
+  json.text("awaited", row.awaited);
+  json.text("words", row.words);
+}
 
 // Outermost first.
 std::vector<profile::FrameId> task_frames(const profile::TaskRows& rows, profile::TaskStackId stack);

@@ -15,13 +15,7 @@ namespace {
 
 AwaitRow await_row(const profile::Profile& profile, const profile::TaskRows& tasks, const AwaitGroup& group) {
   AwaitRow row;
-  if (group.frame) {
-    const auto label = profile::line_label(profile, group.frame);
-    std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
-  }
-  row.kind = group.kind;
-  row.awaited = group.awaited;
-  row.words = profile::awaited_by_task_words(group.kind, group.awaited);
+  name_group(row, profile, group);
   row.time = group.time;
   row.seen = group.seen;
   row.longest = group.longest;
@@ -33,11 +27,6 @@ AwaitRow await_row(const profile::Profile& profile, const profile::TaskRows& tas
     row.chain.push_back(std::move(line));
   }
   return row;
-}
-
-// Average time between two censuses; 0: there was no census.
-Nanoseconds every(const profile::TaskCensus& census) {
-  return census.times > 0 ? census.span / static_cast<Nanoseconds>(census.times) : 0;
 }
 
 // "8.0": how many tasks wait there at once.
@@ -70,9 +59,9 @@ std::string note_of(const LoopAwaitRow& loop) {
       census.problem.empty() ? "" : fmt::format(" Tasks may be missing: {}.", plain(census.problem));
   return fmt::format(
       "Sampled every {} ({} times in {}). At a time {} tasks waited, {} were ready to run.{}{}",
-      time_words(every(census)), count_words(census.times), time_words(census.span),
-      tasks_words(loop.waiting, census.span), tasks_words(loop.ready, census.span), missing_words(census),
-      problem);
+      time_words(between_censuses(census.times, census.span)), count_words(census.times),
+      time_words(census.span), tasks_words(loop.waiting, census.span), tasks_words(loop.ready, census.span),
+      missing_words(census), problem);
 }
 
 Table await_table(const LoopAwaitRow& loop) {
@@ -135,7 +124,7 @@ void write_awaits(JsonText& json, const std::vector<LoopAwaitRow>& rows) {
     json.text("loop", loop.type);
     json.object("sampled", [&] {
       json.count("times", loop.census.times);
-      json.integer("every_ns", every(loop.census));
+      json.integer("every_ns", between_censuses(loop.census.times, loop.census.span));
       json.integer("span_ns", loop.census.span);
       json.integer("phlox_cpu_ns", loop.census.cost);
       json.count("tasks", loop.census.tasks);
@@ -150,12 +139,7 @@ void write_awaits(JsonText& json, const std::vector<LoopAwaitRow>& rows) {
     json.integer("running_ns", loop.running);
     json.count("groups_seen", loop.groups_seen);
     json.objects("groups", loop.groups, [&](const AwaitRow& row) {
-      json.text("name", row.name);
-      json.text("file", row.file);
-      json.integer("line", row.line);
-      json.text("kind", row.kind);
-      json.text("awaited", row.awaited);
-      json.text("words", row.words);
+      write_group(json, row);
       json.integer("time_ns", row.time);
       json.count("seen", row.seen);
       json.integer("longest_ns", row.longest);
