@@ -30,6 +30,7 @@ struct InOrder {
 };
 
 uint8_t owner_of(const profile::Frame& frame) {
+  if (profile::hides_python(frame)) return 1;
   if (frame.kind != profile::FrameKind::native) return 0;
   return frame.role == profile::kCLibrary ? 2 : profile::is_interpreter(frame) ? 1 : 0;
 }

@@ -17,7 +17,7 @@ struct PageFunction {
   profile::Label label;
   std::string binary;  // native: path of the mapped file
   // Native: the owner of the time in it. 0: itself; 1: Python (the interpreter's own C); 2: the calling code
-  // (the C library).
+  // (the C library). A marker: 1 if it is in the place of Python functions (profile::hides_python).
   uint8_t owner = 0;
 };
 

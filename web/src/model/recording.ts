@@ -88,9 +88,8 @@ export function runs({ functions: { kind, owner }, places }: Catalogue, lines: C
   return out;
 }
 
-// The markers from profile/markers.h (hides_python): Python functions that were not read.
-export const hidesPython = (name: string): boolean =>
-  name === "(a wait whose stack was not read)" || name === "(a code object that cannot be read)" || name.startsWith("(a function not read") || name.startsWith("(callers unknown: ") || name.endsWith(" frames left out)");
+// By function: a marker in the place of Python functions that were not read.
+export const isUnread = ({ kind, owner }: Catalogue["functions"], f: number): boolean => kind[f] === Kind.marker && owner[f] === 1;
 
 // The marker from profile/forks.h: the child has the frames above it from its parent.
 const forkedHere = "(forked here)";
@@ -115,7 +114,7 @@ export function readRecording(head: Head, bytes: Uint8Array, inherited = false):
   const lines = cut && !inherited ? cut.tree : written;
   const { tree: functions, nodeOf: functionNode } = relabelled(lines, catalogue.places.function);
   const { kind } = catalogue.functions;
-  const unread = (f: number) => kind[f] === Kind.marker && hidesPython(catalogue.functions.name[f]);
+  const unread = (f: number) => isUnread(catalogue.functions, f);
   findOwners(functions, (f) => kind[f] === Kind.python, unread);
   findOwners(lines, (place) => kind[catalogue.places.function[place]] === Kind.python, (place) => unread(catalogue.places.function[place]));
   const stretches = readStretches(head, columns, catalogue, lines, cut && !inherited ? cut.nodeOf : null);

@@ -1,7 +1,7 @@
 // Sums of what threads waited for: a lock or a socket with its waker, the GIL with its holder, a CPU. No DOM.
 import { GilHolders } from "./gil_holders";
 import { nativesBeneath } from "./natives";
-import { Recording, hidesPython } from "./recording";
+import { Recording, isUnread } from "./recording";
 import { Model } from "./selection";
 import { Activity } from "./states";
 import { Kind } from "./tree";
@@ -28,14 +28,14 @@ export interface WaitRow {
 
 // By node of the tree by line: the innermost Python place, or the innermost of any kind; 0: a marker.
 export function innermostPlaces({ catalogue, lines }: Recording): Uint32Array {
-  const { kind, name } = catalogue.functions;
+  const { kind } = catalogue.functions;
   const { function: functionOf } = catalogue.places;
   const out = new Uint32Array(lines.parent.length);
   const python = new Uint8Array(out.length); // 1: has a Python frame
   for (let n = 1; n < out.length; ++n) {
     const [place, above] = [lines.label[n], lines.parent[n]];
     const isPython = kind[functionOf[place]] === Kind.python;
-    const unread = kind[functionOf[place]] === Kind.marker && hidesPython(name[functionOf[place]]);
+    const unread = isUnread(catalogue.functions, functionOf[place]);
     python[n] = isPython || (python[above] && !unread) ? 1 : 0;
     out[n] = isPython ? place : python[above] && !unread ? out[above] : kind[functionOf[place]] === Kind.marker ? 0 : place;
   }
