@@ -58,15 +58,35 @@ inline std::optional<double> parse_nanoseconds(std::string_view text) {
   return *number * *scale;
 }
 
+// As one word of a shell's command line.
+inline std::string single_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// ASCII letters only, whatever the locale is.
+inline std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+// At most so many bytes of the beginning, and no part of a letter.
+inline std::string_view start_of(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
 // "spark-submit --master local[4] --conf ...": the beginning of a text of thousands of letters, such as a
 // command line. Unchanged if it has at most `most` bytes; otherwise it ends after a whole word if that keeps
 // more than half of `most`, and never within a letter.
 inline std::string shortened(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
-  size_t end = text.rfind(' ', most);
+  const size_t end = text.rfind(' ', most);
   if (end != std::string_view::npos && end > most / 2) return std::string(text.substr(0, end)) + " ...";
-  for (end = most; end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80;) --end;
-  return std::string(text.substr(0, end)) + "...";
+  return std::string(start_of(text, most)) + "...";
 }
 
 // "1,234,567"

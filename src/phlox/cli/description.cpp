@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "phlox/base/text.h"
+
 namespace phlox::cli {
 namespace {
 
@@ -97,12 +99,6 @@ std::string troff_options(const std::vector<OptionText>& options) {
       out += fmt::format("({})\n", troff(fmt::format("{}", fmt::join(option.choices, ", "))));
   }
   return out;
-}
-
-std::string single_quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 std::vector<OptionText> all_options(const Description& description, const CommandText& command) {

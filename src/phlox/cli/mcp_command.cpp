@@ -91,7 +91,9 @@ class McpServer : public mcp::Session::Host {
       return exit_status(ready.error().kind);
     }
     if (::isatty(STDIN_FILENO) == 1)
-      talk_.note("a client speaks to this over standard input and output (docs/mcp.md); Ctrl-D ends it");
+      talk_.note(
+          "this is a server: a client talks to it over standard input and output (docs/mcp.md); Ctrl-D ends "
+          "it");
     while (!is_done()) turn();
     return kSuccess;
   }
@@ -102,10 +104,7 @@ class McpServer : public mcp::Session::Host {
 
   void call(uint64_t number, const mcp::Tool& tool, const mcp::Json& arguments) override {
     if (auto begun = begin(number, tool, arguments); !begun)
-      session_.answer(number,
-                      mcp::refusal(begun.error(), begun.error().kind == ErrorKind::usage    ? "usage"
-                                                  : begun.error().kind == ErrorKind::output ? "output"
-                                                                                            : "system"));
+      session_.answer(number, mcp::refusal(begun.error(), kind_words(exit_status(begun.error().kind))));
   }
 
   void cancel(uint64_t number) override {
@@ -199,7 +198,7 @@ class McpServer : public mcp::Session::Host {
     if (all[0].revents != 0) take_signals();
     if (all[1].revents != 0) take_input();
     if (all[2].revents != 0) write_some();
-    look_at_commands();
+    check_commands();
   }
 
   void take_signals() {
@@ -240,7 +239,7 @@ class McpServer : public mcp::Session::Host {
     }
   }
 
-  void look_at_commands() {
+  void check_commands() {
     const Nanoseconds now = clock_now();
     for (auto one = running_.begin(); one != running_.end();) {
       if (one->command->read() && !one->asked && now - one->last_progress >= kProgressEvery) tell(*one, now);

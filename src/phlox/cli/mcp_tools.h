@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "phlox/base/clock.h"
@@ -44,6 +45,9 @@ struct ServedEnd {
   bool is_late = false;    // because of ServedCall::longest
 };
 mcp::Answer served_answer(const ServedCall& call, CommandOutcome outcome, const ServedEnd& end);
+
+// The kind of an error, by its exit status, as docs/mcp.md lists them.
+std::string_view kind_words(int status);
 
 // "phlox report 'my file.phlox'", as a shell takes it.
 std::string command_words(const std::vector<std::string>& words);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "phlox/base/nearest.h"
+#include "phlox/base/text.h"
 
 namespace phlox::cli {
 namespace {
@@ -29,12 +29,6 @@ std::string spelled(const std::string& word) {
 
 bool is_named(const OptionText& option, const std::string& name) {
   return std::find(option.names.begin(), option.names.end(), name) != option.names.end();
-}
-
-std::string without_case(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return small;
 }
 
 // Other commands that have this option.
@@ -99,7 +93,7 @@ Error no_such_option(const std::string& word, const Description& description, co
   for (const OptionText* option : options_of(description, command)) {
     for (const std::string& one : option->names) {
       // For two letters, only the other case or a missing hyphen counts as similar.
-      if (without_case(one) == without_case(name) || one == "-" + name) {
+      if (lower_case(one) == lower_case(name) || one == "-" + name) {
         error.hint = fmt::format("did you mean {}?", one);
         return error;
       }

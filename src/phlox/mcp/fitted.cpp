@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "phlox/base/text.h"
+
 namespace phlox::mcp {
 namespace {
 
@@ -13,17 +15,10 @@ struct Step {
 constexpr Step kSteps[] = {{1000, 4000}, {300, 1000}, {100, 300}, {50, 300}, {30, 200},
                            {20, 200},    {10, 200},   {5, 120},   {3, 120},  {1, 80}};
 
-// Never within a letter.
-std::string start_of(const std::string& text, size_t most) {
-  size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end);
-}
-
 void shorten(Json& value, const Step& step, const std::string& name, std::vector<std::string>& cut,
              bool says) {
   if (value.is(Json::Kind::string) && value.text().size() > step.letters)
-    value = start_of(value.text(), step.letters) + "…";
+    value = std::string(start_of(value.text(), step.letters)) + "…";
   if (value.is(Json::Kind::array) && value.items().size() > step.items) {
     if (says) cut.push_back(fmt::format("{}: {} of {}", name, step.items, value.items().size()));
     value.items().resize(step.items);
@@ -59,7 +54,8 @@ std::string fitted_text(std::string text, size_t most, std::vector<std::string>&
   if (text.size() <= most) return text;
   const size_t line = text.rfind('\n', most - 1);
   cut.push_back(fmt::format("the text is {} bytes; these are the first", text.size()));
-  return line == std::string::npos ? start_of(text, most) : text.substr(0, line + 1);
+  return std::string(line == std::string::npos ? start_of(text, most)
+                                               : std::string_view(text).substr(0, line + 1));
 }
 
 }  // namespace phlox::mcp

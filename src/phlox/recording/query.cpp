@@ -28,8 +28,8 @@ constexpr std::string_view kFunctions[] = {
     "substring",   "sum",       "time",      "total",     "trim",         "trunc",      "typeof",
     "unicode",     "unixepoch", "upper"};
 
-// Between two looks at the clock, in steps of SQLite's machine.
-constexpr int kStepsPerLook = 1000;
+// Steps of SQLite's machine between two checks of the clock.
+constexpr int kStepsPerCheck = 1000;
 // More than what a recording of somebody else may have us do (schema_check.h), since these are the words of
 // our own user.
 constexpr int kDeepestExpression = 200, kMostJoinedSelects = 50, kMostArguments = 50;
@@ -44,12 +44,6 @@ struct Guard {
   Nanoseconds end = 0;
   bool is_late = false;
 };
-
-std::string small_letters(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return small;
-}
 
 int refuse(Guard& guard, std::string what) {
   if (guard.refused.empty()) guard.refused = std::move(what);
@@ -70,15 +64,13 @@ int allow(void* data, int action, const char* first, const char* second, const c
     case SQLITE_RECURSIVE:
       return SQLITE_OK;
     case SQLITE_READ:
-      if (guard.tables.contains(small_letters(name))) return SQLITE_OK;
+      if (guard.tables.contains(lower_case(name))) return SQLITE_OK;
       // Of a name in FROM no column of which is used SQLite does not say what it is (select.c). One that WITH
       // defines is nothing but the query's own; one that is nowhere is an error all the same.
-      if (other.empty() && !guard.computed.empty() && !is_computed(guard, small_letters(name)))
-        return SQLITE_OK;
+      if (other.empty() && !guard.computed.empty() && !is_computed(guard, lower_case(name))) return SQLITE_OK;
       return refuse(guard, fmt::format("the table {} is not one of the recording", name));
     case SQLITE_FUNCTION:
-      if (std::find(std::begin(kFunctions), std::end(kFunctions), small_letters(other)) !=
-          std::end(kFunctions))
+      if (std::find(std::begin(kFunctions), std::end(kFunctions), lower_case(other)) != std::end(kFunctions))
         return SQLITE_OK;
       return refuse(guard, fmt::format("the function {} is not allowed", other));
     default:
@@ -87,7 +79,7 @@ int allow(void* data, int action, const char* first, const char* second, const c
 }
 
 // sqlite3_progress_handler()
-int look_at_clock(void* data) {
+int check_clock(void* data) {
   Guard& guard = *static_cast<Guard*>(data);
   guard.is_late = clock_now() >= guard.end;
   return guard.is_late ? 1 : 0;
@@ -97,7 +89,7 @@ int look_at_clock(void* data) {
 Result<std::set<std::string>> tables_of(sqlite3* database, const std::string& path) {
   std::set<std::string> tables = {"sqlite_master", "sqlite_schema"};
   const bool done = each_row(database, "SELECT name FROM sqlite_schema WHERE type = 'table'", [&](auto* row) {
-    if (tables.size() < kMostTables) tables.insert(small_letters(text_of(row, 0)));
+    if (tables.size() < kMostTables) tables.insert(lower_case(text_of(row, 0)));
   });
   if (!done) return damaged(path, sqlite3_errmsg(database));
   return tables;
@@ -106,7 +98,7 @@ Result<std::set<std::string>> tables_of(sqlite3* database, const std::string& pa
 // The modules of virtual tables. An SQLite that does not list them lists nothing.
 std::set<std::string> computed_tables(sqlite3* database) {
   std::set<std::string> names;
-  each_row(database, "PRAGMA module_list", [&](auto* row) { names.insert(small_letters(text_of(row, 0))); });
+  each_row(database, "PRAGMA module_list", [&](auto* row) { names.insert(lower_case(text_of(row, 0))); });
   return names;
 }
 
@@ -210,7 +202,7 @@ Result<QueryAnswer> query(const std::string& path, const std::string& sql, const
   for (const auto& [what, value] : allowed) sqlite3_limit(database, what, value);
   Guard guard{*std::move(tables), computed_tables(database), {}, clock_now() + limits.time, false};
   sqlite3_set_authorizer(database, allow, &guard);
-  sqlite3_progress_handler(database, kStepsPerLook, look_at_clock, &guard);
+  sqlite3_progress_handler(database, kStepsPerCheck, check_clock, &guard);
   const auto statement = compile(database, sql, guard, limits);
   if (!statement) return fail(statement);
 
