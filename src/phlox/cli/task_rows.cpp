@@ -51,8 +51,8 @@ Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& 
   if (weighed == Weighed::threads || (added && format.awaits == exporters::Awaits::page)) return {};
   if (!added)
     return fail(ErrorKind::usage,
-                fmt::format("--weight await: {} has no await time, for it has no task that waited", path),
-                "phlox record looks at the tasks of asyncio and trio");
+                fmt::format("--weight await: {} has no await time: no task in it waited", path),
+                "phlox record reads the tasks of asyncio and trio");
   return profile::show_event(profile, profile::kAwaitTime);
 }
 
