@@ -62,8 +62,8 @@ def run(*command, **options):
 # The one that comes with Go, and the one that others install.
 PPROFS = [pytest.param(("go", "tool", "pprof"), marks=needs("go"), id="go-tool-pprof"), pytest.param(("bin/pprof",), marks=needs("bin/pprof"), id="pprof")]
 EXACT = ("-unit=ns", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0")
-# "874ns 24% 24% 1157ns 32%  fib"
-TOP_ROW = re.compile(r"^ *(-?\d+)(?:ns)? +-?[\d.]+% +-?[\d.]+% +-?\d+(?:ns)? +-?[\d.]+%  (.*)$", re.M)
+# "874ns 24% 24% 1157ns 32%  fib"; a share may be 3e-06%.
+TOP_ROW = re.compile(r"^ *(-?\d+)(?:ns)? +-?[\d.e+-]+% +-?[\d.e+-]+% +-?\d+(?:ns)? +-?[\d.e+-]+%  (.*)$", re.M)
 
 
 @pytest.mark.parametrize("program", PPROFS)

@@ -160,7 +160,7 @@ class Ended:
 def said(kind, tid, other):
     if kind == "process":
         return "process " + other.rsplit("(", 1)[1].rstrip(")")
-    return "thread %d" % tid if kind == "thread" else kind
+    return "thread %d" % tid if tid is not None else kind
 
 
 def read_ended(path):
