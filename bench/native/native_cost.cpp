@@ -15,10 +15,10 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/process_memory.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/sampler/assemble/address_space.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/session/scheduling.h"
-#include "phlox/target/thread_probe.h"
 #include "phlox/unwind/unwinder.h"
 
 using namespace phlox;
@@ -45,7 +45,7 @@ pid_t busiest(pid_t pid) {
   while (const dirent* entry = ::readdir(directory)) {
     const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
     if (tid <= 0) continue;
-    const auto stat = target::ThreadProbe(pid, tid).schedstat();
+    const auto stat = process::ThreadProbe(pid, tid).schedstat();
     if (stat && stat->run_ns > most) {
       most = stat->run_ns;
       best = tid;
@@ -74,8 +74,8 @@ int main(int argc, char** argv) {
   const bool real_time = sampler::take_best_class() == sampler::SchedulingClass::real_time;
   memory::ProcessMemory memory(pid);
   const pid_t tid = busiest(pid);
-  target::ThreadProbe probe(pid, tid);
-  target::StopCounts counts;
+  process::ThreadProbe probe(pid, tid);
+  process::StopCounts counts;
   sampler::StopCapture stop(pid, counts);
   sampler::NativeCopy copy;
   // All stops, and those of a thread that was on a CPU when the stop was requested: one that waits for a CPU

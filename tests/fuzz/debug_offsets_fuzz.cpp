@@ -6,15 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "phlox/process/maps.h"
 #include "phlox/python/debug_offsets.h"
 #include "phlox/python/layout_table.h"
 #include "phlox/python/version.h"
-#include "phlox/target/maps.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace phlox::python;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  phlox::target::modules_of(phlox::target::parse_maps(text));
+  phlox::process::modules_of(phlox::process::parse_maps(text));
   find_version_text(text);
   find_version_constant(text, 3, 9);
   parse_version(text);

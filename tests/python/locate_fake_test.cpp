@@ -12,15 +12,15 @@
 namespace phlox::python {
 namespace {
 
-target::LoadedModule loaded_as(const target::Module& module, test::ElfBuilder builder) {
+process::LoadedModule loaded_as(const process::Module& module, test::ElfBuilder builder) {
   auto file = elf::FileBytes::own(builder.build());
   auto elf = elf::ElfFile::parse(file.bytes());
   return {module, std::move(file), std::move(*elf), 0};
 }
 
-target::Mapping mapping(uint64_t start, uint64_t end, const std::string& path, bool writable = true,
-                        uint64_t offset = 0) {
-  target::Mapping m;
+process::Mapping mapping(uint64_t start, uint64_t end, const std::string& path, bool writable = true,
+                         uint64_t offset = 0) {
+  process::Mapping m;
   m.start = RemoteAddress(start);
   m.end = RemoteAddress(end);
   m.readable = true;
@@ -50,7 +50,7 @@ class EveryRow : public testing::TestWithParam<const Layout*> {
   Result<Interpreter> locate_in(const test::ElfBuilder& library) {
     attempts_.clear();
     ProcessView view{1, "/usr/bin/app", maps_,
-                     [&](const target::Module& m) -> Result<target::LoadedModule> {
+                     [&](const process::Module& m) -> Result<process::LoadedModule> {
                        return loaded_as(m, m.path == path_ ? library : test::ElfBuilder());
                      },
                      fake_.memory()};
@@ -71,7 +71,7 @@ class EveryRow : public testing::TestWithParam<const Layout*> {
 
   test::FakeInterpreter fake_;
   std::string path_;
-  std::vector<target::Mapping> maps_;
+  std::vector<process::Mapping> maps_;
   std::vector<Attempt> attempts_;
 };
 
@@ -148,10 +148,10 @@ INSTANTIATE_TEST_SUITE_P(Locate, RowWithCFrames, testing::ValuesIn(test::layout_
 Result<Interpreter> locate_program(const std::string& executable, const std::string& library,
                                    test::ElfBuilder builder = {}) {
   memory::RecordedMemory memory;
-  std::vector<target::Mapping> maps = {mapping(0x400000, 0x401000, executable)};
+  std::vector<process::Mapping> maps = {mapping(0x400000, 0x401000, executable)};
   if (!library.empty()) maps.push_back(mapping(0x7f0000000000, 0x7f0000001000, library));
   ProcessView view{7, executable, maps,
-                   [&](const target::Module& m) -> Result<target::LoadedModule> {
+                   [&](const process::Module& m) -> Result<process::LoadedModule> {
                      auto bytes = builder.build();
                      if (auto parsed = elf::ElfFile::parse(bytes); !parsed) return fail(parsed);
                      return loaded_as(m, builder);
@@ -223,7 +223,7 @@ TEST(LocateFakeTest, a_newer_python_is_read_through_its_own_words_with_a_warning
   ProcessView view{1,
                    path,
                    {mapping(0x7f00'0000'1000, end, path)},
-                   [&](const target::Module& m) -> Result<target::LoadedModule> {
+                   [&](const process::Module& m) -> Result<process::LoadedModule> {
                      return loaded_as(m, test::ElfBuilder().symbols({{"_PyRuntime", runtime.value}}));
                    },
                    fake.memory()};

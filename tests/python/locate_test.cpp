@@ -38,7 +38,7 @@ T* at(std::vector<std::byte>& bytes, uint64_t offset) {
              : nullptr;
 }
 
-target::LoadedModule strip(const target::LoadedModule& module, Files files) {
+process::LoadedModule strip(const process::LoadedModule& module, Files files) {
   std::vector<std::byte> bytes(module.elf.bytes().begin(), module.elf.bytes().end());
   auto* header = at<Elf64_Ehdr>(bytes, 0);
   for (unsigned i = 0; i < header->e_shnum; ++i) {
@@ -73,14 +73,14 @@ class Finds : public testing::TestWithParam<test::Python> {
   Result<Interpreter> locate_with(Files files) {
     attempts_.clear();
     const pid_t pid = process_.pid();
-    auto maps = target::read_maps(pid);
+    auto maps = process::read_maps(pid);
     EXPECT_TRUE(maps.has_value());
     char link[4096];
     const ssize_t size = ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), link, sizeof link);
     std::string executable(link, size > 0 ? static_cast<size_t>(size) : 0);
     std::map<std::string, std::string> real;
     if (files == Files::nameless) {
-      for (target::Mapping& m : *maps) {
+      for (process::Mapping& m : *maps) {
         const std::string name = m.path.substr(m.path.rfind('/') + 1);
         if (name.find("python") == std::string::npos) continue;
         const std::string other =
@@ -91,11 +91,11 @@ class Finds : public testing::TestWithParam<test::Python> {
       }
     }
     ProcessView view{pid, executable, std::move(*maps), {}, memory_};
-    view.load = [=](const target::Module& module) -> Result<target::LoadedModule> {
+    view.load = [=](const process::Module& module) -> Result<process::LoadedModule> {
       if (files == Files::gone) return fail(ErrorKind::input, "the file is gone");
-      target::Module asked = module;
+      process::Module asked = module;
       if (const auto other = real.find(module.path); other != real.end()) asked.path = other->second;
-      auto loaded = target::load_module(pid, asked);
+      auto loaded = process::load_module(pid, asked);
       if (!loaded || files == Files::as_they_are) return loaded;
       loaded->module = module;
       if (files == Files::nameless && module.path.find(".so") != std::string::npos) return loaded;

@@ -19,8 +19,8 @@ namespace {
 
 using profile::Awaited;
 using profile::AwaitedKind;
-using Kind = target::Awaits::Kind;
-using target::OpenFile;
+using Kind = process::Awaits::Kind;
+using process::OpenFile;
 
 // The sockets and pipes that this process, its parent and children have are asked for; its descriptors are
 // what the test says.

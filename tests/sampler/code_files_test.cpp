@@ -23,10 +23,10 @@ constexpr uint64_t kNumpy = 0x7f0002000010;
 class CodeFilesTest : public testing::Test {
  protected:
   CodeFiles files(RemoteAddress interpreter = RemoteAddress(0x7f0000100040)) {
-    return {[this]() -> Result<std::vector<target::Mapping>> {
+    return {[this]() -> Result<std::vector<process::Mapping>> {
               ++reads_;
               if (maps_.empty()) return fail(ErrorKind::system, "gone");
-              return target::parse_maps(maps_);
+              return process::parse_maps(maps_);
             },
             "/srv/app/bin/server", interpreter};
   }

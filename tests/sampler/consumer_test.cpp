@@ -161,7 +161,7 @@ TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
     record.queued = GetParam();
     record.fresh = 1;
     if (state == profile::CpuState::blocked) {
-      record.awaits = {.kind = target::Awaits::Kind::time};
+      record.awaits = {.kind = process::Awaits::Kind::time};
       record.wait_since = time;
     }
     push(record, {&at, 1});

@@ -50,7 +50,7 @@ class IdleProcess {
   }
   // Until it is back in read().
   void settle() {
-    const target::ProcessClock clock(pid_);
+    const process::ProcessClock clock(pid_);
     auto used = clock.used();
     for (int same = 0; same < 20;) {
       ::usleep(1000);
@@ -65,7 +65,7 @@ class IdleProcess {
 
 TEST(IdleWatch, who_does_not_run_is_asked_at_each_moment_and_comes_back_to_say_so) {
   IdleProcess process;
-  const target::ProcessClock clock(process.pid());
+  const process::ProcessClock clock(process.pid());
   IdleWatch watch(1000);
   const std::atomic<bool> stop{false};
   const Nanoseconds before = clock_now();
@@ -77,7 +77,7 @@ TEST(IdleWatch, who_does_not_run_is_asked_at_each_moment_and_comes_back_to_say_s
 
 TEST(IdleWatch, who_is_up_already_looks_for_it) {
   IdleProcess process;
-  const target::ProcessClock clock(process.pid());
+  const process::ProcessClock clock(process.pid());
   constexpr Nanoseconds kInterval = 20'000'000;
   IdleWatch watch(1e9 / kInterval);
   std::atomic<bool> stop{false};
@@ -96,7 +96,7 @@ TEST(IdleWatch, who_is_up_already_looks_for_it) {
 
 TEST(IdleWatch, it_goes_on_itself_when_nobody_helps_any_more) {
   IdleProcess process;
-  const target::ProcessClock clock(process.pid());
+  const process::ProcessClock clock(process.pid());
   IdleWatch watch(1000);
   std::atomic<bool> stop{false};
   std::thread sleeper([&] { EXPECT_TRUE(watch.rest(clock, *clock.used(), 1'000'000, stop).ran); });
@@ -115,7 +115,7 @@ TEST(IdleWatch, of_several_each_is_told_of_its_own) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kProcesses; ++i) {
     threads.emplace_back([&, i] {
-      const target::ProcessClock clock(processes[i]->pid());
+      const process::ProcessClock clock(processes[i]->pid());
       const Nanoseconds used = *clock.used();
       if (i == 1 || i == 3) processes[i]->order();
       rests[i] = watch.rest(clock, used, 1'000'000, stop);
@@ -133,7 +133,7 @@ TEST(IdleWatch, to_say_that_they_rest_costs_many_no_more_than_some) {
 
 TEST(IdleWatch, slower_programs_are_asked_less_often) {
   IdleProcess process;
-  const target::ProcessClock clock(process.pid());
+  const process::ProcessClock clock(process.pid());
   IdleWatch watch(1000);
   const std::atomic<bool> stop{false};
   const auto rest = watch.rest(clock, *clock.used(), 100'000'000, stop);
@@ -143,7 +143,7 @@ TEST(IdleWatch, slower_programs_are_asked_less_often) {
 
 TEST(IdleWatch, who_has_run_is_woken_soon) {
   IdleProcess process;
-  const target::ProcessClock clock(process.pid());
+  const process::ProcessClock clock(process.pid());
   const auto used = clock.used();
   IdleWatch watch(1000);
   const std::atomic<bool> stop{false};
@@ -155,7 +155,7 @@ TEST(IdleWatch, who_has_run_is_woken_soon) {
 
 TEST(IdleWatch, a_process_that_ended_has_run) {
   auto process = std::make_unique<IdleProcess>();
-  const target::ProcessClock clock(process->pid());
+  const process::ProcessClock clock(process->pid());
   const auto used = clock.used();
   process.reset();
   EXPECT_FALSE(clock.used());
@@ -166,7 +166,7 @@ TEST(IdleWatch, a_process_that_ended_has_run) {
 
 TEST(IdleWatch, one_that_is_to_stop_does_not_wait_for_the_schedule) {
   IdleProcess process;
-  const target::ProcessClock clock(process.pid());
+  const process::ProcessClock clock(process.pid());
   IdleWatch watch(0.01);
   std::atomic<bool> stop{false};
   std::thread stopper([&] {

@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, KernelCodes,
                          test::row_name);
 
 // `name`: as the kernel sends it.
-target::NamedFile file_in(kernel_awaited awaited, std::string_view name) {
+process::NamedFile file_in(kernel_awaited awaited, std::string_view name) {
   const auto bytes = test::kernel_awaited_bytes(awaited, name);
   const KernelRecord record = parse_kernel_record(bytes);
   return file_of(std::get<KernelAwaited>(record));
@@ -193,10 +193,10 @@ TEST(KernelRecords, a_file_has_its_path_from_the_root_on) {
   awaited.flags = KERNEL_AWAITED_CUT | KERNEL_AWAITED_REMOVED;
   const auto file = file_in(awaited, "app.log\0log\0var\0"sv);
   EXPECT_EQ(file.name, "/var/log/app.log");
-  EXPECT_EQ(file.file.kind, target::OpenFile::Kind::file);
+  EXPECT_EQ(file.file.kind, process::OpenFile::Kind::file);
   EXPECT_TRUE(file.file.cut && file.file.removed);
   awaited.mode = S_IFCHR;
-  EXPECT_EQ(file_in(awaited, "3\0pts\0dev\0"sv).file.kind, target::OpenFile::Kind::device);
+  EXPECT_EQ(file_in(awaited, "3\0pts\0dev\0"sv).file.kind, process::OpenFile::Kind::device);
   EXPECT_EQ(file_in(awaited, "memfd:cache\0"sv).name, "memfd:cache");
   EXPECT_EQ(file_in(awaited, "no end"sv).name, "/no end");
   EXPECT_EQ(file_in(awaited, ""sv).name, "");
@@ -210,7 +210,7 @@ TEST(KernelRecords, sockets_and_pipes_are_those_of_proc) {
   awaited.access = 1;
   awaited.inode = 4711;
   auto file = file_in(awaited, "");
-  EXPECT_EQ(file.file.kind, target::OpenFile::Kind::pipe);
+  EXPECT_EQ(file.file.kind, process::OpenFile::Kind::pipe);
   EXPECT_EQ(file.file.inode, 4711U);
   EXPECT_TRUE(file.file.reads && !file.file.writes);
   awaited.magic = SOCKFS_MAGIC;
@@ -219,7 +219,7 @@ TEST(KernelRecords, sockets_and_pipes_are_those_of_proc) {
   awaited.peer[0] = 10;
   awaited.peer[3] = 5;
   file = file_in(awaited, "");
-  EXPECT_EQ(target::address_words(2, file.file.peer), "10.0.0.5:5432");
+  EXPECT_EQ(process::address_words(2, file.file.peer), "10.0.0.5:5432");
   EXPECT_FALSE(file.file.accepts);
   awaited.state = 10;
   EXPECT_TRUE(file_in(awaited, "").file.accepts);
@@ -227,7 +227,7 @@ TEST(KernelRecords, sockets_and_pipes_are_those_of_proc) {
   EXPECT_EQ(file_in(awaited, "/run/app.sock"sv).name, "/run/app.sock");
   EXPECT_EQ(file_in(awaited, "\0abstract"sv).name, "@abstract");
   awaited.magic = ANON_INODE_FS_MAGIC;
-  EXPECT_EQ(file_in(awaited, "[eventfd]\0"sv), target::parse_descriptor_link("anon_inode:[eventfd]"));
+  EXPECT_EQ(file_in(awaited, "[eventfd]\0"sv), process::parse_descriptor_link("anon_inode:[eventfd]"));
 }
 
 TEST(KernelRecords, a_name_that_is_not_there_is_no_record) {

@@ -241,7 +241,7 @@ TEST_F(KernelSourceTest, a_waker_that_has_ended_by_the_time_that_the_wait_is_tol
 
 TEST_F(KernelSourceTest, a_sample_of_the_clock_says_which_library_ran) {
   CodeFiles files(
-      [] { return target::parse_maps("1000-2000 r-xp 00000000 08:01 5 /usr/lib/libblas.so.3\n"); },
+      [] { return process::parse_maps("1000-2000 r-xp 00000000 08:01 5 /usr/lib/libblas.so.3\n"); },
       "/usr/bin/python3", RemoteAddress());
   source_.with_code_files(files);
   const auto main = code("main"), dot = code("dot");

@@ -201,7 +201,7 @@ TEST_P(PythonThreadLists, who_waits_inside_the_gil_waits_for_it) {
   Gil::Words words;
   std::array<memory::Range, Gil::Words::kRanges> ranges;
   ASSERT_EQ(gil.ranges(words, ranges), 2U);
-  target::BlockedIn in;
+  process::BlockedIn in;
   in.running = false;
   in.number = system_call("futex").number(kOnAarch64);
   in.arguments[0] = ranges[0].address.value;  // its `locked`: in its struct

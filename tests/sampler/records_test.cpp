@@ -36,7 +36,7 @@ TEST(AwakeState, who_shows_neither_running_nor_waiting_is_asked_where_it_is) {
 
 TEST(AwakeState, where_the_kernel_does_not_count_nobody_is_said_to_wait) {
   using profile::CpuState;
-  const target::SchedStat counted{5, 3, 2}, not_counted{5, 0, 0};
+  const process::SchedStat counted{5, 3, 2}, not_counted{5, 0, 0};
   EXPECT_EQ(held_state(counted, counted), CpuState::runnable);
   EXPECT_EQ(held_state(not_counted, not_counted), CpuState::running);
 }

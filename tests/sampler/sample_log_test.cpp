@@ -22,7 +22,7 @@ class SampleLogs : public testing::Test {
  protected:
   SampleLogs() {
     thread_.index = 7;
-    thread_.probe = std::make_unique<target::ThreadProbe>(::getpid(), ::gettid());
+    thread_.probe = std::make_unique<process::ThreadProbe>(::getpid(), ::gettid());
     thread_.seen = *thread_.probe->schedstat();
   }
 
@@ -167,7 +167,7 @@ TEST_F(SampleLogs, a_wait_goes_on_as_long_as_its_thread_has_not_run) {
   const std::vector<CodeLocation> stack{{1, 0}};
   const auto waits = [&] {
     ThreadSample sample = found(CpuState::blocked);
-    sample.awaits = {target::Awaits::Kind::descriptor, 3, 0};
+    sample.awaits = {process::Awaits::Kind::descriptor, 3, 0};
     sample.wait_since = sample.time;
     log_.saw(thread_, sample, thread_.seen, ++tick_, &stack, {});
   };

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "phlox/target/maps.h"
+#include "phlox/process/maps.h"
 
 namespace phlox::test {
 namespace {
@@ -58,10 +58,10 @@ DwflReference::DwflReference(pid_t pid) {
 // dwfl_linux_proc_report() takes the first mapping of a file for its beginning. Since 3.4 libffi maps single
 // pages of itself for its closures (src/tramp.c), before or after the rest: those are omitted.
 bool DwflReference::report(pid_t pid) {
-  const auto maps = target::read_maps(pid);
+  const auto maps = process::read_maps(pid);
   if (!maps) return false;
   std::string text;
-  for (const auto& module : target::modules_of(*maps)) {
+  for (const auto& module : process::modules_of(*maps)) {
     if (module.mappings.front().offset != 0) continue;
     for (const auto& m : module.mappings) {
       char line[64];

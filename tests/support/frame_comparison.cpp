@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "phlox/target/thread_probe.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::test {
@@ -28,7 +28,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
     const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
     if (tid <= 0) continue;
     all.push_back(tid);
-    const auto stat = target::ThreadProbe(pid, tid).stat();
+    const auto stat = process::ThreadProbe(pid, tid).stat();
     if (stat && stat->state == 'R') running.push_back(tid);
   }
   ::closedir(directory);

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <future>
 
-#include "phlox/target/thread_probe.h"
+#include "phlox/process/thread_probe.h"
 
 namespace phlox::test {
 
@@ -29,20 +29,20 @@ SleepingThread::~SleepingThread() {
   ::close(pipe_[1]);
   thread_.join();
   // join() returns slightly before the kernel has removed the task.
-  while (target::ThreadProbe(::getpid(), tid_).stat()) std::this_thread::yield();
+  while (process::ThreadProbe(::getpid(), tid_).stat()) std::this_thread::yield();
   ::close(pipe_[0]);
 }
 
 void SleepingThread::wakes() {
-  const auto before = target::ThreadProbe(::getpid(), tid_).schedstat();
+  const auto before = process::ThreadProbe(::getpid(), tid_).schedstat();
   if (::write(pipe_[1], "", 1) != 1) std::abort();
-  while (target::ThreadProbe(::getpid(), tid_).schedstat()->run_ns == before->run_ns)
+  while (process::ThreadProbe(::getpid(), tid_).schedstat()->run_ns == before->run_ns)
     std::this_thread::yield();
   until_asleep();
 }
 
 void SleepingThread::until_asleep() {
-  target::ThreadProbe probe(::getpid(), tid_);
+  process::ThreadProbe probe(::getpid(), tid_);
   while (probe.stat()->state != 'S') std::this_thread::yield();
 }
 
@@ -54,7 +54,7 @@ SpinningProcess::SpinningProcess() {
     for (volatile unsigned turns = 0;;) turns = turns + 1;
   }
   // Wait until it has left fork() and prctl().
-  target::ThreadProbe probe(pid_, pid_);
+  process::ThreadProbe probe(pid_, pid_);
   while (probe.schedstat()->run_ns < 5'000'000) std::this_thread::yield();
 }
 
@@ -64,7 +64,7 @@ SpinningProcess::~SpinningProcess() {
 }
 
 bool SpinningProcess::runs_on() const {
-  target::ThreadProbe probe(pid_, pid_);
+  process::ThreadProbe probe(pid_, pid_);
   const auto stat = probe.stat();
   const auto before = probe.schedstat();
   if (!stat || !before || stat->state != 'R') return false;

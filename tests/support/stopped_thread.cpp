@@ -73,16 +73,16 @@ void TargetTables::refresh() {
   tables_.clear();
   codes_.clear();
   loaded_.clear();
-  const auto maps = target::read_maps(pid_);
+  const auto maps = process::read_maps(pid_);
   if (!maps) return;
-  modules_ = target::modules_of(*maps);
+  modules_ = process::modules_of(*maps);
   for (uint32_t i = 0; i < modules_.size(); ++i) {
     uint64_t bias = 0;
     loaded_.push_back(nullptr);
-    if (auto loaded = target::load_module(pid_, modules_[i])) {
+    if (auto loaded = process::load_module(pid_, modules_[i])) {
       bias = loaded->bias;
       tables_.push_back(std::make_unique<unwind::UnwindTable>(unwind::build_table(loaded->elf)));
-      loaded_.back() = std::make_unique<target::LoadedModule>(*std::move(loaded));
+      loaded_.back() = std::make_unique<process::LoadedModule>(*std::move(loaded));
     } else {
       tables_.push_back(nullptr);
     }
@@ -102,7 +102,7 @@ void TargetTables::refresh() {
         if (const auto file = elf::ElfFile::parse(vdso_)) {
           module = static_cast<uint32_t>(modules_.size());
           bias = m.start.value;
-          target::Module vdso;
+          process::Module vdso;
           vdso.path = "[vdso]";
           modules_.push_back(vdso);
           biases_.push_back(bias);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "phlox/target/maps.h"
+#include "phlox/process/maps.h"
 #include "phlox/unwind/unwinder.h"
 
 namespace phlox::test {
@@ -59,10 +59,10 @@ class TargetTables {
  private:
   pid_t pid_;
   unwind::ModuleMap map_;
-  std::vector<target::Module> modules_;
+  std::vector<process::Module> modules_;
   std::vector<uint64_t> biases_;
   std::vector<std::unique_ptr<unwind::UnwindTable>> tables_;
-  std::vector<std::unique_ptr<target::LoadedModule>> loaded_;
+  std::vector<std::unique_ptr<process::LoadedModule>> loaded_;
   std::vector<std::unique_ptr<unwind::CodeRules>> codes_;
   std::vector<std::byte> vdso_;
 };

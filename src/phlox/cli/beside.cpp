@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "phlox/base/text.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/process_tree.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/process_tree.h"
 
 namespace phlox::cli {
 namespace {
@@ -45,7 +45,7 @@ std::string listed(const std::vector<const PythonProcess*>& processes) {
 }
 
 // Between fork and exec a child of a Python looks like a Python: a new process is judged at the next check.
-bool is_settled(const target::Stat& stat) {
+bool is_settled(const process::Stat& stat) {
   constexpr Nanoseconds kSettled = kSecond * 3 / 10;
   const auto ticks = static_cast<Nanoseconds>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
   const Nanoseconds start = static_cast<Nanoseconds>(stat.start_ticks) * (kSecond / ticks);
@@ -56,7 +56,7 @@ bool is_settled(const target::Stat& stat) {
 
 void Beside::check() {
   std::vector<pid_t> left;
-  for (const pid_t pid : target::read_descendants(root_)) {
+  for (const pid_t pid : process::read_descendants(root_)) {
     if (!recorded_.contains(pid)) left.push_back(pid);
   }
   // Processes not yet judged come first.
@@ -64,7 +64,7 @@ void Beside::check() {
   const Nanoseconds until = clock_now() + kLongestCheck;
   size_t at = 0;
   for (; at < left.size() && clock_now() < until; ++at) {
-    const auto stat = target::read_stat(left[at]);
+    const auto stat = process::read_stat(left[at]);
     if (!stat || !is_settled(*stat)) continue;
     judged_.insert(left[at]);
     if (children_.contains({stat->start_ticks, left[at]})) continue;
@@ -81,13 +81,13 @@ void Beside::check() {
 void Beside::find_siblings() {
   if (searched_siblings_) return;
   searched_siblings_ = true;
-  const auto state = target::read_process_state(root_);
+  const auto state = process::read_process_state(root_);
   if (!state || state->status.parent <= 1 || state->command_line.empty()) return;
   parent_ = state->status.parent;
   std::vector<pid_t> siblings;
-  for (const pid_t pid : target::read_children(state->status.parent)) {
-    const auto other = pid == root_ ? Result<target::ProcessState>(fail(ErrorKind::system, ""))
-                                    : target::read_process_state(pid);
+  for (const pid_t pid : process::read_children(state->status.parent)) {
+    const auto other = pid == root_ ? Result<process::ProcessState>(fail(ErrorKind::system, ""))
+                                    : process::read_process_state(pid);
     if (other && other->command_line == state->command_line) siblings.push_back(pid);
   }
   for (PythonProcess& p : find_pythons(siblings, recogniser_).found) {

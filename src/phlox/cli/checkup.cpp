@@ -8,9 +8,9 @@
 
 #include "phlox/base/text.h"
 #include "phlox/cli/exit_status.h"
+#include "phlox/process/cpu_list.h"
+#include "phlox/process/permission.h"
 #include "phlox/sampler/session/sampler_thread.h"
-#include "phlox/target/cpu_list.h"
-#include "phlox/target/permission.h"
 
 namespace phlox::cli {
 namespace {
@@ -58,9 +58,9 @@ Check process_row(const Findings& f) {
   Check row{"process", Grade::works, "", {}};
   constexpr size_t kLongestTitle = 60;
   row.found = fmt::format("{}: user {}, {} thread{}", shortened(f.state->title(), kLongestTitle),
-                          target::describe_user(f.state->status.uid.effective), f.state->status.threads,
+                          process::describe_user(f.state->status.uid.effective), f.state->status.threads,
                           f.state->status.threads == 1 ? "" : "s");
-  for (const std::string& remark : target::remarks_on(*f.state)) {
+  for (const std::string& remark : process::remarks_on(*f.state)) {
     row.grade = Grade::partly;
     row.hints.push_back(remark);
   }
@@ -82,10 +82,10 @@ Check memory_row(const Findings& f) {
                             error_words(f.memory.call), whose);
   }
   if (f.pid == 0) {
-    row.found += f.host.has(target::Capability::sys_ptrace)
+    row.found += f.host.has(process::Capability::sys_ptrace)
                      ? "; processes of other users can be read too (CAP_SYS_PTRACE)"
                      : "; processes of other users cannot be read";
-    if (!f.host.has(target::Capability::sys_ptrace)) row.hints.push_back("sudo phlox " + f.retry);
+    if (!f.host.has(process::Capability::sys_ptrace)) row.hints.push_back("sudo phlox " + f.retry);
   }
   return row;
 }
@@ -99,8 +99,8 @@ Check python_row(const Findings& f) {
 Check cpus_row(const Findings& f) {
   Check row{"CPUs", Grade::works, "", {}};
   row.found = fmt::format("phlox may use every CPU that the process may use: {}",
-                          target::describe_cpus(f.cpus.wanted));
-  if (f.pid == 0) row.found = "phlox may use " + target::describe_cpus(f.cpus.wanted);
+                          process::describe_cpus(f.cpus.wanted));
+  if (f.pid == 0) row.found = "phlox may use " + process::describe_cpus(f.cpus.wanted);
   if (f.cpus.wanted.empty()) {
     return {"CPUs", Grade::partly, "the CPUs that its threads may use are not visible", {}};
   }
@@ -108,20 +108,20 @@ Check cpus_row(const Findings& f) {
     row.grade = Grade::partly;
     row.found = fmt::format(
         "phlox may not use {} of its CPUs {} (sched_setaffinity, {}): a thread that runs there {}",
-        target::describe_cpus(f.cpus.refused), target::describe_cpus(f.cpus.wanted),
+        process::describe_cpus(f.cpus.refused), process::describe_cpus(f.cpus.wanted),
         error_words(f.cpus.error), may_stop(f) ? "is stopped for microseconds instead" : "is read unproved");
     row.hints.push_back(
         f.groups.cpus.empty()
             ? "run phlox where no filter or control group keeps it off these CPUs: taskset -p $$"
             : fmt::format(
                   "its cpuset leaves phlox {}: run it in the program's own control group, or in the root",
-                  target::describe_cpus(f.groups.cpus)));
+                  process::describe_cpus(f.groups.cpus)));
   } else if (!f.cpus.kept_free.empty()) {
     row.grade = Grade::partly;
     row.found = fmt::format(
         "CPUs {} of it are kept free (isolcpus, nohz_full), and phlox does not go there: a "
         "thread that runs there {}",
-        target::describe_cpus(f.cpus.kept_free),
+        process::describe_cpus(f.cpus.kept_free),
         may_stop(f) ? "is stopped for microseconds instead" : "is read unproved");
   }
   return row;
@@ -133,7 +133,7 @@ Check real_time_row(const Findings& f) {
             Grade::works,
             "the sampler has real-time priority (SCHED_FIFO), so it samples on time",
             {}};
-  const auto why = target::explain_no_real_time(f.host, f.real_time, f.retry);
+  const auto why = process::explain_no_real_time(f.host, f.real_time, f.retry);
   return {"real time", Grade::partly,
           fmt::format("{}: the sampler runs in the {}", why.reason, sampler::describe(f.scheduling)),
           some(why.hint)};
@@ -162,7 +162,7 @@ Check events_row(const Findings& f) {
   if (f.events)
     return {
         "perf events", Grade::works, fmt::format("for up to {} running threads at once", f.most_events), {}};
-  const auto why = target::explain_no_event(f.host, f.event_refusal, f.retry);
+  const auto why = process::explain_no_event(f.host, f.event_refusal, f.retry);
   return {"perf events", Grade::partly, why.reason, some(why.hint)};
 }
 
@@ -193,7 +193,7 @@ Check kernel_row(const Findings& f) {
   numbers.native = f.events ? sampler::NativeSource::perf : sampler::NativeSource::ptrace;
   const auto words = sampler::details_of(numbers);
   return {"kernel frames", Grade::partly, words.empty() ? "" : words.front(),
-          f.events ? some(target::advise_kernel_events(f.host, f.retry)) : std::vector<std::string>()};
+          f.events ? some(process::advise_kernel_events(f.host, f.retry)) : std::vector<std::string>()};
 }
 
 Check stops_row(const Findings& f) {
@@ -229,7 +229,8 @@ Check files_row(const Findings& f) {
   for (size_t i = 0; i < std::min(f.files.not_opened.size(), kMostModulesNamed); ++i)
     row.found += " " + f.files.not_opened[i];
   if (f.files.not_opened.size() > kMostModulesNamed) row.found += " ...";
-  if (!f.host.counts(target::Capability::checkpoint_restore) && !f.host.counts(target::Capability::sys_admin))
+  if (!f.host.counts(process::Capability::checkpoint_restore) &&
+      !f.host.counts(process::Capability::sys_admin))
     row.hints.push_back("root on the host can open deleted files too: sudo phlox " + f.retry);
   return row;
 }
@@ -261,10 +262,10 @@ Check names_row(const Findings& f, bool symbols) {
 
 Check capabilities_row(const Findings& f) {
   std::string has, lacks;
-  for (const target::Capability capability : target::capabilities_of_use()) {
+  for (const process::Capability capability : process::capabilities_of_use()) {
     std::string& list = f.host.has(capability) ? has : lacks;
     list += list.empty() ? "" : ", ";
-    list += target::name_of(capability);
+    list += process::name_of(capability);
   }
   std::string found = has.empty() ? "none that phlox could use" : "has " + has;
   if (!lacks.empty() && !has.empty()) found += "; lacks " + lacks;
@@ -330,11 +331,11 @@ Check namespaces_row(const Findings& f) {
 }
 
 // "at most 0.5 CPUs, throttled in 12 of 100 periods"
-std::string quota_words(const target::ControlGroups& groups) {
+std::string quota_words(const process::ControlGroups& groups) {
   std::string words = groups.quota ? fmt::format("at most {:.3g} CPUs, throttled in {} of {} periods",
                                                  *groups.quota, groups.throttled, groups.periods)
                                    : std::string("no quota");
-  if (!groups.cpus.empty()) words += fmt::format(", CPUs {}", target::describe_cpus(groups.cpus));
+  if (!groups.cpus.empty()) words += fmt::format(", CPUs {}", process::describe_cpus(groups.cpus));
   return words;
 }
 

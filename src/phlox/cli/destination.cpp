@@ -10,11 +10,11 @@
 #include "phlox/base/place.h"
 #include "phlox/base/temporary_folder.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/process/launch.h"
 #include "phlox/profile/await_time.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/recording/reader.h"
-#include "phlox/target/launch.h"
 
 namespace phlox::cli {
 Result<std::unique_ptr<Destination>> Destination::open(Options options, const std::string& name) {
@@ -44,7 +44,7 @@ std::string Destination::kept_name(const std::string& name) {
 }
 
 std::optional<FileUser> recording_owner() {
-  const auto user = target::calling_user();
+  const auto user = process::calling_user();
   return user ? std::optional(FileUser{user->uid, user->gid, user->groups}) : std::nullopt;
 }
 

@@ -20,17 +20,17 @@
 #include "phlox/cli/process_of.h"
 #include "phlox/cli/pythons.h"
 #include "phlox/cli/values.h"
+#include "phlox/process/open_file.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/process_tree.h"
+#include "phlox/process/reading_user.h"
+#include "phlox/process/socket_tables.h"
+#include "phlox/process/source_file.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/profile.h"
 #include "phlox/profile/together.h"
 #include "phlox/report/dump.h"
 #include "phlox/sampler/session/instant.h"
-#include "phlox/target/open_file.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/process_tree.h"
-#include "phlox/target/reading_user.h"
-#include "phlox/target/socket_tables.h"
-#include "phlox/target/source_file.h"
 
 namespace phlox::cli {
 namespace {
@@ -49,7 +49,7 @@ Result<pid_t> process_to_dump(const CommandLine& line, Talk& talk) {
   auto pid = process_of(line, arguments.pid, arguments.container);
   if (!pid) return pid;
   // top -H, logs and debuggers show thread ids.
-  if (const auto process = target::find_process_of(*pid); process && *process != *pid) {
+  if (const auto process = process::find_process_of(*pid); process && *process != *pid) {
     talk.note(fmt::format("{} is a thread of process {}: this is the dump of that process", *pid, *process));
     return *process;
   }
@@ -66,7 +66,7 @@ struct Observed {
 
 // Whether the program's CLOCK_MONOTONIC is the same as ours.
 bool has_our_clock(pid_t pid) {
-  if (const auto is_other = target::other_namespace(pid, "time")) return !*is_other;
+  if (const auto is_other = process::other_namespace(pid, "time")) return !*is_other;
   // Before Linux 5.6 there are no time namespaces.
   return ::access("/proc/self/ns/time", F_OK) != 0;
 }
@@ -84,18 +84,18 @@ std::optional<double> seconds_left(const python::AsyncTask& task, Nanoseconds no
 }
 
 // Adds both ends of the socket that a task awaits.
-void put_socket(report::DumpTask& task, pid_t pid, const std::string& link, target::SocketTables& sockets) {
-  const target::NamedFile file = target::parse_descriptor_link(link);
-  if (file.file.kind != target::OpenFile::Kind::socket) return;
+void put_socket(report::DumpTask& task, pid_t pid, const std::string& link, process::SocketTables& sockets) {
+  const process::NamedFile file = process::parse_descriptor_link(link);
+  if (file.file.kind != process::OpenFile::Kind::socket) return;
   const auto found = sockets.find(pid, file.file.inode);
   if (!found) return;
-  const target::OpenFile& socket = found->file;
+  const process::OpenFile& socket = found->file;
   if (socket.family != AF_INET && socket.family != AF_INET6) {
     task.socket = found->name;
     return;
   }
-  task.socket = target::address_words(socket.family, socket.own);
-  if (socket.peer != target::SocketEnd{}) task.peer = target::address_words(socket.family, socket.peer);
+  task.socket = process::address_words(socket.family, socket.own);
+  if (socket.peer != process::SocketEnd{}) task.peer = process::address_words(socket.family, socket.peer);
 }
 
 report::DumpTaskState state_of(python::TaskState state) {
@@ -124,7 +124,7 @@ std::vector<report::DumpTaskFrame> frames_of(const std::vector<python::TaskFrame
 report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
   const Nanoseconds now = clock_now();
   const bool our_clock = has_our_clock(pid);
-  target::SocketTables sockets;
+  process::SocketTables sockets;
   report::DumpTasks out;
   out.pid = pid;
   out.unproved = read.unproved;
@@ -158,10 +158,10 @@ report::DumpTasks tasks_of(pid_t pid, python::AsyncTasks&& read) {
 }
 
 Result<Observed> observe(pid_t pid, const DumpArguments& arguments, Talk& talk) {
-  const auto state = target::read_process_state(pid);
+  const auto state = process::read_process_state(pid);
   if (!state) return fail(state);
-  if (auto possible = target::check_recordable(*state); !possible) return fail(possible);
-  for (const std::string& remark : target::remarks_on(*state)) talk.warn(remark);
+  if (auto possible = process::check_recordable(*state); !possible) return fail(possible);
+  for (const std::string& remark : process::remarks_on(*state)) talk.warn(remark);
 
   sampler::InstantOptions options;
   options.locals = arguments.locals;
@@ -172,7 +172,7 @@ Result<Observed> observe(pid_t pid, const DumpArguments& arguments, Talk& talk) 
   if (options.native) options.unwind_cache = unwind_cache();
   Observed observed;
   observed.pid = pid;
-  observed.reader = target::reading_user(pid);
+  observed.reader = process::reading_user(pid);
   NativeRows rows(observed.instant);
   std::vector<python::Attempt> attempts;
   auto instant = sampler::sample_once(pid, options, rows, &attempts);
@@ -208,7 +208,7 @@ Result<Observed> observe(pid_t pid, const DumpArguments& arguments, Talk& talk) 
 
 std::vector<PythonProcess> children_of(pid_t pid) {
   python::Recogniser recogniser;
-  return find_pythons(target::read_descendants(pid), recogniser).found;
+  return find_pythons(process::read_descendants(pid), recogniser).found;
 }
 
 // Names the children that --no-follow leaves out.
@@ -232,7 +232,7 @@ std::vector<Observed> dump_children(pid_t pid, const DumpArguments& arguments, T
     auto observed = observe(children[i].pid, arguments, talk);
     if (observed) {
       all.push_back(*std::move(observed));
-    } else if (target::read_stat(children[i].pid)) {
+    } else if (process::read_stat(children[i].pid)) {
       talk.warn(fmt::format("its child {} is not shown: {}", children[i].pid, observed.error().message));
     }
   }
@@ -247,7 +247,7 @@ std::string text_of(const std::vector<Observed>& all) {
   for (const Observed& one : all) {
     if (!text.empty()) text += "\n";
     text += report::dump_text(one.instant, one.dump, [&one](const std::string& file) {
-      return target::read_file_of(one.pid, file, kLongestSource, one.reader);
+      return process::read_file_of(one.pid, file, kLongestSource, one.reader);
     });
   }
   return text;

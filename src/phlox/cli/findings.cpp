@@ -10,6 +10,10 @@
 #include <memory>
 
 #include "phlox/cli/attach_error.h"
+#include "phlox/process/permission.h"
+#include "phlox/process/root_folder.h"
+#include "phlox/process/text_file.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/python/locate.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/perf_source.h"
@@ -17,10 +21,6 @@
 #include "phlox/sampler/session/program.h"
 #include "phlox/symbols/kernel_symbols.h"
 #include "phlox/symbols/module_names.h"
-#include "phlox/target/permission.h"
-#include "phlox/target/root_folder.h"
-#include "phlox/target/text_file.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::cli {
 namespace {
@@ -37,7 +37,7 @@ class NullSink : public profile::Sink {
 };
 
 void try_scheduling(Findings& f) {
-  target::on_a_thread_of_its_own([&] {
+  process::on_a_thread_of_its_own([&] {
     f.scheduling = sampler::take_best_class();
     if (f.scheduling == sampler::SchedulingClass::real_time) return;
     sched_param parameter{};
@@ -47,7 +47,7 @@ void try_scheduling(Findings& f) {
 }
 
 void try_thread(pid_t pid, Findings& f) {
-  target::ThreadProbe probe(pid, pid);
+  process::ThreadProbe probe(pid, pid);
   const auto schedstat = probe.schedstat();
   f.schedstat = schedstat && !schedstat->off();
   f.system_call = probe.blocked_in().has_value();
@@ -59,7 +59,7 @@ void try_thread(pid_t pid, Findings& f) {
   f.event_refusal = capture.refusal();
   f.kernel_events = capture.numbers().kernel;
   f.most_events = capture.numbers().most;
-  target::StopCounts none;
+  process::StopCounts none;
   f.native = sampler::NativeHalf(pid, sampler::NativeSource::automatic, kEventInterval,
                                  f.scheduling == sampler::SchedulingClass::real_time, none, workers)
                  .in_use();
@@ -68,17 +68,17 @@ void try_thread(pid_t pid, Findings& f) {
 }
 
 void check_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {
-  const auto maps = target::read_maps(pid);
+  const auto maps = process::read_maps(pid);
   if (!maps) return;
-  f.files = target::try_files(pid, *maps);
-  const auto root = std::make_shared<Descriptor>(target::open_root(pid));
+  f.files = process::try_files(pid, *maps);
+  const auto root = std::make_shared<Descriptor>(process::open_root(pid));
   uint32_t id = 0;
-  for (const target::Module& module : target::code_modules_of(*maps)) {
+  for (const process::Module& module : process::code_modules_of(*maps)) {
     profile::NativeModule native;
     native.id = profile::ModuleId(++id);
     native.path = module.path;
     native.root = root;
-    if (auto file = target::open_module(pid, module, *root)) {
+    if (auto file = process::open_module(pid, module, *root)) {
       native.descriptor = std::make_shared<Descriptor>(*std::move(file));
       native.open_path = fmt::format("/proc/self/fd/{}", native.descriptor->get());
     }
@@ -95,14 +95,14 @@ void check_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {
 
 // The first checks of a recording; an error here is the one that record would end with.
 Result<void> check_process(pid_t pid, Findings& f) {
-  auto state = target::read_process_state(pid);
+  auto state = process::read_process_state(pid);
   if (!state) return fail(state);
   f.state = *state;
-  f.its_groups = target::read_control_groups(pid);
-  f.its_label = target::read_text(fmt::format("/proc/{}/attr/current", pid)).value_or("");
+  f.its_groups = process::read_control_groups(pid);
+  f.its_label = process::read_text(fmt::format("/proc/{}/attr/current", pid)).value_or("");
   f.its_label.resize(std::min(f.its_label.find('\n'), f.its_label.size()));
-  f.memory = target::try_memory(pid);
-  if (auto possible = target::check_recordable(*state); !possible) return possible;
+  f.memory = process::try_memory(pid);
+  if (auto possible = process::check_recordable(*state); !possible) return possible;
   if (f.memory.maps == ESRCH) {
     return fail(ErrorKind::target_gone, fmt::format("process {} has ended", pid));
   }
@@ -149,13 +149,13 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
   Findings f;
   f.pid = pid.value_or(0);
   f.retry = fmt::format("record -p {}", pid ? std::to_string(*pid) : "PID");
-  f.host = target::read_host_rights();
-  f.groups = target::read_control_groups(::getpid());
+  f.host = process::read_host_rights();
+  f.groups = process::read_control_groups(::getpid());
   // Must run before there are threads: it forks.
-  f.stop = target::try_stop();
-  std::optional<target::Stranger> stranger;
+  f.stop = process::try_stop();
+  std::optional<process::Stranger> stranger;
   if (!pid) stranger.emplace();
-  f.bpf = target::try_bpf();
+  f.bpf = process::try_bpf();
   if (const auto possible = sampler::KernelCapture::open(1, false, f.retry); !possible)
     f.no_kernel_capture = possible.error();
   try_scheduling(f);
@@ -164,16 +164,16 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
   if (pid) {
     if (auto possible = check_process(*pid, f); !possible) f.refused = possible.error();
   } else if (subject != 0) {
-    f.memory = target::try_memory(subject);
+    f.memory = process::try_memory(subject);
     if (!f.memory.readable()) {
-      if (const auto state = target::read_process_state(subject))
-        f.refused = target::permission_error(target::read_permission_facts(*state), f.retry);
+      if (const auto state = process::read_process_state(subject))
+        f.refused = process::permission_error(process::read_permission_facts(*state), f.retry);
     }
   } else {
     f.refused = Error{ErrorKind::system, "no process could be started to try with", ""};
   }
   if (!pid || f.state) {
-    f.cpus = target::try_cpus(subject);
+    f.cpus = process::try_cpus(subject);
     try_thread(subject, f);
   }
   if (!pid || f.refused) return f;

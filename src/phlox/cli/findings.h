@@ -10,13 +10,13 @@
 
 #include "phlox/base/result.h"
 #include "phlox/cli/native_names.h"
+#include "phlox/process/control_group.h"
+#include "phlox/process/host_rights.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/rights_trial.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/scheduling.h"
 #include "phlox/symbols/debug_files.h"
-#include "phlox/target/control_group.h"
-#include "phlox/target/host_rights.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/rights_trial.h"
 
 namespace phlox::cli {
 
@@ -25,22 +25,22 @@ struct Findings {
   // ours, so to phlox it is like any other program of the same user.
   pid_t pid = 0;
   std::string retry;  // "record -p 4711", for hints
-  target::HostRights host;
-  target::ControlGroups groups;  // ours
+  process::HostRights host;
+  process::ControlGroups groups;  // ours
 
   // The process.
-  std::optional<target::ProcessState> state;
-  std::optional<target::ControlGroups> its_groups;
+  std::optional<process::ProcessState> state;
+  std::optional<process::ControlGroups> its_groups;
   std::string its_label;         // /proc/PID/attr/current
   std::optional<Error> refused;  // why it cannot be recorded, as record says it
-  target::MemoryTrial memory;
+  process::MemoryTrial memory;
   std::string python;  // "CPython 3.12.1 (default), found by …"
-  target::FilesTrial files;
+  process::FilesTrial files;
   std::vector<NativeRows::Missing> missing;  // names that its modules lack
   size_t modules = 0;                        // the number of modules that were checked for them
 
   // What was tried on the process or its stand-in.
-  target::CpuTrial cpus;
+  process::CpuTrial cpus;
   int stop = 0;  // errno of a stop, on a child of ours; 0: it works
   int bpf = 0;
   std::optional<Error> no_kernel_capture;  // why --way kernel is not possible; none: it is
@@ -49,7 +49,7 @@ struct Findings {
   bool schedstat = false;    // exists, and counts
   bool system_call = false;  // the file of that name is readable
   bool events = false;       // a perf event of one of its threads
-  target::EventRefusal event_refusal;
+  process::EventRefusal event_refusal;
   bool kernel_events = false;  // events that include the kernel
   size_t most_events = 0;
   // The source that would hold running threads for --native.

@@ -6,10 +6,10 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/cli/commands.h"
+#include "phlox/process/text_file.h"
 #include "phlox/profile/time_labels.h"
 #include "phlox/recording/labels.h"
 #include "phlox/recording/reader.h"
-#include "phlox/target/text_file.h"
 
 namespace phlox::cli {
 namespace {
@@ -22,7 +22,7 @@ Result<void> run_label(const LabelArguments& a, Talk& talk) {
                 "phlox label app.phlox ranges.tsv");
   const Descriptor file(::open(a.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return fail(ErrorKind::input, fmt::format("cannot open {}: {}", a.file, std::strerror(errno)));
-  const auto text = target::read_regular(file, kLargestFile);
+  const auto text = process::read_regular(file, kLargestFile);
   if (!text)
     return fail(ErrorKind::input,
                 fmt::format("cannot read {}: it is not a regular file of at most 256 MiB", a.file));

@@ -11,8 +11,8 @@
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/pythons.h"
+#include "phlox/process/process_tree.h"
 #include "phlox/report/json_text.h"
-#include "phlox/target/process_tree.h"
 
 namespace phlox::cli {
 namespace {
@@ -99,7 +99,7 @@ std::string json_of(const std::vector<Row>& rows, size_t hidden) {
 }  // namespace
 
 int list(const CommandLine& line, Talk& talk) {
-  auto processes = target::read_processes();
+  auto processes = process::read_processes();
   std::erase(processes, ::getpid());
   python::Recogniser recogniser;
   const Pythons pythons = find_pythons(processes, recogniser);

@@ -10,11 +10,11 @@
 #include <span>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/process/packages.h"
+#include "phlox/process/text_file.h"
 #include "phlox/profile/declarations.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/symbols/jit_map.h"
-#include "phlox/target/packages.h"
-#include "phlox/target/text_file.h"
 
 namespace phlox::cli {
 namespace {
@@ -144,7 +144,7 @@ void NativeRows::name_code_without_file(const std::vector<profile::FrameId>& wan
     if (at == processes.end()) at = processes.emplace(module.code, map_of(module.code.get())).first;
     Written& process = at->second;
     // Read, not mapped: the target may truncate its file meanwhile.
-    const auto bytes = target::read_regular(*module.descriptor, std::min(left, process.left));
+    const auto bytes = process::read_regular(*module.descriptor, std::min(left, process.left));
     if (!bytes) continue;
     left -= bytes->size();
     process.left -= bytes->size();
@@ -304,7 +304,7 @@ void look_up_packages(std::vector<NativeRows::Missing>& missing) {
     if (row.root && !row.names.complete) paths[row.root].push_back(row.names.module);
   }
   for (const auto& [root, of_root] : paths) {
-    const auto packages = target::packages_of(*root, of_root);
+    const auto packages = process::packages_of(*root, of_root);
     for (NativeRows::Missing& row : missing) {
       const auto found = packages.find(row.names.module);
       if (row.root == root && found != packages.end())

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <utility>
 
-#include "phlox/target/kept_rights.h"
+#include "phlox/process/kept_rights.h"
 
 namespace phlox::cli {
 namespace {
@@ -59,7 +59,7 @@ bool Overdue::is_due() const {
 }
 
 void Overdue::watch() {
-  target::give_up_other_capabilities();
+  process::give_up_other_capabilities();
   int idle = 0;
   uint64_t signs = signs_;
   Nanoseconds used = cpu_time();

@@ -1,14 +1,14 @@
 #include "phlox/cli/process_of.h"
 
 #include "phlox/cli/values.h"
-#include "phlox/target/container.h"
+#include "phlox/process/container.h"
 
 namespace phlox::cli {
 
 Result<pid_t> process_of(const CommandLine& line, const std::string& pid, const std::string& container) {
   auto number = named(line, "--pid", parse_pid(pid));
   if (!number || container.empty()) return number;
-  return named(line, "--in", target::find_within(container, *number));
+  return named(line, "--in", process::find_within(container, *number));
 }
 
 Result<void> check_container(bool has_pid, const std::string& container) {

@@ -18,12 +18,12 @@
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/exporters/pyflame.h"
+#include "phlox/process/launch.h"
+#include "phlox/process/process_state.h"
 #include "phlox/profile/profile.h"
 #include "phlox/report/dump.h"
 #include "phlox/sampler/session/instant.h"
 #include "phlox/sampler/session/recorder.h"
-#include "phlox/target/launch.h"
-#include "phlox/target/process_state.h"
 
 namespace phlox::cli {
 namespace {
@@ -211,14 +211,14 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
   options.way = sampler::Way::no_kernel;
   options.launched = a.trace;
   if (a.seconds >= 0) options.duration = static_cast<Nanoseconds>(a.seconds * 1e9);
-  std::optional<target::LaunchedProgram> program;
+  std::optional<process::LaunchedProgram> program;
   SignalWatch watch(kSignals);
   pid_t pid = a.pid.value_or(0);
   if (a.trace) {
-    target::LaunchOptions launch;
-    launch.user = target::calling_user();
+    process::LaunchOptions launch;
+    launch.user = process::calling_user();
     launch.signal_mask = watch.mask_before();
-    auto started = target::LaunchedProgram::start(a.command, launch);
+    auto started = process::LaunchedProgram::start(a.command, launch);
     if (!started) return fail(started);
     program.emplace(*std::move(started));
     pid = program->pid();
@@ -243,9 +243,9 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
 
 Result<void> run_pyflame(const Arguments& a, Talk& talk) {
   if (a.pid) {
-    const auto state = target::read_process_state(*a.pid);
+    const auto state = process::read_process_state(*a.pid);
     if (!state) return fail(state);
-    if (auto possible = target::check_recordable(*state); !possible) return possible;
+    if (auto possible = process::check_recordable(*state); !possible) return possible;
     if (a.old_pid) talk.warn("a PID without -p is an old way of Pyflame's; use -p PID");
   }
   auto output = OutputFile::open(a.output, {recording_owner(), {}, false});

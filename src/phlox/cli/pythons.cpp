@@ -7,9 +7,9 @@
 #include <array>
 
 #include "phlox/base/text.h"
+#include "phlox/process/process_state.h"
 #include "phlox/python/locate.h"
 #include "phlox/python/version.h"
-#include "phlox/target/process_state.h"
 
 namespace phlox::cli {
 namespace {
@@ -29,7 +29,7 @@ std::string version_by_name(const std::string& executable) {
 }
 
 // Nothing if it is no Python, or has no interpreter running.
-std::optional<std::string> version_of(const target::ProcessState& state) {
+std::optional<std::string> version_of(const process::ProcessState& state) {
   const auto found = python::locate(state.pid);
   if (found) return found->version + (found->layout.traits.free_threaded ? "t" : "");
   switch (found.error().kind) {
@@ -42,7 +42,7 @@ std::optional<std::string> version_of(const target::ProcessState& state) {
   }
 }
 
-Nanoseconds cpu_time_of(const target::Stat& stat) {
+Nanoseconds cpu_time_of(const process::Stat& stat) {
   static const long kTicks = ::sysconf(_SC_CLK_TCK);
   return static_cast<Nanoseconds>(stat.cpu_ticks) * (kSecond / (kTicks > 0 ? kTicks : 100));
 }
@@ -54,7 +54,7 @@ Pythons find_pythons(std::span<const pid_t> processes, python::Recogniser& recog
   for (const pid_t pid : processes) {
     const auto verdict = recogniser.judge(pid);
     if (verdict == python::Recogniser::Verdict::no) continue;
-    const auto state = target::read_process_state(pid);
+    const auto state = process::read_process_state(pid);
     if (!state || state->zombie() || state->kernel_thread()) continue;
     if (verdict == python::Recogniser::Verdict::hidden) {
       ++pythons.hidden;

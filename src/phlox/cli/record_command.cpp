@@ -24,14 +24,14 @@
 #include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/values.h"
+#include "phlox/process/container.h"
+#include "phlox/process/launch.h"
+#include "phlox/process/process_state.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/snapshot.h"
 #include "phlox/report/report.h"
 #include "phlox/sampler/session/recorder.h"
-#include "phlox/target/container.h"
-#include "phlox/target/launch.h"
-#include "phlox/target/process_state.h"
 
 namespace phlox::cli {
 namespace {
@@ -143,7 +143,7 @@ class Recording {
 
   // Reads the process's container while the process still exists.
   void put_container(pid_t pid) {
-    const auto container = target::read_container(pid);
+    const auto container = process::read_container(pid);
     if (!container.id.empty()) destination_->sink().emit_meta(fmt::format("container.{}", pid), container.id);
     if (!container.control_group.empty())
       destination_->sink().emit_meta(fmt::format("control_group.{}", pid), container.control_group);
@@ -171,16 +171,16 @@ class Recording {
     std::vector<std::string> command = request_.program;
     pids_ = request_.pids;
     for (const pid_t pid : pids_) {
-      auto state = target::read_process_state(pid);
+      auto state = process::read_process_state(pid);
       if (!state) return fail(state);
-      if (auto possible = target::check_recordable(*state); !possible) return possible;
+      if (auto possible = process::check_recordable(*state); !possible) return possible;
       if (state->traced() && options_.way == sampler::Way::ptrace) {
         return fail(ErrorKind::target_state,
                     fmt::format("process {} is already traced by process {} ({}): only one can", pid,
                                 state->status.tracer, state->tracer_name),
                     "without --way ptrace it is read without stopping it");
       }
-      for (const std::string& remark : target::remarks_on(*state)) talk_.warn(remark);
+      for (const std::string& remark : process::remarks_on(*state)) talk_.warn(remark);
       if (pid != pids_.front()) continue;
       options_.command = state->command_line;
       command = words_of(state->command_line);
@@ -192,10 +192,10 @@ class Recording {
     }
     if (options_.launched) {
       options_.command = fmt::format("{}", fmt::join(request_.program, " "));
-      target::LaunchOptions launch;
-      launch.user = target::calling_user();
+      process::LaunchOptions launch;
+      launch.user = process::calling_user();
       launch.signal_mask = watch_.mask_before();
-      auto program = target::LaunchedProgram::start(request_.program, launch);
+      auto program = process::LaunchedProgram::start(request_.program, launch);
       if (!program) return fail(program);
       program_.emplace(*std::move(program));
       pids_ = {program_->pid()};
@@ -355,7 +355,7 @@ class Recording {
       talk_.note(fmt::format("the program runs on as process {}: waiting for it{}", pid_,
                              stop_ ? " (Ctrl-C again leaves it running)" : ""));
     }
-    const target::ExitStatus status = program_->wait();
+    const process::ExitStatus status = program_->wait();
     return error ? failure : status.shell_status();
   }
 
@@ -368,7 +368,7 @@ class Recording {
   std::vector<pid_t> pids_;
   pid_t pid_ = 0;  // the first of pids_
   std::unique_ptr<Destination> destination_;
-  std::optional<target::LaunchedProgram> program_;
+  std::optional<process::LaunchedProgram> program_;
   std::vector<Beside> beside_;
   int descendants_ = 0, lines_of_descendants_ = 0;
   std::vector<pid_t> fresh_;        // descendants not reported yet

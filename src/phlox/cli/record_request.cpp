@@ -7,8 +7,8 @@
 
 #include "phlox/cli/process_of.h"
 #include "phlox/cli/values.h"
+#include "phlox/process/pause_limit.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
-#include "phlox/target/pause_limit.h"
 
 namespace phlox::cli {
 
@@ -55,7 +55,7 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
   if (!a.max_pause.empty()) {
     auto longest = named(line, "--max-pause", parse_duration(a.max_pause));
     if (!longest) return fail(longest);
-    target::PauseLimit::set_longest(*longest);
+    process::PauseLimit::set_longest(*longest);
   }
   if (!a.keep.empty()) {
     auto age = named(line, "--keep", parse_duration(a.keep));

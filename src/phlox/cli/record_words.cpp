@@ -10,8 +10,8 @@
 
 #include "phlox/base/text.h"
 #include "phlox/cli/pythons.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/process_tree.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/process_tree.h"
 
 namespace phlox::cli {
 
@@ -46,7 +46,7 @@ std::string none_runs(const Selection& selection) {
   python::Recogniser recogniser;
   std::string there;
   size_t more = 0;
-  for (const PythonProcess& one : find_pythons(target::read_processes(), recogniser).found) {
+  for (const PythonProcess& one : find_pythons(process::read_processes(), recogniser).found) {
     if (one.pid == ::getpid()) continue;
     if (++more > kMost) continue;
     there += fmt::format("{}{} ({})", there.empty() ? "" : ", ", one.pid, shortened(one.command, kLongest));
@@ -88,7 +88,7 @@ std::string newcomers_words(const std::vector<Newcomer>& fresh) {
 std::string newcomers_words(const std::vector<pid_t>& fresh) {
   std::vector<Newcomer> all;
   for (const pid_t pid : fresh) {
-    const auto state = target::read_process_state(pid);
+    const auto state = process::read_process_state(pid);
     all.push_back({pid, state ? state->title() : ""});
   }
   return newcomers_words(all);

@@ -9,10 +9,10 @@
 #include <array>
 
 #include "phlox/base/text.h"
-#include "phlox/target/control_group.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/process_tree.h"
-#include "phlox/target/text_file.h"
+#include "phlox/process/control_group.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/process_tree.h"
+#include "phlox/process/text_file.h"
 
 namespace phlox::cli {
 namespace {
@@ -39,7 +39,7 @@ bool is_own(pid_t pid) {
   const pid_t self = ::getpid();
   for (int i = 0; i < kDeepest && pid > 1; ++i) {
     if (pid == self) return true;
-    const auto stat = target::read_stat(pid);
+    const auto stat = process::read_stat(pid);
     if (!stat) return false;
     pid = stat->parent;
   }
@@ -58,7 +58,7 @@ std::string group_path(const std::string& given, const std::string& mountinfo) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   size_t longest = 0;
   std::string root;
-  for (const auto& mount : target::parse_group_mounts(mountinfo)) {
+  for (const auto& mount : process::parse_group_mounts(mountinfo)) {
     const bool beneath = path == mount.folder || path.starts_with(mount.folder + "/");
     if (!beneath || mount.folder.size() <= longest) continue;
     longest = mount.folder.size();
@@ -69,7 +69,7 @@ std::string group_path(const std::string& given, const std::string& mountinfo) {
 }
 
 bool is_in_group(const std::string& memberships, const std::string& group) {
-  const auto paths = target::parse_memberships(memberships);
+  const auto paths = process::parse_memberships(memberships);
   return std::any_of(paths.begin(), paths.end(), [&](const auto& row) {
     const std::string& path = row.second;
     return group == "/" || path == group || path.starts_with(group + "/");
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Selection>> Selection::of(const SelectionArguments& a) {
     add("of user " + a.user);
   }
   if (!a.cgroup.empty()) {
-    const auto mounts = target::read_text("/proc/self/mountinfo");
+    const auto mounts = process::read_text("/proc/self/mountinfo");
     made->group_ = group_path(a.cgroup, mounts ? *mounts : std::string());
     add("in control group " + made->group_);
   }
@@ -108,13 +108,13 @@ Result<std::unique_ptr<Selection>> Selection::of(const SelectionArguments& a) {
 Selection::~Selection() = default;
 
 bool Selection::is_asked_for(pid_t pid, std::string& title) const {
-  const auto state = target::read_process_state(pid);
+  const auto state = process::read_process_state(pid);
   if (!state || state->zombie() || state->kernel_thread() || state->command_line.empty()) return false;
   title = state->title();
   if (user_ && state->status.uid.effective != *user_) return false;
   if (name_ && !re2::RE2::PartialMatch(state->command_line, *name_)) return false;
   if (group_.empty()) return true;
-  const auto memberships = target::read_text(fmt::format("/proc/{}/cgroup", pid));
+  const auto memberships = process::read_text(fmt::format("/proc/{}/cgroup", pid));
   return memberships && is_in_group(*memberships, group_);
 }
 
@@ -137,7 +137,7 @@ bool Selection::takes(pid_t pid) {
 }
 
 bool Selection::takes_any() {
-  const auto all = target::read_processes();
+  const auto all = process::read_processes();
   return std::any_of(all.begin(), all.end(), [this](pid_t pid) { return takes(pid); });
 }
 

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <utility>
 
-#include "phlox/target/kept_rights.h"
+#include "phlox/process/kept_rights.h"
 
 namespace phlox::cli {
 namespace {
@@ -55,7 +55,7 @@ SignalWatch::SignalWatch(std::span<const int> signals) {
 
 void SignalWatch::start(Handler handler) {
   thread_ = std::thread([this, call = std::move(handler)] {
-    target::give_up_other_capabilities();
+    process::give_up_other_capabilities();
     run(call);
   });
 }

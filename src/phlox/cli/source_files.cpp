@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "phlox/cli/destination.h"
+#include "phlox/process/reading_user.h"
+#include "phlox/process/source_file.h"
 #include "phlox/profile/source_rights.h"
-#include "phlox/target/reading_user.h"
-#include "phlox/target/source_file.h"
 
 namespace phlox::cli {
 namespace {
@@ -25,14 +25,14 @@ constexpr std::string_view kExtensions[] = {".py",  ".pyw", ".pyx", ".pxd", ".px
 SourceFiles::SourceFiles(const profile::Profile& profile) {
   for (const profile::SourceRights& rights : profile::source_rights(profile.meta())) {
     elsewhere_ = elsewhere_ || !rights.here;
-    users_.push_back(target::reading_user(rights.user));
+    users_.push_back(process::reading_user(rights.user));
   }
   if (!users_.empty()) return;
   // The program is unknown: use the caller's rights, or for root those of nobody.
   constexpr uid_t kNobody = 65534;
   auto caller = recording_owner();
   if (!caller && ::geteuid() == 0) caller = FileUser{kNobody, kNobody, {}};
-  users_.push_back(caller ? target::reading_user(*caller) : std::nullopt);
+  users_.push_back(caller ? process::reading_user(*caller) : std::nullopt);
 }
 
 std::optional<std::string> SourceFiles::read(const std::string& file) const {
@@ -40,7 +40,7 @@ std::optional<std::string> SourceFiles::read(const std::string& file) const {
   if (elsewhere_ || std::none_of(std::begin(kExtensions), std::end(kExtensions), is_end)) return {};
   std::optional<std::string> text;
   for (const auto& user : users_) {
-    text = target::read_file_of(::getpid(), file, kLongest, user);
+    text = process::read_file_of(::getpid(), file, kLongest, user);
     if (!text) return {};
   }
   return text;

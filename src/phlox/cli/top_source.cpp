@@ -25,12 +25,12 @@
 #include "phlox/cli/destination.h"
 #include "phlox/cli/native_names.h"
 #include "phlox/cli/values.h"
+#include "phlox/process/launch.h"
+#include "phlox/process/process_state.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/snapshot.h"
 #include "phlox/recording/writer.h"
-#include "phlox/target/launch.h"
-#include "phlox/target/process_state.h"
 
 namespace phlox::cli {
 namespace {
@@ -244,11 +244,11 @@ class LiveSource : public TopSource {
       if (pids.empty() && !options_.selection->takes_any())
         talk.note(fmt::format("no Python {}is running: waiting for one", words + (words.empty() ? "" : " ")));
     } else if (pids.empty()) {
-      target::LaunchOptions launch;
-      launch.user = target::calling_user();
+      process::LaunchOptions launch;
+      launch.user = process::calling_user();
       launch.signal_mask = mask;
       const Aside aside(scratch_.output());
-      auto program = target::LaunchedProgram::start(options_.program, launch);
+      auto program = process::LaunchedProgram::start(options_.program, launch);
       if (!program) return fail(program);
       program_.emplace(*std::move(program));
       options_.recorder.release = [this] { return program_->release(); };
@@ -257,10 +257,10 @@ class LiveSource : public TopSource {
     }
     for (const pid_t pid : pids) {
       if (program_) break;  // it is no Python yet
-      const auto state = target::read_process_state(pid);
+      const auto state = process::read_process_state(pid);
       if (!state) return fail(state);
-      if (auto possible = target::check_recordable(*state); !possible) return possible;
-      for (const std::string& remark : target::remarks_on(*state)) talk.warn(remark);
+      if (auto possible = process::check_recordable(*state); !possible) return possible;
+      for (const std::string& remark : process::remarks_on(*state)) talk.warn(remark);
       if (pid == pids.front()) {
         head_.title = title_of(pid, state->title());
         if (pids.size() > 1) head_.title += fmt::format(" and {} more", pids.size() - 1);
@@ -361,7 +361,7 @@ class LiveSource : public TopSource {
   top::Head head_;
   ScratchFolder scratch_;
   std::string name_;
-  std::optional<target::LaunchedProgram> program_;
+  std::optional<process::LaunchedProgram> program_;
   bool runs_on_ = false, has_printed_ = false;  // valid once closed
   std::unique_ptr<sampler::Recorder> recorder_;
   std::unique_ptr<recording::Writer> writer_;

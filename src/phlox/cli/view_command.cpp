@@ -10,7 +10,7 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/export_file.h"
 #include "phlox/cli/output_file.h"
-#include "phlox/target/launch.h"
+#include "phlox/process/launch.h"
 
 namespace phlox::cli {
 namespace {
@@ -23,7 +23,7 @@ bool is_set(const char* name) {
 // Asks the desktop to show the file; false if it cannot. What it starts outlives phlox.
 bool open_on_desktop(const std::string& path) {
   if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) return false;
-  if (target::calling_user()) return false;  // no browser as root
+  if (process::calling_user()) return false;  // no browser as root
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   if (::posix_spawn_file_actions_init(&files) != 0) return false;

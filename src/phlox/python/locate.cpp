@@ -19,8 +19,8 @@
 namespace phlox::python {
 namespace {
 
-using target::Mapping;
-using target::Module;
+using process::Mapping;
+using process::Module;
 
 // The result for one module. The first one found wins; the others make up the error message.
 struct Outcome {
@@ -40,7 +40,7 @@ Outcome examine(const ProcessView& view, const Module& module, bool insist, std:
   if (!loaded) {
     note("file", loaded.error().message);
     out.unreadable = loaded.error().message;
-    loaded = target::load_from_memory(view.memory, module, view.budget);
+    loaded = process::load_from_memory(view.memory, module, view.budget);
     if (!loaded) {
       note("image in memory", loaded.error().message);
       return out;
@@ -110,7 +110,7 @@ void warn_of_another(const ProcessView& view, const Module& chosen, const std::v
 
 Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attempts) {
   if (attempts != nullptr) attempts->clear();
-  const auto modules = target::modules_of(view.maps);
+  const auto modules = process::modules_of(view.maps);
   const std::string executable = !view.executable.empty() ? view.executable
                                  : modules.empty()        ? ""
                                                           : modules.front().path;
@@ -175,11 +175,11 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
 }
 
 Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts) {
-  auto maps = target::read_maps(pid);
+  auto maps = process::read_maps(pid);
   if (!maps) return fail(maps);
   memory::ProcessMemory memory(pid);
   ProcessView view{pid, {}, std::move(*maps), {}, memory};
-  view.load = [pid, budget = view.budget](const Module& m) { return target::load_module(pid, m, budget); };
+  view.load = [pid, budget = view.budget](const Module& m) { return process::load_module(pid, m, budget); };
   view.executable = executable_of(pid);
   auto found = locate(view, attempts);
   if (found) return found;

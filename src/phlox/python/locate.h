@@ -13,8 +13,8 @@
 
 #include "phlox/base/result.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/maps.h"
 #include "phlox/python/interpreter.h"
-#include "phlox/target/maps.h"
 
 namespace phlox::python {
 
@@ -30,10 +30,10 @@ struct Attempt {
 struct ProcessView {
   pid_t pid = 0;           // for messages only
   std::string executable;  // as the maps name it; empty: the first module
-  std::vector<target::Mapping> maps;
-  std::function<Result<target::LoadedModule>(const target::Module&)> load;
+  std::vector<process::Mapping> maps;
+  std::function<Result<process::LoadedModule>(const process::Module&)> load;
   memory::RemoteMemory& memory;
-  target::Budget budget = std::make_shared<elf::ReadBudget>();
+  process::Budget budget = std::make_shared<elf::ReadBudget>();
 };
 
 // not_python: there is none (yet); target_state: there is one, but it is not up yet or no longer;

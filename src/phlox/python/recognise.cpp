@@ -12,7 +12,7 @@
 
 namespace phlox::python {
 
-Rank rank_of(const target::Module& module, const std::string& executable) {
+Rank rank_of(const process::Module& module, const std::string& executable) {
   const std::string_view name = base_name(module.path);
   if (name.starts_with("libpython")) return Rank::libpython;
   if (module.path == executable) return Rank::executable;
@@ -40,7 +40,7 @@ bool says_pythonhome(const elf::ElfFile& file) {
 
 }  // namespace
 
-bool looks_like_python(const target::LoadedModule& module) {
+bool looks_like_python(const process::LoadedModule& module) {
   if (base_name(module.module.path).find("python") != std::string::npos) return true;
   for (const char* name : {"_PyRuntime", "_PyThreadState_Current", "Py_GetVersion"}) {
     if (module.elf.find_symbol(name)) return true;
@@ -48,11 +48,11 @@ bool looks_like_python(const target::LoadedModule& module) {
   return says_pythonhome(module.elf);
 }
 
-bool exports_interpreter(const target::LoadedModule& module) {
+bool exports_interpreter(const process::LoadedModule& module) {
   return module.elf.find_symbol("_PyRuntime") || module.elf.find_symbol("_PyThreadState_Current");
 }
 
-std::string other_implementation(const std::vector<target::Module>& modules, const std::string& executable) {
+std::string other_implementation(const std::vector<process::Module>& modules, const std::string& executable) {
   struct Mark {
     const char* prefix;  // of a file's name
     const char* name;
@@ -65,7 +65,7 @@ std::string other_implementation(const std::vector<target::Module>& modules, con
                              {"graalpython", "GraalPy"},
                              {"micropython", "MicroPython"},
                              {"circuitpython", "CircuitPython"}};
-  for (const target::Module& module : modules) {
+  for (const process::Module& module : modules) {
     const std::string_view name = base_name(module.path);
     for (const Mark& mark : kMarks) {
       if (!name.starts_with(mark.prefix)) continue;
@@ -84,13 +84,13 @@ std::string executable_of(pid_t pid) {
   return path;
 }
 
-bool Recogniser::is_python(pid_t pid, const target::Module& module, const std::string& executable,
-                           const target::Budget& budget) {
+bool Recogniser::is_python(pid_t pid, const process::Module& module, const std::string& executable,
+                           const process::Budget& budget) {
   const Rank rank = rank_of(module, executable);
   const auto [at, fresh] =
       files_.try_emplace({{module.device, module.inode}, rank == Rank::executable}, rank == Rank::libpython);
   if (!fresh || rank == Rank::libpython) return at->second;
-  const auto loaded = target::load_module(pid, module, budget);
+  const auto loaded = process::load_module(pid, module, budget);
   // A file that can no longer be opened is judged by its name.
   at->second = !loaded               ? base_name(module.path).starts_with("python")
                : rank == Rank::other ? exports_interpreter(*loaded)
@@ -99,16 +99,16 @@ bool Recogniser::is_python(pid_t pid, const target::Module& module, const std::s
 }
 
 Recogniser::Verdict Recogniser::judge(pid_t pid) {
-  const auto maps = target::read_maps(pid);
+  const auto maps = process::read_maps(pid);
   if (!maps) return maps.error().kind == ErrorKind::permission ? Verdict::hidden : Verdict::no;
   const std::string executable = executable_of(pid);
-  const auto modules = target::modules_of(*maps);
+  const auto modules = process::modules_of(*maps);
   if (!other_implementation(modules, executable).empty()) return Verdict::python;
   const auto budget = std::make_shared<elf::ReadBudget>();
-  for (const target::Module& module : modules) {
+  for (const process::Module& module : modules) {
     // Only a module with writable memory can hold an interpreter.
     if (std::none_of(module.mappings.begin(), module.mappings.end(),
-                     [](const target::Mapping& m) { return m.writable; }))
+                     [](const process::Mapping& m) { return m.writable; }))
       continue;
     if (is_python(pid, module, executable, budget)) return Verdict::python;
   }

@@ -9,21 +9,21 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/target/maps.h"
+#include "phlox/process/maps.h"
 
 namespace phlox::python {
 
 // The order of the search for an interpreter: libpython, the executable, other files named python, the rest.
 enum class Rank : uint8_t { libpython, executable, named, other };
-Rank rank_of(const target::Module& module, const std::string& executable);
+Rank rank_of(const process::Module& module, const std::string& executable);
 
 // Why a module is worth a closer look: its name, its symbols, or the one word that every CPython carries.
-bool looks_like_python(const target::LoadedModule& module);
+bool looks_like_python(const process::LoadedModule& module);
 // For any file, however many a process has of them: a symbol that only an interpreter exports.
-bool exports_interpreter(const target::LoadedModule& module);
+bool exports_interpreter(const process::LoadedModule& module);
 
 // "PyPy" and the like, recognised by the names of the executable and the libraries.
-std::string other_implementation(const std::vector<target::Module>& modules, const std::string& executable);
+std::string other_implementation(const std::vector<process::Module>& modules, const std::string& executable);
 
 // The file that a process runs, as its maps name it.
 std::string executable_of(pid_t pid);
@@ -36,8 +36,8 @@ class Recogniser {
   Verdict judge(pid_t pid);
 
  private:
-  bool is_python(pid_t pid, const target::Module& module, const std::string& executable,
-                 const target::Budget& budget);
+  bool is_python(pid_t pid, const process::Module& module, const std::string& executable,
+                 const process::Budget& budget);
 
   // By device, inode, and whether it is an executable of a process.
   std::map<std::pair<std::pair<uint64_t, uint64_t>, bool>, bool> files_;

@@ -9,7 +9,7 @@
 
 namespace phlox::python {
 
-using target::LoadedModule;
+using process::LoadedModule;
 
 namespace {
 

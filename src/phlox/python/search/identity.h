@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/maps.h"
 #include "phlox/python/layout_table.h"
 #include "phlox/python/version.h"
-#include "phlox/target/maps.h"
 
 namespace phlox::python {
 
 // None: not known.
-std::optional<Version> version_of(const target::LoadedModule& module, memory::RemoteMemory& memory);
+std::optional<Version> version_of(const process::LoadedModule& module, memory::RemoteMemory& memory);
 
 // The possible builds, the likelier first.
-std::vector<Build> builds_of(const target::LoadedModule& module);
+std::vector<Build> builds_of(const process::LoadedModule& module);
 
 }  // namespace phlox::python

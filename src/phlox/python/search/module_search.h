@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/maps.h"
 #include "phlox/python/layout_table.h"
 #include "phlox/python/version.h"
-#include "phlox/target/maps.h"
 
 namespace phlox::python {
 
 struct ModuleSearch {
-  const std::vector<target::Mapping>& maps;  // of the whole process
-  const target::LoadedModule& module;
+  const std::vector<process::Mapping>& maps;  // of the whole process
+  const process::LoadedModule& module;
   std::optional<Version> version;  // none: only one that states its own (3.13+) can be read
   std::vector<Build> builds;       // the possible ones: most likely first
   memory::RemoteMemory& memory;

@@ -14,7 +14,7 @@
 namespace phlox::python {
 namespace {
 
-using target::Mapping;
+using process::Mapping;
 
 // The words at these addresses; none where memory is not readable.
 std::vector<std::optional<uint64_t>> read_words(memory::RemoteMemory& memory,

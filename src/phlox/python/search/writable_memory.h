@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
-#include "phlox/target/maps.h"
+#include "phlox/process/maps.h"
 
 namespace phlox::python {
 
@@ -19,11 +19,11 @@ inline constexpr uint64_t kScanBlock = uint64_t{4} << 20;
 // Calls `visit(address, bytes)` for the module's writable memory, block by block with `overlap` bytes of the
 // next. Stops when visit returns true.
 template <class Visit>
-void scan_writable(const target::Module& module, memory::RemoteMemory& memory, uint64_t overlap,
+void scan_writable(const process::Module& module, memory::RemoteMemory& memory, uint64_t overlap,
                    Visit visit) {
   uint64_t left = kMostScanned;
   std::vector<std::byte> block;
-  for (const target::Mapping& mapping : module.mappings) {
+  for (const process::Mapping& mapping : module.mappings) {
     if (!mapping.writable || !mapping.readable) continue;
     for (uint64_t at = 0; at < mapping.end - mapping.start && left > 0; at += kScanBlock) {
       const uint64_t rest = mapping.end - mapping.start - at;

@@ -11,8 +11,8 @@
 #include "phlox/base/file_identity.h"
 #include "phlox/base/memory_file.h"
 #include "phlox/base/text.h"
-#include "phlox/target/moved_code.h"
-#include "phlox/target/reading_user.h"
+#include "phlox/process/moved_code.h"
+#include "phlox/process/reading_user.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::sampler {
@@ -25,7 +25,7 @@ constexpr size_t kMostJitDumps = 16;
 
 // A JIT compiler that writes a jitdump maps its first page executable, so that a profiler finds it by its
 // name: "jit-PID.dump" (tools/perf/Documentation/jitdump-specification.txt).
-bool is_jitdump(const target::Module& module) {
+bool is_jitdump(const process::Module& module) {
   const std::string_view name = base_name(module.path);
   if (!name.starts_with("jit-") || !name.ends_with(".dump") || name.size() <= 9) return false;
   return name.substr(4, name.size() - 9).find_first_not_of("0123456789") == std::string_view::npos;
@@ -40,15 +40,15 @@ std::string identity_of(const Descriptor& file) {
 AddressSpace::AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder)
     : pid_(pid),
       memory_(memory),
-      root_(target::open_root(pid)),
-      user_(target::reading_user(pid)),
+      root_(process::open_root(pid)),
+      user_(process::reading_user(pid)),
       cache_(std::move(cache_folder)),
       machine_(unwind::kThisMachine) {}
 
-uint32_t AddressSpace::number_of(const target::Module& module) {
+uint32_t AddressSpace::number_of(const process::Module& module) {
   const auto [entry, fresh] = by_start_.try_emplace(module.start.value);
   if (!fresh) {
-    const target::Module& known = mapped_[entry->second]->file;
+    const process::Module& known = mapped_[entry->second]->file;
     if (known.inode == module.inode && known.device == module.device && known.path == module.path)
       return entry->second;
   }
@@ -69,14 +69,14 @@ AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {
   if (m.opened) return m;
   m.opened = true;
   const bool file = m.file.inode != 0;  // not the vdso
-  Result<target::LoadedModule> loaded = fail(ErrorKind::input, "not opened");
+  Result<process::LoadedModule> loaded = fail(ErrorKind::input, "not opened");
   if (file) {
-    if (auto descriptor = target::open_module(pid_, m.file, root_)) {
+    if (auto descriptor = process::open_module(pid_, m.file, root_)) {
       m.descriptor = *std::move(descriptor);
-      loaded = target::load_module(m.descriptor, m.file, budget_);
+      loaded = process::load_module(m.descriptor, m.file, budget_);
     }
   }
-  if (!loaded) loaded = target::load_from_memory(memory_, m.file, budget_);
+  if (!loaded) loaded = process::load_from_memory(memory_, m.file, budget_);
   if (!loaded) return m;
   m.bias = loaded->bias;
   m.build_id = loaded->elf.build_id();
@@ -96,18 +96,18 @@ size_t AddressSpace::opened_modules() const {
       std::count_if(mapped_.begin(), mapped_.end(), [](const auto& m) { return m->opened; }));
 }
 
-void AddressSpace::keep_jitdump(const target::Module& module) {
+void AddressSpace::keep_jitdump(const process::Module& module) {
   const bool known = std::any_of(jitdumps_.begin(), jitdumps_.end(), [&](const JitDump& d) {
     return d.file.inode == module.inode && d.file.device == module.device;
   });
   if (known || jitdumps_.size() == kMostJitDumps || !jit_writer_) return;
-  if (Descriptor file = target::open_jitdump(pid_, module, root_, *jit_writer_))
+  if (Descriptor file = process::open_jitdump(pid_, module, root_, *jit_writer_))
     jitdumps_.push_back({module, std::move(file)});
 }
 
 // As soon as it exists: a container's files may go with its last process.
 void AddressSpace::keep_perf_map() {
-  if (!perf_map_ && jit_writer_) perf_map_ = target::open_perf_map(root_, *jit_writer_);
+  if (!perf_map_ && jit_writer_) perf_map_ = process::open_perf_map(root_, *jit_writer_);
 }
 
 Descriptor AddressSpace::take_perf_map() {
@@ -146,16 +146,16 @@ bool AddressSpace::is_generated(uint32_t module) const {
   return m.file.deleted && m.opened && !m.loaded;
 }
 
-bool AddressSpace::has_code(uint32_t module, const target::Mapping& mapping) {
+bool AddressSpace::has_code(uint32_t module, const process::Mapping& mapping) {
   const Mapped& m = opened(module);
-  return m.loaded && target::holds_code_of(mapping, m.loaded->elf, m.bias, memory_);
+  return m.loaded && process::holds_code_of(mapping, m.loaded->elf, m.bias, memory_);
 }
 
 bool AddressSpace::refresh(Nanoseconds now) {
-  const auto maps = target::read_maps(pid_);
+  const auto maps = process::read_maps(pid_);
   if (!maps || maps->empty()) return false;
   refreshed_at_ = now;
-  if (auto writer = target::jit_writer(pid_)) jit_writer_ = *writer;
+  if (auto writer = process::jit_writer(pid_)) jit_writer_ = *writer;
   keep_perf_map();
   std::vector<Seen> seen;
   for (const auto& m : *maps) {
@@ -165,8 +165,8 @@ bool AddressSpace::refresh(Nanoseconds now) {
   seen_ = std::move(seen);
   map_.clear();
   std::vector<RemoteAddress> known;  // memory without a file that has the code of one
-  for (const target::Module& module : target::modules_of(*maps)) {
-    const auto moved = target::moved_code_of(*maps, module);
+  for (const process::Module& module : process::modules_of(*maps)) {
+    const auto moved = process::moved_code_of(*maps, module);
     if (moved.empty() && std::none_of(module.mappings.begin(), module.mappings.end(),
                                       [](const auto& m) { return m.executable; })) {
       continue;

@@ -16,10 +16,10 @@
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/jit_files.h"
+#include "phlox/process/maps.h"
+#include "phlox/process/root_folder.h"
 #include "phlox/python/loop_code.h"
-#include "phlox/target/jit_files.h"
-#include "phlox/target/maps.h"
-#include "phlox/target/root_folder.h"
 #include "phlox/unwind/table_cache.h"
 #include "phlox/unwind/unwinder.h"
 
@@ -28,12 +28,12 @@ namespace phlox::sampler {
 class AddressSpace {
  public:
   struct Mapped {
-    target::Module file;  // as first seen
-    bool opened = false;  // or tried to; the following members are valid from then on
+    process::Module file;  // as first seen
+    bool opened = false;   // or tried to; the following members are valid from then on
     uint64_t bias = 0;
     std::string build_id;
-    std::optional<target::LoadedModule> loaded;  // none: it could not be opened
-    Descriptor descriptor;                       // the file, for names after the process is gone
+    std::optional<process::LoadedModule> loaded;  // none: it could not be opened
+    Descriptor descriptor;                        // the file, for names after the process is gone
     std::unique_ptr<unwind::UnwindTable> table;
     std::unique_ptr<unwind::CodeRules> code;  // used where the table has no rule
     bool table_asked = false;
@@ -61,7 +61,7 @@ class AddressSpace {
   const std::optional<FileUser>& user() const { return user_; }
   // Files in which a JIT compiler lists its code, opened while they existed.
   struct JitDump {
-    target::Module file;
+    process::Module file;
     Descriptor descriptor;
   };
   std::vector<JitDump> take_jitdumps() { return std::move(jitdumps_); }
@@ -70,25 +70,25 @@ class AddressSpace {
   bool is_loop(const unwind::NativeFrame& frame);
 
  private:
-  uint32_t number_of(const target::Module& module);
+  uint32_t number_of(const process::Module& module);
   Mapped& opened(uint32_t module);
   bool is_generated(uint32_t module) const;
   // Whether a copy of the module's code is mapped there.
-  bool has_code(uint32_t module, const target::Mapping& mapping);
+  bool has_code(uint32_t module, const process::Mapping& mapping);
   std::optional<unwind::Rule> trampoline_at(RemoteAddress start) const;
-  void keep_jitdump(const target::Module& module);
+  void keep_jitdump(const process::Module& module);
   void keep_perf_map();
 
   pid_t pid_;
   memory::RemoteMemory& memory_;
   Descriptor root_;  // the process's
   std::optional<FileUser> user_;
-  target::Budget budget_ = std::make_shared<elf::ReadBudget>();  // for all its files
+  process::Budget budget_ = std::make_shared<elf::ReadBudget>();  // for all its files
   unwind::TableCache cache_;
   unwind::ModuleMap map_;
   std::vector<std::unique_ptr<Mapped>> mapped_;
   std::unordered_map<uint64_t, uint32_t> by_start_;  // the last module that started there
-  std::optional<target::JitWriter> jit_writer_;      // as last seen
+  std::optional<process::JitWriter> jit_writer_;     // as last seen
   std::vector<JitDump> jitdumps_;
   Descriptor perf_map_;
   struct Seen {

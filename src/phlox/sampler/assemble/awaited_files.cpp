@@ -18,17 +18,17 @@
 #include "phlox/base/paced.h"
 #include "phlox/base/text.h"
 #include "phlox/memory/living_thread.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/text_file.h"
 #include "phlox/profile/awaited.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/text_file.h"
 
 namespace phlox::sampler {
 namespace {
 
+using process::OpenFile;
 using profile::Awaited;
 using profile::AwaitedKind;
-using target::OpenFile;
-using End = target::FileHolders::End;
+using End = process::FileHolders::End;
 
 // 3 us each.
 constexpr size_t kMostAtOnce = 256;
@@ -108,8 +108,8 @@ std::vector<int> parse_polled(std::string_view text) {
 }
 
 // Without the port, which differs each time.
-std::string host_words(uint16_t family, const target::SocketEnd& end) {
-  std::string words = target::address_words(family, end);
+std::string host_words(uint16_t family, const process::SocketEnd& end) {
+  std::string words = process::address_words(family, end);
   words.resize(words.rfind(':'));
   return words;
 }
@@ -172,15 +172,15 @@ const std::string* AwaitedFiles::link_of(const Wait& wait) {
 
 std::optional<Awaited> AwaitedFiles::of_wait(const Wait& wait) {
   switch (wait.awaits.kind) {
-    case target::Awaits::Kind::time:
+    case process::Awaits::Kind::time:
       return Awaited{AwaitedKind::time, {}, {}};
-    case target::Awaits::Kind::child:
+    case process::Awaits::Kind::child:
       return of_living_child(wait.awaits.number, wait.until);
-    case target::Awaits::Kind::descriptor:
+    case process::Awaits::Kind::descriptor:
       if (const std::string* link = link_of(wait))
         return with_others(of_link(*link, wait.awaits.number), wait.awaits.others);
       return {};
-    case target::Awaits::Kind::unknown:
+    case process::Awaits::Kind::unknown:
       break;
   }
   return {};
@@ -189,7 +189,7 @@ std::optional<Awaited> AwaitedFiles::of_wait(const Wait& wait) {
 Awaited AwaitedFiles::of_link(const std::string& link, int descriptor) {
   const auto known = by_link_.find(link);
   if (known != by_link_.end()) return known->second;
-  target::NamedFile named = target::parse_descriptor_link(link);
+  process::NamedFile named = process::parse_descriptor_link(link);
   OpenFile& file = named.file;
   if (file.kind == OpenFile::Kind::object && named.name == kPoll) return of_poll(descriptor);
   if (file.kind == OpenFile::Kind::socket) {
@@ -209,7 +209,8 @@ Awaited AwaitedFiles::of_poll(int descriptor) {
   const Nanoseconds start = clock_now();
   Poll& poll = polls_[descriptor];
   if (start < poll.next) return poll.awaited;
-  const auto text = target::read_text(fmt::format("{}/fdinfo/{}", memory::proc_folder(process_), descriptor));
+  const auto text =
+      process::read_text(fmt::format("{}/fdinfo/{}", memory::proc_folder(process_), descriptor));
   const std::vector<int> descriptors = parse_polled(text.value_or(""));
   std::vector<std::string> words;
   for (size_t i = 0; i < std::min(descriptors.size(), kMostPolled); ++i) {
@@ -249,7 +250,7 @@ Awaited AwaitedFiles::of_one(const OpenFile& file, std::string_view name) {
       return of_socket(file, name);
     case OpenFile::Kind::process:
       if (file.process <= 0) return {AwaitedKind::process, {}, {}};
-      return {AwaitedKind::process, target::command_words(file.process), std::to_string(file.process)};
+      return {AwaitedKind::process, process::command_words(file.process), std::to_string(file.process)};
     case OpenFile::Kind::object:
       if (name == kPoll) return {AwaitedKind::poll, {}, {}};
       return {AwaitedKind::object, std::string(name), {}};
@@ -265,23 +266,23 @@ Awaited AwaitedFiles::of_socket(const OpenFile& file, std::string_view name) {
     std::string other;
     if (file.peer_inode != 0) other = holder_of(fmt::format("socket:[{}]", file.peer_inode), End::any);
     if (other.empty() && file.process > 0 && file.process != process_)
-      other = target::process_words(file.process);
+      other = process::process_words(file.process);
     const bool accepted = !name.empty() && !file.named_by_peer;
     return {accepted ? AwaitedKind::client : AwaitedKind::socket, std::string(name), std::move(other)};
   }
   if (file.family != AF_INET && file.family != AF_INET6)
     return {AwaitedKind::socket, std::string(family_name(file.family)), {}};
-  const std::string own = target::address_words(file.family, file.own);
+  const std::string own = process::address_words(file.family, file.own);
   if (file.accepts) return {AwaitedKind::listener, own, {}};
   if (file.peer.port == 0) return {AwaitedKind::socket, own, {}};
   if (host_.sockets.is_accepting(process_, file.own.port))
     return {AwaitedKind::client, own, host_words(file.family, file.peer)};
-  return {AwaitedKind::socket, target::address_words(file.family, file.peer), {}};
+  return {AwaitedKind::socket, process::address_words(file.family, file.peer), {}};
 }
 
 std::string AwaitedFiles::holder_of(const std::string& link, End end) {
   const auto holders = host_.holders.find(process_, link, end);
-  if (holders.size() == 1) return target::process_words(holders.front());
+  if (holders.size() == 1) return process::process_words(holders.front());
   return holders.empty() ? std::string() : fmt::format("{} processes", holders.size());
 }
 
@@ -291,13 +292,13 @@ std::optional<Awaited> AwaitedFiles::of_living_child(int32_t number, Nanoseconds
   const auto known = children_.find(number);
   if (known != children_.end() && until - known->second.seen < kSecond)
     return Awaited{AwaitedKind::process, known->second.command, std::to_string(number)};
-  const auto stat = target::read_stat(number);
+  const auto stat = process::read_stat(number);
   static const auto kTick = kSecond / ::sysconf(_SC_CLK_TCK);
   if (!stat || stat->parent != process_ ||
       static_cast<Nanoseconds>(stat->start_ticks) * kTick > clock_now(CLOCK_BOOTTIME) - (clock_now() - until))
     return Awaited{AwaitedKind::process, {}, std::to_string(number)};
   if (children_.size() >= kMostFilesKept) children_.clear();
-  const std::string command = target::command_words(number);
+  const std::string command = process::command_words(number);
   children_[number] = {command, until};
   return Awaited{AwaitedKind::process, command, std::to_string(number)};
 }

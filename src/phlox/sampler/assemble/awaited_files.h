@@ -12,12 +12,12 @@
 #include <unordered_map>
 
 #include "phlox/base/clock.h"
+#include "phlox/process/awaits.h"
+#include "phlox/process/file_holders.h"
+#include "phlox/process/open_file.h"
+#include "phlox/process/socket_tables.h"
 #include "phlox/profile/model.h"
 #include "phlox/sampler/assemble/descriptor_history.h"
-#include "phlox/target/awaits.h"
-#include "phlox/target/file_holders.h"
-#include "phlox/target/open_file.h"
-#include "phlox/target/socket_tables.h"
 
 namespace phlox::sampler {
 
@@ -25,8 +25,8 @@ class AwaitedFiles {
  public:
   // Shared by all processes of a recording.
   struct Host {
-    target::SocketTables sockets;
-    target::FileHolders holders;
+    process::SocketTables sockets;
+    process::FileHolders holders;
   };
   // The descriptor in /proc now; empty: there is none.
   using ReadLink = std::function<std::string(int descriptor)>;
@@ -40,12 +40,12 @@ class AwaitedFiles {
   // For a wait that was sampled at `until`, and was the same one since `since`; 0: of several similar ones,
   // from `from` on.
   struct Wait {
-    target::Awaits awaits;
+    process::Awaits awaits;
     Nanoseconds from = 0, since = 0, until = 0;
   };
   std::optional<profile::Awaited> of_wait(const Wait& wait);
   // `name`: NamedFile::name. `others`: further descriptors of the wait.
-  profile::Awaited of_file(const target::OpenFile& file, std::string_view name, int32_t others = 0);
+  profile::Awaited of_file(const process::OpenFile& file, std::string_view name, int32_t others = 0);
   // For a child that has ended; `name`: its own name. Since the wait began.
   profile::Awaited of_child(pid_t child, std::string_view name, Nanoseconds since);
 
@@ -54,10 +54,10 @@ class AwaitedFiles {
   bool may_read(Nanoseconds now);
   profile::Awaited of_link(const std::string& link, int descriptor);
   profile::Awaited of_poll(int descriptor);
-  profile::Awaited of_one(const target::OpenFile& file, std::string_view name);
-  profile::Awaited of_socket(const target::OpenFile& file, std::string_view name);
+  profile::Awaited of_one(const process::OpenFile& file, std::string_view name);
+  profile::Awaited of_socket(const process::OpenFile& file, std::string_view name);
   std::optional<profile::Awaited> of_living_child(int32_t number, Nanoseconds until);
-  std::string holder_of(const std::string& link, target::FileHolders::End end);
+  std::string holder_of(const std::string& link, process::FileHolders::End end);
 
   std::string as_it_sees(std::string_view path) const;
 

@@ -172,7 +172,7 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
 
 profile::AwaitedId Consumer::awaited_of(const ThreadSample& record, ThreadState& thread) {
   if (const auto told = awaited_.find(record.awaited); told != awaited_.end()) return told->second;
-  if (files_ == nullptr || record.awaits.kind == target::Awaits::Kind::unknown) return {};
+  if (files_ == nullptr || record.awaits.kind == process::Awaits::Kind::unknown) return {};
   const bool same = record.wait_since != 0 && record.wait_since == thread.awaited_since;
   if (same && thread.awaited) return thread.awaited;
   const auto found =

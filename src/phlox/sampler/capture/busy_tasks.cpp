@@ -16,7 +16,7 @@
 #include <system_error>
 
 #include "phlox/base/descriptor.h"
-#include "phlox/target/thread_probe.h"
+#include "phlox/process/thread_probe.h"
 
 namespace phlox::sampler {
 namespace {
@@ -34,7 +34,7 @@ std::optional<uint64_t> used_by(int tasks, const char* name) {
   char text[128];
   const ssize_t size = file ? ::read(file.get(), text, sizeof text) : -1;
   if (size <= 0) return {};
-  const auto stat = target::parse_schedstat(std::string_view(text, static_cast<size_t>(size)));
+  const auto stat = process::parse_schedstat(std::string_view(text, static_cast<size_t>(size)));
   return stat ? std::optional(stat->run_ns) : std::nullopt;
 }
 

@@ -47,7 +47,7 @@ RemoteAddress Gil::holder_now(memory::RemoteMemory& memory) const {
   return memory.read(std::span(ranges).first(count)) == count ? words.holder() : RemoteAddress{};
 }
 
-GilState Gil::state_of(const target::BlockedIn* in) const {
+GilState Gil::state_of(const process::BlockedIn* in) const {
   const python::Layout& layout = python_->layout;
   if (layout.traits.free_threaded) return GilState::not_applicable;
   if (in != nullptr && !in->running && in->number == kFutex && gil_ && layout.gil_state.size.present()) {

@@ -9,10 +9,10 @@
 #include <span>
 
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/profile/model.h"
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/capture/snapshot.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 
@@ -39,7 +39,7 @@ class Gil {
   RemoteAddress holder_now(memory::RemoteMemory& memory) const;
   // The relation of a thread that does not hold it. `in`: the call in which it is blocked; nullptr: not
   // known.
-  profile::GilState state_of(const target::BlockedIn* in) const;
+  profile::GilState state_of(const process::BlockedIn* in) const;
   // Whether the holder runs the cyclic garbage collector.
   bool collecting(Snapshot& snapshot) const;
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "phlox/target/ended_thread.h"
+#include "phlox/process/ended_thread.h"
 
 namespace phlox::sampler {
 namespace {
@@ -41,21 +41,21 @@ std::string_view describe(NativeSource source) {
   return "";
 }
 
-NativeCapture::Held StopCapture::hold(pid_t, target::ThreadProbe& probe, unwind::Registers& registers) {
+NativeCapture::Held StopCapture::hold(pid_t, process::ThreadProbe& probe, unwind::Registers& registers) {
   stop_.emplace(pid_, probe, counts_);
-  target::UserRegisters user;
+  process::UserRegisters user;
   switch (stop_->state()) {
-    case target::ThreadStop::State::stopped:
+    case process::ThreadStop::State::stopped:
       if (stop_->read_registers(user)) break;
       stop_.reset();
       return Held::gone;
-    case target::ThreadStop::State::gone:
+    case process::ThreadStop::State::gone:
       stop_.reset();
       return Held::gone;
-    case target::ThreadStop::State::refused:
+    case process::ThreadStop::State::refused:
       stop_.reset();
       return Held::refused;
-    case target::ThreadStop::State::signalled:
+    case process::ThreadStop::State::signalled:
       stop_.reset();
       return Held::running;
   }
@@ -63,11 +63,11 @@ NativeCapture::Held StopCapture::hold(pid_t, target::ThreadProbe& probe, unwind:
   return Held::yes;
 }
 
-NativeCapture::Held BlockedCapture::hold(pid_t, target::ThreadProbe& probe, unwind::Registers& registers) {
+NativeCapture::Held BlockedCapture::hold(pid_t, process::ThreadProbe& probe, unwind::Registers& registers) {
   const auto in = probe.blocked_in();
   if (!in) return Held::gone;
   last_ = *in;
-  if (target::has_ended(*in)) return Held::gone;
+  if (process::has_ended(*in)) return Held::gone;
   if (in->running || in->stack_pointer == 0) return Held::running;
   // The kernel shows only two registers; frames that need the frame pointer say so (unwinder.h).
   registers = {RemoteAddress(in->instruction_pointer), RemoteAddress(in->stack_pointer), 0, 0, false, false};

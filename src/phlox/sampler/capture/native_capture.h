@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/thread_probe.h"
+#include "phlox/process/thread_stop.h"
 #include "phlox/sampler/capture/snapshot.h"
-#include "phlox/target/thread_probe.h"
-#include "phlox/target/thread_stop.h"
 #include "phlox/unwind/unwinder.h"
 
 namespace phlox::sampler {
@@ -42,7 +42,7 @@ class NativeCapture {
 
   virtual ~NativeCapture() = default;
   // Holds the thread, if this source does so, and returns its registers at that moment.
-  virtual Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) = 0;
+  virtual Held hold(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers) = 0;
   // After everything was read. Does nothing for a thread that was not held.
   virtual void let_go() = 0;
   // The kernel's addresses, innermost first, if the thread was in the kernel and the host lets us see them;
@@ -54,27 +54,27 @@ class NativeCapture {
 
 class StopCapture : public NativeCapture {
  public:
-  StopCapture(pid_t pid, target::StopCounts& counts) : pid_(pid), counts_(counts) {}
-  Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
+  StopCapture(pid_t pid, process::StopCounts& counts) : pid_(pid), counts_(counts) {}
+  Held hold(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers) override;
   void let_go() override { stop_.reset(); }
   bool needs_proof() const override { return false; }
 
  private:
   pid_t pid_;
-  target::StopCounts& counts_;
-  std::optional<target::ThreadStop> stop_;
+  process::StopCounts& counts_;
+  std::optional<process::ThreadStop> stop_;
 };
 
 class BlockedCapture : public NativeCapture {
  public:
-  Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
+  Held hold(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers) override;
   void let_go() override {}
   bool needs_proof() const override { return true; }
   // The kernel's answer at the last hold().
-  const target::BlockedIn& last() const { return last_; }
+  const process::BlockedIn& last() const { return last_; }
 
  private:
-  target::BlockedIn last_;
+  process::BlockedIn last_;
 };
 
 // The data after a ThreadSample's locations on the ring, if it has a native half: this, `stack` bytes, then

@@ -22,7 +22,7 @@ constexpr int kMeetings = 3;
 }  // namespace
 
 NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time,
-                       target::StopCounts& stops, Workers& workers)
+                       process::StopCounts& stops, Workers& workers)
     : asked_(asked),
       in_use_(asked),
       real_time_(real_time),
@@ -41,7 +41,7 @@ NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool
   }
 }
 
-NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, Nanoseconds waiting,
+NativeCapture* NativeHalf::hold_running(pid_t tid, process::ThreadProbe& probe, Nanoseconds waiting,
                                         unwind::Registers& registers, NativeCapture::Held& held) {
   using Held = NativeCapture::Held;
   bool stop = in_use_ == NativeSource::ptrace;
@@ -72,7 +72,7 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, target::ThreadProbe& probe, N
 
 // A stop from another CPU takes effect where the thread next leaves the kernel (Workers::wake_up_on): in a
 // program that writes for 15 % of its time, 98 % of the samples were in a write.
-NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, target::ThreadProbe& probe,
+NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, process::ThreadProbe& probe,
                                                 unwind::Registers& registers) {
   using Held = NativeCapture::Held;
   if (sampled_once()) return stop_.hold(tid, probe, registers);
@@ -111,7 +111,8 @@ uint64_t NativeHalf::longest_pause() const {
   return static_cast<uint64_t>(std::max<Nanoseconds>(kIdlePause / interval_, 1));
 }
 
-NativeCapture* NativeHalf::hold_stopped(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) {
+NativeCapture* NativeHalf::hold_stopped(pid_t tid, process::ThreadProbe& probe,
+                                        unwind::Registers& registers) {
   using Held = NativeCapture::Held;
   if (asked_ != NativeSource::automatic && asked_ != NativeSource::ptrace) return nullptr;
   const auto stat = probe.stat();

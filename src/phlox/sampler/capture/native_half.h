@@ -23,17 +23,17 @@ class NativeHalf {
   // `interval`: between two samples; 0: only one sample, which cannot wait for an event. `real_time`: our
   // class, in which waking up on a thread's CPU pre-empts it at once. `stops` counts the stops of this half,
   // and outlives it, as `workers` do.
-  NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time, target::StopCounts& stops,
+  NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time, process::StopCounts& stops,
              Workers& workers);
 
   // Holds a running thread by the source in use; `waiting`: since its last sample. With Held::yes returns the
   // source that must release it. later: not in this turn; it keeps waiting, and its time with it.
-  NativeCapture* hold_running(pid_t tid, target::ThreadProbe& probe, Nanoseconds waiting,
+  NativeCapture* hold_running(pid_t tid, process::ThreadProbe& probe, Nanoseconds waiting,
                               unwind::Registers& registers, NativeCapture::Held& held);
   // A thread that job control has stopped, blocked by its system call file. That file has only two registers,
   // and a stop costs the thread nothing: there is no call to interrupt. nullptr: use the file. Called for
   // every blocked thread in a dump, otherwise for those outside a call: it takes 3 us.
-  NativeCapture* hold_stopped(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers);
+  NativeCapture* hold_stopped(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers);
   BlockedCapture& for_blocked() { return blocked_; }
   // The known state of a thread before any call; `waiting`: since its last sample. elsewhere: not in this
   // turn; it keeps waiting, and its time with it.
@@ -65,9 +65,9 @@ class NativeHalf {
   // has events of its own, and each wakes us up for all threads.
   Nanoseconds soonest_again() const { return in_use_ == NativeSource::perf ? interval_ / 3 : 0; }
   // ThreadSample::ran.
-  Nanoseconds ran_between(const target::SchedStat& before, const target::SchedStat& now) const {
+  Nanoseconds ran_between(const process::SchedStat& before, const process::SchedStat& now) const {
     if (now.off()) return -1;
-    const target::SchedStat since = now - before;
+    const process::SchedStat since = now - before;
     return static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
   }
   EventNumbers events() const { return perf_ ? perf_->numbers() : EventNumbers(); }
@@ -85,7 +85,7 @@ class NativeHalf {
   }
 
  private:
-  NativeCapture::Held stop_on_its_cpu(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers);
+  NativeCapture::Held stop_on_its_cpu(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers);
   // Threads that no source holds in this turn.
   void wait_on(pid_t tid, Nanoseconds waiting);
 

@@ -47,12 +47,12 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
     auto slot = std::make_unique<Slot>();
     slot->index = kNumbersFrom | next_++;
     slot->tid = tid;
-    slot->probe = std::make_unique<target::ThreadProbe>(pid_, tid);
+    slot->probe = std::make_unique<process::ThreadProbe>(pid_, tid);
     slot->last_time = now;
     const auto stat = slot->probe->schedstat();
     const auto task = slot->probe->stat();
     if (!stat || !task || task->has_ended()) continue;
-    if (target::is_kernel_worker(task->flags)) {
+    if (process::is_kernel_worker(task->flags)) {
       kernel_workers_.insert(tid);
       continue;
     }
@@ -67,7 +67,7 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
   }
 }
 
-void NativeThreads::did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now) {
+void NativeThreads::did_not_run(Slot& slot, const process::SchedStat& stat, Nanoseconds now) {
   numbers_.samples += log_.did_not_run(slot, stat, tick_, now);
   slot.next_tick =
       tick_ + idle_pause(slot.idle_samples,
@@ -142,8 +142,8 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
       sample.system_call = static_cast<int16_t>(blocked.last().number);
       sample.wait_since = now;
       // Threads without Python poll rarely; arguments in memory would have to be proved.
-      if (!target::stands_in_memory(blocked.last()))
-        sample.awaits = target::awaits_of(blocked.last(), memory_);
+      if (!process::stands_in_memory(blocked.last()))
+        sample.awaits = process::awaits_of(blocked.last(), memory_);
     } else {
       sample.cpu_state = held_state(*after, slot.seen);
     }

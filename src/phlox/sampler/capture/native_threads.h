@@ -13,9 +13,9 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/sample_log.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 
@@ -39,7 +39,7 @@ class NativeThreads {
 
   const Numbers& numbers() const { return numbers_; }
   size_t size() const { return slots_.size(); }
-  // Threads of the kernel inside the process, which have no stack of the program (target::is_kernel_worker).
+  // Threads of the kernel inside the process, which have no stack of the program (process::is_kernel_worker).
   size_t kernel_workers() const { return kernel_workers_.size(); }
   // Threads of a dump (NativeHalf::sampled_once()) that have no sample yet.
   size_t unseen() const;
@@ -51,7 +51,7 @@ class NativeThreads {
 
   void list(Nanoseconds now, const std::function<bool(pid_t)>& is_python);
   void sample(Slot& slot, Nanoseconds now);
-  void did_not_run(Slot& slot, const target::SchedStat& stat, Nanoseconds now);
+  void did_not_run(Slot& slot, const process::SchedStat& stat, Nanoseconds now);
   void reject(Slot& slot, Nanoseconds now);
   bool is_over(const Slot& slot) const;
   void drop_dead(Nanoseconds now);

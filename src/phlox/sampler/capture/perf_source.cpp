@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "phlox/target/clock_offset.h"
+#include "phlox/process/clock_offset.h"
 #include "phlox/unwind/arch/this_machine.h"
 
 namespace phlox::sampler {
@@ -184,7 +184,7 @@ void PerfCapture::drain(pid_t tid, Event& event) {
   if (event.state.cpu() != before) workers_.wake_at(event.state.cpu());
 }
 
-NativeCapture::Held PerfCapture::hold(pid_t tid, target::ThreadProbe&, unwind::Registers& registers) {
+NativeCapture::Held PerfCapture::hold(pid_t tid, process::ThreadProbe&, unwind::Registers& registers) {
   const auto found = events_.find(tid);
   if (found == events_.end()) {
     const Nanoseconds now = clock_now();
@@ -244,7 +244,7 @@ void PerfCapture::drop_idle(Nanoseconds now) {
 bool PerfCapture::woke_us(const Event& event) const {
   const Preempted& state = event.state;
   const Worker& us = workers_.current();
-  static const Nanoseconds ahead = target::monotonic_offset();
+  static const Nanoseconds ahead = process::monotonic_offset();
   return event.waited_by == &us && event.list == us.list && state.stands() &&
          state.sampled_at() + ahead >= us.waits_since && (us.cpu < 0 || state.cpu() == us.cpu);
 }

@@ -20,11 +20,11 @@
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/perf/records.h"
+#include "phlox/process/host_rights.h"
 #include "phlox/sampler/capture/event_budget.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/schedule.h"
 #include "phlox/sampler/capture/workers.h"
-#include "phlox/target/host_rights.h"
 
 namespace phlox::sampler {
 
@@ -99,7 +99,7 @@ class PerfCapture : public NativeCapture {
 
   // running: it has no event yet, or none caught it. refused: the kernel gives us none. Any number of calls
   // until the next wait().
-  Held hold(pid_t tid, target::ThreadProbe& probe, unwind::Registers& registers) override;
+  Held hold(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers) override;
   void let_go() override { held_ = nullptr; }
   // The present state.
   EventState event_state(pid_t tid);
@@ -119,7 +119,7 @@ class PerfCapture : public NativeCapture {
   Nanoseconds draw() { return schedule_.draw(); }
   const EventNumbers& numbers() const { return numbers_; }
   // Why the last Held::refused was refused.
-  const target::EventRefusal& refusal() const { return refusal_; }
+  const process::EventRefusal& refusal() const { return refusal_; }
 
  private:
   struct Event {
@@ -148,7 +148,7 @@ class PerfCapture : public NativeCapture {
   Nanoseconds next_cleaning_ = 0;
   EventBudget budget_;
   EventNumbers numbers_;
-  target::EventRefusal refusal_;
+  process::EventRefusal refusal_;
   std::unordered_map<pid_t, Event> events_;
   const Event* held_ = nullptr;
   uint64_t records_ = 0;  // of all events, as far as they were read

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstring>
 
+#include "phlox/process/ended_thread.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/native_threads.h"
-#include "phlox/target/ended_thread.h"
 
 namespace phlox::sampler {
 namespace {
@@ -98,7 +98,7 @@ StackReader::Reading ProcessSampler::read_stack(PythonThread& slot) {
   return reading;
 }
 
-bool ProcessSampler::still_unmoved(PythonThread& slot, const target::SchedStat& since) {
+bool ProcessSampler::still_unmoved(PythonThread& slot, const process::SchedStat& since) {
   const auto now = slot.probe->schedstat();
   return now && unmoved(since, *now);
 }
@@ -174,23 +174,23 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
 }
 
 // For a thread that is not blocked and may run meanwhile.
-CpuState ProcessSampler::free_state(PythonThread& slot, const target::SchedStat& stat) {
+CpuState ProcessSampler::free_state(PythonThread& slot, const process::SchedStat& stat) {
   return awake_state(stat - slot.seen, [&] { return slot.probe->is_off_cpu_since(stat); });
 }
 
-void ProcessSampler::is_in(PythonThread& slot, const target::BlockedIn& call, const target::SchedStat& since,
-                           Seen& seen) {
+void ProcessSampler::is_in(PythonThread& slot, const process::BlockedIn& call,
+                           const process::SchedStat& since, Seen& seen) {
   seen.cpu_state = CpuState::blocked;
   seen.system_call = static_cast<int16_t>(call.number);
-  seen.awaits = target::awaits_of(call, memory_);
-  if (target::stands_in_memory(call) && !still_unmoved(slot, since)) seen.awaits = {};
+  seen.awaits = process::awaits_of(call, memory_);
+  if (process::stands_in_memory(call) && !still_unmoved(slot, since)) seen.awaits = {};
 }
 
 // While the GIL's holder does not run, no other thread's Python frames can change: what was copied with its
 // stack is proved with it, wherever the others run. False: the holder has run.
 bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now) {
   const auto in = slot.probe->blocked_in();
-  if (in && target::has_ended(*in)) {
+  if (in && process::has_ended(*in)) {
     threads_.has_ended(slot);
     return true;
   }
@@ -243,7 +243,7 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
       return;
     }
     const auto in = slot.probe->blocked_in();
-    if (in && target::has_ended(*in)) {
+    if (in && process::has_ended(*in)) {
       threads_.has_ended(slot);
       return;
     }
@@ -283,7 +283,7 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
 
 // ---- sending samples
 
-void ProcessSampler::accept(PythonThread& slot, const target::SchedStat& stat, Nanoseconds now,
+void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, Nanoseconds now,
                             const Seen& seen, const StackReader::Reading& reading) {
   ThreadSample sample = sample_at(slot.index, now, slot.last_time);
   // CPU time used since the last sample is carried to a sample that finds the thread running.
@@ -303,7 +303,7 @@ void ProcessSampler::accept(PythonThread& slot, const target::SchedStat& stat, N
     sample.ran = native_->ran_between(slot.seen, stat);
     native = native_->parts_for(sample.native);
   } else if (!stat.off()) {
-    const target::SchedStat since = stat - slot.seen;
+    const process::SchedStat since = stat - slot.seen;
     sample.ran = static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
     sample.queued = static_cast<Nanoseconds>(since.wait_ns);
   }
@@ -320,7 +320,7 @@ void ProcessSampler::accept(PythonThread& slot, const target::SchedStat& stat, N
   if (seen.quality == Quality::unproved) ++counts_.unproved;
 }
 
-void ProcessSampler::did_not_run(PythonThread& slot, const target::SchedStat& stat, Nanoseconds now) {
+void ProcessSampler::did_not_run(PythonThread& slot, const process::SchedStat& stat, Nanoseconds now) {
   counts_.samples += log_.did_not_run(slot, stat, tick_, now);
   slot.done = true;
   pause_idle(slot);

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/thread_probe.h"
+#include "phlox/process/thread_stop.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/capture/native_capture.h"
@@ -26,15 +28,13 @@
 #include "phlox/sampler/capture/snapshot.h"
 #include "phlox/sampler/capture/stack_reader.h"
 #include "phlox/sampler/capture/way.h"
-#include "phlox/target/thread_probe.h"
-#include "phlox/target/thread_stop.h"
 
 namespace phlox::sampler {
 
 class NativeHalf;
 class NativeThreads;
 
-struct Counts : target::StopCounts {
+struct Counts : process::StopCounts {
   // Rounds: each worker takes at most one turn in a round. A running thread is sampled this often.
   uint64_t ticks = 0;
   uint64_t samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
@@ -132,11 +132,11 @@ class ProcessSampler {
     int16_t system_call = -1;
     int16_t cpu_number = -1;
     bool collecting = false;
-    target::Awaits awaits;
+    process::Awaits awaits;
   };
 
   // `since`: from a moment before the call was read.
-  void is_in(PythonThread& slot, const target::BlockedIn& call, const target::SchedStat& since, Seen& seen);
+  void is_in(PythonThread& slot, const process::BlockedIn& call, const process::SchedStat& since, Seen& seen);
   void pause_idle(PythonThread& thread);
   void sample_resting(Nanoseconds now);
   bool scout(Domain& domain);
@@ -155,7 +155,7 @@ class ProcessSampler {
   bool read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
   bool read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
-  profile::CpuState free_state(PythonThread& slot, const target::SchedStat& stat);
+  profile::CpuState free_state(PythonThread& slot, const process::SchedStat& stat);
   bool read_running(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   bool on_its_cpu() const { return config_.way != Way::ptrace && config_.way != Way::hands_off; }
   bool read_with_native(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
@@ -167,11 +167,11 @@ class ProcessSampler {
   ByteRange stack_of(PythonThread& slot, RemoteAddress sp);
   void sample_native_threads(Nanoseconds now);
   StackReader::Reading read_stack(PythonThread& slot);
-  bool still_unmoved(PythonThread& slot, const target::SchedStat& since);
+  bool still_unmoved(PythonThread& slot, const process::SchedStat& since);
   int cpu_of(PythonThread& slot);
-  void accept(PythonThread& slot, const target::SchedStat& now_stat, Nanoseconds now, const Seen& seen,
+  void accept(PythonThread& slot, const process::SchedStat& now_stat, Nanoseconds now, const Seen& seen,
               const StackReader::Reading& reading);
-  void did_not_run(PythonThread& slot, const target::SchedStat& stat, Nanoseconds now);
+  void did_not_run(PythonThread& slot, const process::SchedStat& stat, Nanoseconds now);
   void reject(PythonThread& slot, Nanoseconds now, Rejected why);
 
   Config config_;

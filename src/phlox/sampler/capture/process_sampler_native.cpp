@@ -117,7 +117,7 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
     if (after->off()) schedstat_off_ = true;
     const bool unproved = !native.proves(source) || (after->off() && source->needs_proof());
     if (unproved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
-    const target::BlockedIn* in = nullptr;
+    const process::BlockedIn* in = nullptr;
     if (sleeps) {
       in = &blocked.last();
       is_in(slot, *in, *before, seen);
@@ -151,7 +151,7 @@ void ProcessSampler::sample_native_threads(Nanoseconds now) {
                                    [tid](const auto& s) { return s->probe->tid() == tid; });
     int cpu = native_->cpu_of(tid);
     if (cpu < 0 && slot != threads_.all().end()) cpu = cpu_of(**slot);
-    if (cpu < 0) cpu = target::ThreadProbe(config_.pid, tid).cpu();
+    if (cpu < 0) cpu = process::ThreadProbe(config_.pid, tid).cpu();
     workers_.send_one_to(cpu);
   }
 }

@@ -51,7 +51,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
     slot.last_cpu = cpu;
     // On another CPU and asleep: it is as unmoved there as here. Following it would take longer than its
     // sleep, and miss it.
-    std::optional<target::BlockedIn> asleep;
+    std::optional<process::BlockedIn> asleep;
     if (cpu != workers_.current().cpu) {
       asleep = slot.probe->blocked_in();
       if (asleep && (asleep->running || !still_unmoved(slot, *before))) asleep.reset();
@@ -77,10 +77,10 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
     }
     // The kernel's accounts since the last sample tell running from waiting for a CPU. Only a thread that did
     // little of either needs another check.
-    const target::SchedStat since = *after - slot.seen;
+    const process::SchedStat since = *after - slot.seen;
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
     seen.cpu_state = held_state(*after, slot.seen);
-    target::BlockedIn in;
+    process::BlockedIn in;
     if (asleep || since.run_ns + since.wait_ns < wall / 2) {
       if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
         in = *asked;
@@ -111,7 +111,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
 // On any CPU: a thread blocked in a system call is read as it is, proved by the schedule counts. A running
 // thread is stopped while it is read, if stops are allowed.
 bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
-  using State = target::ThreadStop::State;
+  using State = process::ThreadStop::State;
   Domain& domain = threads_.domains()[slot.domain];
   const bool may_stop = config_.way != Way::same_cpu && config_.way != Way::hands_off;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -124,7 +124,7 @@ bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bo
     // Checked at the last moment: the stop interrupts a call that begins in between.
     const auto in = slot.probe->blocked_in();
     const bool sleeps = in && !in->running;
-    std::optional<target::ThreadStop> stop;
+    std::optional<process::ThreadStop> stop;
     if (may_stop && in && !sleeps) stop.emplace(config_.pid, *slot.probe, counts_);
     if (stop && stop->state() == State::gone) {
       threads_.has_ended(slot);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "phlox/target/maps.h"
+#include "phlox/process/maps.h"
 
 namespace phlox::sampler {
 namespace {
@@ -93,10 +93,10 @@ PythonThread* PythonThreads::find_thread_of(ThreadState& unbound) {
       cframe - unbound.tstate.value < *layout_.thread.size) {
     return nullptr;
   }
-  const auto maps = target::read_maps(config_.pid);
+  const auto maps = process::read_maps(config_.pid);
   if (!maps) return nullptr;
   const auto stack = std::find_if(maps->begin(), maps->end(),
-                                  [&](const target::Mapping& m) { return m.holds(RemoteAddress(cframe)); });
+                                  [&](const process::Mapping& m) { return m.holds(RemoteAddress(cframe)); });
   if (stack == maps->end()) return nullptr;
   for (auto& thread : threads_) {
     if (!thread->alive || thread->unbound) continue;
@@ -197,7 +197,7 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
   thread->interpreter_id = domain.id;
   thread->python_id = python_id;
   thread->domain = state.domain;
-  thread->probe = std::make_unique<target::ThreadProbe>(config_.pid, tid);
+  thread->probe = std::make_unique<process::ThreadProbe>(config_.pid, tid);
   if (config_.rseq_cpu_offset) {
     thread->rseq_cpu = RemoteAddress(thread_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
     // If the C library did not register the thread (another libc loaded, GLIBC_TUNABLES), the value is -1 or

@@ -29,7 +29,7 @@ struct PythonThread : ObservedThread, ThreadState {
   PythonThread* nested = nullptr;
   size_t domain = 0;
   RemoteAddress rseq_cpu;
-  target::SchedStat first;  // read before the memory of this turn
+  process::SchedStat first;  // read before the memory of this turn
   bool first_valid = false;
   int last_cpu = -1;
   uint64_t cpu_known_at = 0;  // turn in which last_cpu was read
@@ -50,7 +50,7 @@ struct Domain {
   // The thread that held the GIL and did not run in this turn, and the copy of the memory for which that
   // holds.
   PythonThread* frozen = nullptr;
-  target::SchedStat frozen_stat;
+  process::SchedStat frozen_stat;
   uint64_t frozen_sample = 0;
   unsigned frozen_reads = 0;  // follow-ups of that copy that are proved
 };

@@ -7,10 +7,10 @@
 #include <cstdint>
 
 #include "phlox/base/clock.h"
+#include "phlox/process/awaits.h"
+#include "phlox/process/open_file.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/profile/model.h"
-#include "phlox/target/awaits.h"
-#include "phlox/target/open_file.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 
@@ -72,7 +72,7 @@ struct ThreadSample {
   uint32_t code_file = 0;  // running: the file of its own code, by the number of its record; 0: not known
   // Blocked: the wait target. As reported with the wait, by the number of its record; 0: from its call.
   uint32_t awaited = 0;
-  target::Awaits awaits;
+  process::Awaits awaits;
   // Since when it is known to be in this call; 0: several similar waits.
   Nanoseconds wait_since = 0;
 };
@@ -81,19 +81,19 @@ struct ThreadSample {
 // waited for a CPU only when it runs again: a thread that a quota or other threads keep from running for long
 // shows neither. Then `is_off_cpu` decides, which may cost more: it checks whether the run time is exact,
 // because the thread is queued.
-inline profile::CpuState awake_state(const target::SchedStat& since, const auto& is_off_cpu) {
+inline profile::CpuState awake_state(const process::SchedStat& since, const auto& is_off_cpu) {
   if (since.run_ns != 0 || since.wait_ns != 0)
     return since.run_ns >= since.wait_ns ? profile::CpuState::running : profile::CpuState::runnable;
   return is_off_cpu() ? profile::CpuState::runnable : profile::CpuState::running;
 }
 // The same for a thread that is held where it is.
-inline profile::CpuState held_state(const target::SchedStat& now, const target::SchedStat& before) {
+inline profile::CpuState held_state(const process::SchedStat& now, const process::SchedStat& before) {
   return awake_state(now - before, [&now] { return !now.off(); });
 }
 
 // A thread that waits for a CPU was pre-empted where it is, and used the CPU there; unless it slept since the
 // last sample: then it may have been woken, and ran elsewhere.
-inline bool may_have_been_woken(Nanoseconds wall, const target::SchedStat& since) {
+inline bool may_have_been_woken(Nanoseconds wall, const process::SchedStat& since) {
   return wall - static_cast<Nanoseconds>(since.run_ns + since.wait_ns) > wall / 8;
 }
 
@@ -161,16 +161,16 @@ struct WakeRecord {
   char other[32] = {};  // ends with a zero
 };
 
-// Wait targets. Followed by `size` bytes of a name (target::NamedFile::name; for a child its own).
+// Wait targets. Followed by `size` bytes of a name (process::NamedFile::name; for a child its own).
 struct AwaitedRecord {
   enum class What : uint8_t { file, child, time };
   RecordKind kind = RecordKind::awaited;
   uint32_t awaited = 0;
   What what = What::file;
   uint32_t size = 0;
-  int32_t others = 0;          // further descriptors of the same wait
-  target::OpenFile file = {};  // of a child `process`
-  Nanoseconds since = 0;       // for a child, when the wait began
+  int32_t others = 0;           // further descriptors of the same wait
+  process::OpenFile file = {};  // of a child `process`
+  Nanoseconds since = 0;        // for a child, when the wait began
 };
 
 // A library or extension module in which threads were found. Followed by `size` bytes of its path.

@@ -65,8 +65,8 @@ void SampleLog::send(ObservedThread& thread, ThreadSample sample, const std::vec
   if (sample.native == NativePart::fresh) thread.state.native = NativePart::same;
 }
 
-void SampleLog::saw(ObservedThread& thread, ThreadSample sample, const target::SchedStat& stat, uint64_t tick,
-                    const std::vector<CodeLocation>* stack, const NativeCopy::Parts& native) {
+void SampleLog::saw(ObservedThread& thread, ThreadSample sample, const process::SchedStat& stat,
+                    uint64_t tick, const std::vector<CodeLocation>* stack, const NativeCopy::Parts& native) {
   const bool blocked = sample.cpu_state == profile::CpuState::blocked;
   if (!blocked) sample.cpu = std::exchange(thread.cpu_carried, 0);
   const bool is_new = stack != nullptr && (!thread.has_stack || thread.stack != *stack);
@@ -81,7 +81,7 @@ void SampleLog::saw(ObservedThread& thread, ThreadSample sample, const target::S
   thread.next_tick = tick + 1;
 }
 
-uint64_t SampleLog::did_not_run(ObservedThread& thread, const target::SchedStat& stat, uint64_t tick,
+uint64_t SampleLog::did_not_run(ObservedThread& thread, const process::SchedStat& stat, uint64_t tick,
                                 Nanoseconds now) {
   const uint64_t turns = tick - std::exchange(thread.last_tick, tick);
   send(thread, same_sample(thread.state, now, thread.last_time, turns), nullptr, {});

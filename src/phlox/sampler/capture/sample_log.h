@@ -11,21 +11,21 @@
 #include <vector>
 
 #include "phlox/base/clock.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/perf_source.h"
 #include "phlox/sampler/capture/records.h"
 #include "phlox/sampler/capture/ring.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 
 // A sampled thread: the kernel's facts about it, and the consumer's knowledge.
 struct ObservedThread {
   uint32_t index = 0;  // never reused
-  std::unique_ptr<target::ThreadProbe> probe;
+  std::unique_ptr<process::ThreadProbe> probe;
   bool alive = true;
   EventState event;                       // in this turn
-  target::SchedStat seen;                 // at the last sample
+  process::SchedStat seen;                // at the last sample
   bool was_blocked = false;               // at that time, in a system call, proved
   uint64_t blocked_since = 0;             // `event.last` of that sample; 0: it had no event
   uint32_t idle_samples = 0;              // samples in which it had not run
@@ -41,7 +41,7 @@ struct ObservedThread {
   ThreadSample more;                // equal samples, held back; samples 0: none
 
   // Since the last sample, without interruption.
-  bool has_slept_on(const target::SchedStat& now) const {
+  bool has_slept_on(const process::SchedStat& now) const {
     return has_stack && was_blocked && unmoved(now, seen) && !now.off();
   }
 };
@@ -65,11 +65,12 @@ class SampleLog {
   // the stack of the next sample that finds it running, because it does not belong to its waiting. `stat`: at
   // the sample, proved. `stack`: as read, root first; nullptr: the thread has none. `native`: the data after
   // a fresh native half.
-  void saw(ObservedThread& thread, ThreadSample sample, const target::SchedStat& stat, uint64_t tick,
+  void saw(ObservedThread& thread, ThreadSample sample, const process::SchedStat& stat, uint64_t tick,
            const std::vector<CodeLocation>* stack, const NativeCopy::Parts& native);
   // It has not run since the last sample: one more equal sample, and those between that were not taken.
   // Returns how many.
-  uint64_t did_not_run(ObservedThread& thread, const target::SchedStat& stat, uint64_t tick, Nanoseconds now);
+  uint64_t did_not_run(ObservedThread& thread, const process::SchedStat& stat, uint64_t tick,
+                       Nanoseconds now);
   // A failed sample: its time, and the time that the thread carries, have no stack.
   void reject(ObservedThread& thread, profile::GilState gil, Nanoseconds now, Rejected why);
   // The same, if the record exists already.

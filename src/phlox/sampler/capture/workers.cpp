@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
+#include "phlox/process/cpu_set.h"
 #include "phlox/sampler/capture/waker.h"
-#include "phlox/target/cpu_set.h"
 
 namespace phlox::sampler {
 namespace {
@@ -92,8 +92,8 @@ bool Workers::is_kept_free(int cpu) const {
 }
 
 bool Workers::pin(pid_t tid, int cpu) const {
-  if (cpu < 0 || cpu >= target::kMostCpus || is_kept_free(cpu)) return false;
-  return target::CpuSet::of_one(cpu).move(tid) == 0;
+  if (cpu < 0 || cpu >= process::kMostCpus || is_kept_free(cpu)) return false;
+  return process::CpuSet::of_one(cpu).move(tid) == 0;
 }
 
 bool Workers::move(Worker& worker, pid_t tid, int cpu) {
@@ -128,7 +128,7 @@ void Workers::send_one_to(int cpu) {
 }
 
 std::vector<int> Workers::common_cpus(pid_t process) const {
-  const auto mine = target::CpuSet::read(0), its = target::CpuSet::read(process);
+  const auto mine = process::CpuSet::read(0), its = process::CpuSet::read(process);
   if (!mine || !its) return {};
   auto cpus = mine->list();
   std::erase_if(cpus, [&](int cpu) { return !its->has(cpu) || is_kept_free(cpu); });

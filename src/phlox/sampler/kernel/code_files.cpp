@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "phlox/process/moved_code.h"
 #include "phlox/python/recognise.h"
-#include "phlox/target/moved_code.h"
 
 namespace phlox::sampler {
 namespace {
@@ -19,7 +19,7 @@ constexpr Nanoseconds kRefreshFilesEvery = 5 * kSecond;
 constexpr size_t kMostFiles = 10'000, kMostRanges = 100'000;
 
 // "[vdso]" and "/memfd:…" are no files that a user could inspect.
-bool is_file(const target::Module& module) {
+bool is_file(const process::Module& module) {
   return module.inode != 0 && module.path.starts_with('/') && !module.path.starts_with("/memfd:") &&
          !module.path.starts_with("/dev/");
 }
@@ -47,17 +47,17 @@ void CodeFiles::refresh(Nanoseconds now) {
   const auto maps = read_maps_();
   if (!maps) return;
   ranges_.clear();
-  for (const target::Module& module : target::modules_of(*maps)) {
+  for (const process::Module& module : process::modules_of(*maps)) {
     const bool is_interpreter =
         std::any_of(module.mappings.begin(), module.mappings.end(),
-                    [this](const target::Mapping& mapping) { return mapping.holds(interpreter_); });
+                    [this](const process::Mapping& mapping) { return mapping.holds(interpreter_); });
     // Python may be linked into the program itself.
     const auto rank = python::rank_of(module, executable_);
     const bool is_other =
         !is_interpreter && rank != python::Rank::libpython && rank != python::Rank::executable;
-    std::vector<target::Mapping> mappings = target::moved_code_of(*maps, module);
+    std::vector<process::Mapping> mappings = process::moved_code_of(*maps, module);
     mappings.insert(mappings.end(), module.mappings.begin(), module.mappings.end());
-    for (const target::Mapping& mapping : mappings) {
+    for (const process::Mapping& mapping : mappings) {
       if (!mapping.executable || ranges_.size() >= kMostRanges) continue;
       ranges_.push_back(
           {mapping.start.value, mapping.end.value, is_other && is_file(module) ? module.path : "", 0});

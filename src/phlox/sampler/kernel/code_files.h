@@ -12,13 +12,13 @@
 #include "phlox/base/address.h"
 #include "phlox/base/clock.h"
 #include "phlox/base/result.h"
-#include "phlox/target/maps.h"
+#include "phlox/process/maps.h"
 
 namespace phlox::sampler {
 
 class CodeFiles {
  public:
-  using ReadMaps = std::function<Result<std::vector<target::Mapping>>()>;
+  using ReadMaps = std::function<Result<std::vector<process::Mapping>>()>;
   // `executable`: the process's executable, as it sees it. `interpreter`: a static variable of its Python.
   CodeFiles(ReadMaps read_maps, std::string executable, RemoteAddress interpreter);
 

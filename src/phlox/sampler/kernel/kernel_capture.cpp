@@ -8,7 +8,7 @@
 #include <string>
 
 #include "phlox/base/machine.h"
-#include "phlox/target/host_rights.h"
+#include "phlox/process/host_rights.h"
 
 #ifndef PHLOX_KERNEL_CAPTURE_MISSING
 #include <bpf/bpf.h>
@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/process/clock_offset.h"
 #include "phlox/sampler/kernel/kernel_host.h"
 #include "phlox/sampler/kernel/program.h"
-#include "phlox/target/clock_offset.h"
 #endif
 
 namespace phlox::sampler {
@@ -95,14 +95,14 @@ Result<void> check_kernel_capture(const std::string& retry) {
     return refused(ErrorKind::system,
                    fmt::format("Linux {} is older than {}.{}", host.release, kOldestMajor, kOldestMinor));
   }
-  const target::HostRights rights = target::read_host_rights();
+  const process::HostRights rights = process::read_host_rights();
   if (!rights.has_btf)
     return refused(ErrorKind::system, "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)");
-  using target::Capability;
+  using process::Capability;
   const bool admin = rights.counts(Capability::sys_admin);
   for (const Capability one : {Capability::bpf, Capability::perfmon}) {
     if (!admin && !rights.counts(one)) {
-      return refused(ErrorKind::permission, fmt::format("phlox has no CAP_{}", target::name_of(one)),
+      return refused(ErrorKind::permission, fmt::format("phlox has no CAP_{}", process::name_of(one)),
                      "sudo phlox " + retry);
     }
   }
@@ -268,7 +268,7 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
       ::mmap(nullptr, sizeof(kernel_known), PROT_READ | PROT_WRITE, MAP_SHARED, map(".data.known"), 0);
   if (known == MAP_FAILED) return refusal("what it knows was not mapped", errno, retry);
   known_.reset(static_cast<kernel_known*>(known));
-  known_->clock_offset = static_cast<uint64_t>(target::monotonic_offset());
+  known_->clock_offset = static_cast<uint64_t>(process::monotonic_offset());
   for (const char* name : {"on_switch", "on_waking", "on_exit", "on_fork", "on_exec"}) {
     bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
     BpfLink link(program != nullptr ? bpf_program__attach(program) : nullptr);

@@ -189,12 +189,12 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
   }
 }
 
-target::NamedFile file_of(const KernelAwaited& record) {
-  using Kind = target::OpenFile::Kind;
+process::NamedFile file_of(const KernelAwaited& record) {
+  using Kind = process::OpenFile::Kind;
   const kernel_awaited& from = record.awaited;
   const std::string_view bytes(reinterpret_cast<const char*>(record.name.data()), record.name.size());
-  target::NamedFile to;
-  target::OpenFile& file = to.file;
+  process::NamedFile to;
+  process::OpenFile& file = to.file;
   file.inode = from.inode;
   switch (from.magic) {
     case SOCKFS_MAGIC:
@@ -213,7 +213,7 @@ target::NamedFile file_of(const KernelAwaited& record) {
     case PIPEFS_MAGIC:
       break;
     case ANON_INODE_FS_MAGIC:
-      return target::parse_descriptor_link("anon_inode:" + first_part(bytes));
+      return process::parse_descriptor_link("anon_inode:" + first_part(bytes));
     case kPidfs:
       file.kind = Kind::process;
       file.process = static_cast<pid_t>(from.process);

@@ -7,10 +7,10 @@
 #include <span>
 #include <variant>
 
+#include "phlox/process/awaits.h"
+#include "phlox/process/open_file.h"
 #include "phlox/python/code_object.h"
 #include "phlox/sampler/kernel/wire.h"
-#include "phlox/target/awaits.h"
-#include "phlox/target/open_file.h"
 
 namespace phlox::sampler {
 
@@ -23,7 +23,7 @@ struct KernelFrame {
 struct KernelSample {
   kernel_sample sample{};
   std::span<const std::byte> frames;  // none: they were sent before, or there are none
-  target::Awaits awaits;  // for a thread that is still off its CPU: no record of the kernel's has it
+  process::Awaits awaits;  // for a thread that is still off its CPU: no record of the kernel's has it
   bool has_frames() const { return (sample.stack.flags & KERNEL_FRAMES) != 0; }
   // The frames of sample.stack.count, if they are here; leaf first.
   KernelFrame frame(size_t index) const;
@@ -61,7 +61,7 @@ using KernelRecord = std::variant<std::monostate, KernelSample, KernelCode, Kern
 KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
 
 // In the form of /proc and the tables of sockets.
-target::NamedFile file_of(const KernelAwaited& record);
+process::NamedFile file_of(const KernelAwaited& record);
 
 // In the form of python::capture_code(). Parts that did not fit into the record are truncated and marked.
 // nullptr: it cannot be a code object of this layout.

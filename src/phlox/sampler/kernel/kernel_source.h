@@ -228,7 +228,7 @@ class KernelSource {
   // Numbers of wakers: by our thread and stack, by others' names.
   std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakes_;
   // Numbers of wait targets.
-  std::map<std::tuple<AwaitedRecord::What, int32_t, target::OpenFile, std::string>, uint32_t> awaited_;
+  std::map<std::tuple<AwaitedRecord::What, int32_t, process::OpenFile, std::string>, uint32_t> awaited_;
   CodeFiles* code_files_ = nullptr;
   uint32_t code_files_told_ = 0;
   Counts counts_;

@@ -19,8 +19,8 @@ bool is_away(const kernel_thread& known) {
   return (known.state == KERNEL_BLOCKED || known.state == KERNEL_QUEUED) && known.off_since != 0;
 }
 
-target::Awaits awaits_of(const kernel_thread& known) {
-  using Kind = target::Awaits::Kind;
+process::Awaits awaits_of(const kernel_thread& known) {
+  using Kind = process::Awaits::Kind;
   switch (known.awaits_what) {
     case KERNEL_AWAITS_FILE:
       return {Kind::descriptor, known.awaits, known.awaits_others};

@@ -79,7 +79,7 @@ uint32_t KernelSource::number_of(AwaitedRecord record, const std::string& name) 
 void KernelSource::take(const KernelAwaited& record) {
   const auto found = threads_.find(static_cast<pid_t>(record.awaited.thread));
   if (found == threads_.end()) return;
-  target::NamedFile file;
+  process::NamedFile file;
   AwaitedRecord out;
   if ((record.awaited.flags & KERNEL_AWAITED_NONE) != 0) {
     out.what = AwaitedRecord::What::time;

@@ -6,15 +6,15 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/base/load.h"
+#include "phlox/process/ended_thread.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/line_table.h"
 #include "phlox/sampler/capture/gil.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/task_ids.h"
 #include "phlox/sampler/kernel/wire.h"
-#include "phlox/target/ended_thread.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 namespace {
@@ -104,12 +104,12 @@ class Search {
     seen_.insert(thread.tid);
     // One thread state per thread: the newest interpreter's comes first, and is the current one.
     if (thread.tid == 0 || parked_.contains(thread.tid)) return;
-    target::ThreadProbe probe(pid_, thread.tid);
+    process::ThreadProbe probe(pid_, thread.tid);
     const auto before = probe.schedstat();
     const auto in = probe.blocked_in();
-    if (!before || before->off() || !in || in->running || target::has_ended(*in)) return;
+    if (!before || before->off() || !in || in->running || process::has_ended(*in)) return;
     thread.system_call = static_cast<int16_t>(in->number);
-    thread.awaits = target::awaits_of(*in, memory_);
+    thread.awaits = process::awaits_of(*in, memory_);
     thread.gil = lock.state_of(&*in);
     const size_t codes = found_.codes.size();
     thread.state = state.value;
@@ -186,19 +186,19 @@ class Search {
 
   // Threads that run no Python.
   void read_others() {
-    for (const target::ThreadName& one : target::read_threads(pid_)) {
+    for (const process::ThreadName& one : process::read_threads(pid_)) {
       if (found_.threads.size() >= kMostParked) return;
       if (seen_.count(one.tid) != 0) continue;
       ParkedThreads::Thread thread;
       thread.tid = one.tid;
-      target::ThreadProbe probe(pid_, one.tid);
+      process::ThreadProbe probe(pid_, one.tid);
       const auto stat = probe.stat();
-      if (!stat || target::is_kernel_worker(stat->flags)) continue;
+      if (!stat || process::is_kernel_worker(stat->flags)) continue;
       const auto before = probe.schedstat();
       const auto in = probe.blocked_in();
       if (!before || before->off() || !in || in->running) continue;
       thread.system_call = static_cast<int16_t>(in->number);
-      thread.awaits = target::awaits_of(*in, memory_);
+      thread.awaits = process::awaits_of(*in, memory_);
       thread.gil = profile::GilState::not_applicable;
       starts_.clear();
       read_native(probe, thread);
@@ -220,7 +220,7 @@ class Search {
     }
   }
 
-  void read_native(target::ThreadProbe& probe, ParkedThreads::Thread& thread) {
+  void read_native(process::ThreadProbe& probe, ParkedThreads::Thread& thread) {
     unwind::Registers registers;
     uint64_t end = 0;
     if (native_bytes_ >= kMostNative ||

@@ -14,11 +14,11 @@
 
 #include "phlox/base/address.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/awaits.h"
 #include "phlox/profile/model.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/kernel/wire.h"
-#include "phlox/target/awaits.h"
 
 namespace phlox::sampler {
 
@@ -32,7 +32,7 @@ struct ParkedThreads {
     uint64_t python_id = 0;
     int64_t interpreter = 0;
     int16_t system_call = -1;
-    target::Awaits awaits = {};
+    process::Awaits awaits = {};
     profile::GilState gil = profile::GilState::none;
     profile::Quality quality = profile::Quality::ok;
     std::vector<Frame> frames;  // leaf first

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "phlox/base/text.h"
-#include "phlox/target/cpu_set.h"
-#include "phlox/target/text_file.h"
+#include "phlox/process/cpu_set.h"
+#include "phlox/process/text_file.h"
 
 namespace phlox::sampler {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMostGroups = 100;
 
 std::optional<HostTicks> read_host_ticks() {
-  const auto text = target::read_text("/proc/stat");
+  const auto text = process::read_text("/proc/stat");
   return text ? parse_host_ticks(*text) : std::nullopt;
 }
 
@@ -41,16 +41,16 @@ std::optional<HostTicks> parse_host_ticks(std::string_view text) {
 CpuWatch::CpuWatch() : before_(read_host_ticks()) {}
 
 void CpuWatch::meet(pid_t process) {
-  if (const auto set = target::CpuSet::read(process)) {
+  if (const auto set = process::CpuSet::read(process)) {
     const int64_t allowed = set->count();
     allowed_ = allowed_ > 0 ? std::min(allowed_, allowed) : allowed;
   }
   if (groups_.size() >= kMostGroups) return;
-  auto quota = target::find_cpu_quota(process);
+  auto quota = process::find_cpu_quota(process);
   if (!quota || std::any_of(groups_.begin(), groups_.end(),
                             [&](const Group& known) { return known.quota.folder == quota->folder; }))
     return;
-  const target::Throttling now = quota->read_throttling();
+  const process::Throttling now = quota->read_throttling();
   groups_.push_back({*std::move(quota), now});
 }
 
@@ -64,7 +64,7 @@ profile::CpuUse CpuWatch::since_start() const {
     use.stolen = static_cast<Nanoseconds>(since(before_->stolen, now->stolen)) * kTick;
   }
   for (const Group& group : groups_) {
-    const target::Throttling now = group.quota.read_throttling();
+    const process::Throttling now = group.quota.read_throttling();
     use.groups.push_back({group.quota.path, group.quota.cpus,
                           static_cast<int64_t>(since(group.before.periods, now.periods)),
                           static_cast<int64_t>(since(group.before.throttled, now.throttled)),

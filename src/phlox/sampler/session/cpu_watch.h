@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "phlox/base/clock.h"
+#include "phlox/process/control_group.h"
 #include "phlox/profile/cpu_shortage.h"
-#include "phlox/target/control_group.h"
 
 namespace phlox::sampler {
 
@@ -31,8 +31,8 @@ class CpuWatch {
 
  private:
   struct Group {
-    target::CpuQuota quota;
-    target::Throttling before;
+    process::CpuQuota quota;
+    process::Throttling before;
   };
   std::optional<HostTicks> before_;
   std::vector<Group> groups_;

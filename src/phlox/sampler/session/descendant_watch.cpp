@@ -7,9 +7,9 @@
 #include <array>
 
 #include "phlox/base/text.h"
-#include "phlox/target/process.h"
-#include "phlox/target/process_tree.h"
-#include "phlox/target/text_file.h"
+#include "phlox/process/process_facts.h"
+#include "phlox/process/process_tree.h"
+#include "phlox/process/text_file.h"
 
 namespace phlox::sampler {
 namespace {
@@ -191,16 +191,16 @@ void DescendantWatch::check(Nanoseconds now, const std::vector<pid_t>& of,
   for (size_t i = 0; i < order.size() && i < kMostProcesses; ++i) {
     const pid_t pid = order[i];
     if (pid == ourselves) continue;  // a recorded process may have started us
-    for (const pid_t child : target::read_children(pid)) {
+    for (const pid_t child : process::read_children(pid)) {
       if (met.insert(child).second) order.push_back(child);
     }
-    const auto text = target::read_text(fmt::format("/proc/{}/stat", pid));
+    const auto text = process::read_text(fmt::format("/proc/{}/stat", pid));
     const auto ticks = text ? parse_process_ticks(*text) : std::nullopt;
     if (!ticks) continue;
     DescendantAccount::Seen seen{pid, *ticks, recorded(pid), {}};
     // Between fork() and execve() it has its parent's command line.
     if (!seen.recorded) {
-      const auto facts = target::read_process(pid);
+      const auto facts = process::read_process(pid);
       seen.command_line = facts.command_line.empty() ? facts.executable : facts.command_line;
       seen.command_line = seen.command_line.substr(0, kLongestCommand);
     }

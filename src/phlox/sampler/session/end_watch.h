@@ -16,7 +16,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
-#include "phlox/target/thread_probe.h"
+#include "phlox/process/thread_probe.h"
 
 namespace phlox::sampler {
 
@@ -34,7 +34,7 @@ class EndWatch {
     void read();
 
     std::mutex mutex_;
-    target::ThreadProbe probe_;
+    process::ThreadProbe probe_;
     std::optional<Nanoseconds> used_;
     std::atomic<bool> is_known_{false};
   };

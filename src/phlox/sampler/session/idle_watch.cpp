@@ -34,7 +34,7 @@ IdleWatch::~IdleWatch() {
   thread_.join();
 }
 
-IdleWatch::Rest IdleWatch::rest(const target::ProcessClock& clock, Nanoseconds used, Nanoseconds interval,
+IdleWatch::Rest IdleWatch::rest(const process::ProcessClock& clock, Nanoseconds used, Nanoseconds interval,
                                 const std::atomic<bool>& stop) {
   Sleeper sleeper{stop};
   const Nanoseconds now = clock_now();

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "phlox/base/clock.h"
+#include "phlox/process/process_clock.h"
 #include "phlox/sampler/capture/schedule.h"
-#include "phlox/target/process_clock.h"
 
 namespace phlox::sampler {
 
@@ -32,7 +32,7 @@ class IdleWatch {
   };
   // Sleeps until the process has used more than `used`, for longest_rest(), or until `stop` and wake(). It is
   // checked about once an `interval`, not more often than the watch's own.
-  Rest rest(const target::ProcessClock& clock, Nanoseconds used, Nanoseconds interval,
+  Rest rest(const process::ProcessClock& clock, Nanoseconds used, Nanoseconds interval,
             const std::atomic<bool>& stop);
   // Wakes the threads whose `stop` is set.
   void wake();
@@ -56,7 +56,7 @@ class IdleWatch {
   };
   // The data that is read at each moment, for all of them, is contiguous.
   struct Entry {
-    target::ProcessClock clock;
+    process::ProcessClock clock;
     Nanoseconds used, interval, until, asked, still_at;
     uint64_t checks;
     Sleeper* sleeper;

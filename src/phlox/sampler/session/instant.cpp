@@ -6,15 +6,15 @@
 #include <algorithm>
 #include <map>
 
+#include "phlox/process/cpu_list.h"
+#include "phlox/process/resident_memory.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/python/code_object.h"
 #include "phlox/sampler/assemble/awaited_files.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/waker.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/scheduling.h"
-#include "phlox/target/cpu_list.h"
-#include "phlox/target/resident_memory.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 namespace {
@@ -29,10 +29,10 @@ std::string link_of(pid_t pid, int32_t descriptor) {
 constexpr uint64_t kMostHeap = uint64_t{2} << 30;
 
 python::Heap heap_of(pid_t pid) {
-  const auto memory = target::read_resident_memory(pid, kMostHeap);
+  const auto memory = process::read_resident_memory(pid, kMostHeap);
   if (!memory) return {{}, "greenlets could not be searched for: " + memory.error().message};
   python::Heap heap;
-  for (const target::PageRun& run : memory->runs) heap.ranges.push_back({run.start, run.end});
+  for (const process::PageRun& run : memory->runs) heap.ranges.push_back({run.start, run.end});
   if (memory->swapped)
     heap.problem = "a part of the program's memory is swapped out; greenlets in it are not found";
   if (memory->cut)
@@ -135,7 +135,7 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
   Ring ring(kInstantRingBytes);
   Identities identities(sink);
   Consumer consumer(layout, process, sink, identities, [&](profile::Thread& thread) {
-    thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
+    thread.kernel_name = process::ThreadProbe(pid, thread.tid).kernel_name();
   });
   AwaitedFiles::Host host;
   AwaitedFiles files(pid, host);
@@ -149,7 +149,7 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
   }
   Instant instant;
   {
-    Workers workers(target::read_kept_free_cpus());
+    Workers workers(process::read_kept_free_cpus());
     ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
     read_everybody(sampler, workers, consumer, ring, options.limit);
     if (options.tasks) {

@@ -11,12 +11,12 @@
 #include <variant>
 
 #include "phlox/memory/living_thread.h"
+#include "phlox/process/emulated_cpu.h"
+#include "phlox/process/maps.h"
+#include "phlox/process/process_state.h"
 #include "phlox/sampler/capture/waker.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 #include "phlox/sampler/kernel/process_config.h"
-#include "phlox/target/emulated_cpu.h"
-#include "phlox/target/maps.h"
-#include "phlox/target/process_state.h"
 
 namespace phlox::sampler {
 namespace {
@@ -85,8 +85,8 @@ Result<std::unique_ptr<KernelSources>> KernelSources::open(double rate_hz,
 }
 
 Result<kernel_process> KernelSources::place(Program& program, const Descriptor& pidfd) const {
-  if (const auto maps = target::read_maps(program.pid);
-      maps && target::is_emulated(program.pid, *maps, program.interpreter.interpreters_head))
+  if (const auto maps = process::read_maps(program.pid);
+      maps && process::is_emulated(program.pid, *maps, program.interpreter.interpreters_head))
     return fail(
         ErrorKind::unsupported_python,
         fmt::format("cannot sample process {} inside the kernel: another program emulates its CPU, and "
@@ -120,7 +120,7 @@ KernelSources::Member::Member(KernelSources& sources, Program& program, const ke
       pid_(program.pid),
       program_(&program),
       place_(place),
-      code_files_([pid = program.pid] { return target::read_maps(pid); }, program.image.executable,
+      code_files_([pid = program.pid] { return process::read_maps(pid); }, program.image.executable,
                   program.interpreter.interpreters_head),
       source_(
           program.interpreter, program.memory, ring, sources.native_, [this] { renew(); }, begin) {
@@ -289,7 +289,7 @@ void KernelSources::keep_sums(const Program& program, Member& member) {
   const KernelStart* start = starts_.find(program.pid);
   const uint64_t told = start != nullptr ? start->told : 0;
   std::unordered_map<pid_t, kernel_thread> sums;
-  for (const auto& [tid, name] : target::read_threads(program.pid)) {
+  for (const auto& [tid, name] : process::read_threads(program.pid)) {
     auto thread = capture_->thread(tid);
     if (!thread || thread->id != *program.kept_as) continue;
     const auto now = static_cast<uint64_t>(clock_now());

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/target/process_state.h"
+#include "phlox/process/process_state.h"
 
 namespace phlox::sampler {
 
@@ -38,7 +38,7 @@ void KernelStarts::add(const kernel_exec& exec, bool recorded, const KernelStart
   start.id = ids_[start.pid] = exec.id;
   start.called_exec = true;
   start.executable = {exec.inode, exec.device};
-  start.command_line = target::parse_command_line(std::string_view(exec.text, exec.arguments));
+  start.command_line = process::parse_command_line(std::string_view(exec.text, exec.arguments));
   starts_.insert_or_assign(exec.id, std::move(start));
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "phlox/process/cpu_list.h"
 #include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/unfinished.h"
@@ -17,7 +18,6 @@
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/tree_search.h"
 #include "phlox/sampler/session/warnings.h"
-#include "phlox/target/cpu_list.h"
 
 namespace phlox::sampler {
 namespace {
@@ -377,7 +377,7 @@ void LiveRecorder::begin(profile::Sink& sink) {
 
   identities_.emplace(sink);
   // On CPUs without a tick (nohz_full), the kernel counts the time of running threads too late.
-  if (options_.rate_hz > 0 && !options_.native && target::read_kept_free_cpus().empty())
+  if (options_.rate_hz > 0 && !options_.native && process::read_kept_free_cpus().empty())
     watch_.emplace(options_.rate_hz);
   if (options_.rate_hz > 0 && !options_.native)
     beat_.emplace(options_.rate_hz, [this](Nanoseconds now) { help(now); });

@@ -16,12 +16,12 @@
 #include <utility>
 
 #include "phlox/memory/living_thread.h"
+#include "phlox/process/process_facts.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/process_tree.h"
+#include "phlox/process/text_file.h"
 #include "phlox/python/thread_names.h"
 #include "phlox/sampler/session/tree_search.h"
-#include "phlox/target/process.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/process_tree.h"
-#include "phlox/target/text_file.h"
 
 namespace phlox::sampler {
 namespace {
@@ -70,7 +70,7 @@ std::string Program::description() const {
 }
 
 profile::Process Program::process_row() const {
-  const auto facts = target::read_process(pid);
+  const auto facts = process::read_process(pid);
   profile::Process row;
   row.pid = pid;
   row.namespace_pid = facts.namespace_pid != 0 ? facts.namespace_pid : pid;
@@ -129,7 +129,7 @@ std::unique_ptr<Program> make_program(pid_t pid, python::Interpreter found, Imag
   if (image_of(pid) != image) return nullptr;
   auto program = std::make_unique<Program>(pid, std::move(found));
   program->image = std::move(image);
-  if (const auto offset = target::find_rseq_offset(pid))
+  if (const auto offset = process::find_rseq_offset(pid))
     program->rseq_cpu_offset = *offset + 4;  // struct rseq: cpu_id
   return program;
 }
@@ -154,8 +154,8 @@ bool has_ended(const Descriptor& pidfd) {
 namespace {
 
 void note_start(Program& program) {
-  const auto stat = target::read_stat(program.pid);
-  if (stat) note_birth(program, stat->start_ticks, target::ProcessClock(program.pid));
+  const auto stat = process::read_stat(program.pid);
+  if (stat) note_birth(program, stat->start_ticks, process::ProcessClock(program.pid));
 }
 
 tl::unexpected<Error> no_python_came(pid_t pid, bool descendants, const std::string& refused) {

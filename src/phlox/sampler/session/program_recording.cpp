@@ -10,17 +10,17 @@
 #include <utility>
 
 #include "phlox/memory/living_thread.h"
+#include "phlox/process/process_facts.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/reading_user.h"
+#include "phlox/process/text_file.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/source_rights.h"
 #include "phlox/profile/tally.h"
 #include "phlox/python/process_name.h"
 #include "phlox/sampler/session/rank.h"
-#include "phlox/target/process.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/reading_user.h"
-#include "phlox/target/text_file.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 namespace {
@@ -119,7 +119,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       files_(program_->pid, shared.files),
       consumer_(program_->interpreter.layout, id, sink_, identities_,
                 [pid = program_->pid, born_as = program_->kernel_name](profile::Thread& thread) {
-                  thread.kernel_name = target::ThreadProbe(pid, thread.tid).kernel_name();
+                  thread.kernel_name = process::ThreadProbe(pid, thread.tid).kernel_name();
                   // The process has ended already.
                   if (thread.kernel_name.empty() && thread.tid == pid) thread.kernel_name = born_as;
                 }),
@@ -129,11 +129,11 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   row_.parent = parent;
   program_->known_as = row_;
   // Before its row, so that the sink knows which process it is.
-  if (const auto stat = target::read_stat(pid()))
+  if (const auto stat = process::read_stat(pid()))
     sink_.emit_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(stat->start_ticks));
-  if (const auto status = target::read_status(pid()))
+  if (const auto status = process::read_status(pid()))
     sink_.emit_meta(
-        profile::source_rights_key({target::file_user_of(*status), target::sees_our_files(pid())}), "");
+        profile::source_rights_key({process::file_user_of(*status), process::sees_our_files(pid())}), "");
   put_process(0, "", "");
   profile::Event event;
   event.kind = profile::EventKind::process_start;
@@ -150,7 +150,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   consumer_.with_end(program_->pid, [this] { return used_at_end(); });
   if (program_->started) consumer_.with_start(*program_->started);
   // A fork has none of its parent's kernel threads.
-  if (!program_->birth) kernel_threads_ = target::count_kernel_workers(pid());
+  if (!program_->birth) kernel_threads_ = process::count_kernel_workers(pid());
   source_ = make_source(shared);
   if (shared.tasks != nullptr)
     census_.emplace(id_, begin_, program_->interpreter, memory_, clock_, *shared.tasks, identities_.interner,
@@ -216,7 +216,7 @@ const SourceNumbers& ProgramRecording::latest() {
 // set after the fork, and so is a title.
 void ProgramRecording::name_process() {
   if (titles_ <= kMostTitles) {
-    const std::string title = target::read_process(pid()).command_line;
+    const std::string title = process::read_process(pid()).command_line;
     if (!title.empty() && title != row_.command_line) {
       if (titles_++ == 0) started_as_ = row_.command_line;
       row_.command_line = titles_ <= kMostTitles ? title : started_as_;
@@ -225,7 +225,7 @@ void ProgramRecording::name_process() {
   }
   if (name_tries_ >= kMostNameTries) return;
   if (name_tries_++ == 0) {
-    const auto text = target::read_text(memory::proc_folder(pid()) + "/environ");
+    const auto text = process::read_text(memory::proc_folder(pid()) + "/environ");
     if (const std::string rank = text ? rank_words(*text) : ""; !rank.empty())
       sink_.emit_meta(fmt::format("{}{}", profile::kProcessRank, id_.value), rank);
   }
@@ -366,7 +366,7 @@ void ProgramRecording::put_tallies() {
 
 void ProgramRecording::finish(End end, Outcome& outcome) {
   if (end == End::recording_ended) {
-    kernel_threads_ = std::max(kernel_threads_, target::count_kernel_workers(pid()));
+    kernel_threads_ = std::max(kernel_threads_, process::count_kernel_workers(pid()));
     name_threads();
     name_process();
   }

@@ -119,7 +119,7 @@ class ProgramRecording {
   std::optional<SourceNumbers> latest_;
   uint64_t latest_is_ = 0;     // of Source::published()
   uint64_t changes_seen_ = 0;  // of it, too
-  target::ProcessClock clock_;
+  process::ProcessClock clock_;
   std::optional<Nanoseconds> used_;  // at the last check
   uint32_t named_ = 0;               // the newest thread at that time
   int name_tries_ = 0;               // name_process()

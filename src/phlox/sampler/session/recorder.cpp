@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/process/kept_rights.h"
 #include "phlox/profile/tally.h"
 #include "phlox/sampler/session/kernel_choice.h"
 #include "phlox/sampler/session/live_recorder.h"
 #include "phlox/sampler/session/program.h"
-#include "phlox/target/kept_rights.h"
 
 namespace phlox::sampler {
 namespace {
@@ -80,7 +80,7 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
   if (auto possible = check_kernel(*kernel, programs, options, why_not_kernel); !possible)
     return fail(possible);
   // The capture is attached, and held by descriptors. Before the recorder has threads.
-  if (*kernel) target::give_up_other_capabilities();
+  if (*kernel) process::give_up_other_capabilities();
   auto recorder = std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs),
                                                  *std::move(kernel), options);
   if (!why_not_kernel.empty()) recorder->note(std::move(why_not_kernel));

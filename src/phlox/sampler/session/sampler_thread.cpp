@@ -12,10 +12,10 @@
 #include <system_error>
 #include <utility>
 
+#include "phlox/process/cpu_list.h"
+#include "phlox/process/cpu_set.h"
 #include "phlox/sampler/capture/schedule.h"
 #include "phlox/sampler/capture/waker.h"
-#include "phlox/target/cpu_list.h"
-#include "phlox/target/cpu_set.h"
 
 namespace phlox::sampler {
 namespace {
@@ -151,7 +151,7 @@ void SamplerThread::stop() {
   if (together_.watch != nullptr) together_.watch->wake();
   // It may be on a CPU that a thread of a higher priority does not leave: it never comes back from there by
   // itself, and may go there again before it sees that it has to stop.
-  const auto anywhere = target::CpuSet::read(0);
+  const auto anywhere = process::CpuSet::read(0);
   for (Nanoseconds wait = 0; !over_.load(); wait = kStuck) {
     for (const auto& worker : tids_) {
       if (const pid_t tid = worker.load(); wait > 0 && anywhere && tid != 0) anywhere->move(tid);
@@ -330,7 +330,7 @@ void SamplerThread::run() {
   config_.interval = interval;
   config_.longest_stack = Budget::longest_sample(options_.max_overhead_percent);
   config_.real_time = numbers.scheduling == SchedulingClass::real_time;
-  Workers workers(options_.isolated_cpus ? std::vector<int>() : target::read_kept_free_cpus());
+  Workers workers(options_.isolated_cpus ? std::vector<int>() : process::read_kept_free_cpus());
   ProcessSampler sampler(config_, interpreter_, memory_, ring_, workers);
   Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
   Shared shared{sampler, workers, schedule, numbers, {}, 0, 0, 0, false};
@@ -341,7 +341,7 @@ void SamplerThread::run() {
   Nanoseconds now = clock_now();
   schedule.start(now);
   Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
-  Stillness still{target::ProcessClock(config_.pid), {}, 0};
+  Stillness still{process::ProcessClock(config_.pid), {}, 0};
   const bool may_rest = together_.watch != nullptr && numbers.rate_hz > 0 && !config_.native;
   bool due = true;
   shared.turn_lock.lock();

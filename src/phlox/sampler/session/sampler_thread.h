@@ -70,7 +70,7 @@ class SamplerThread : public Source {
 
   // How long the process has not run, by its clock before each turn.
   struct Stillness {
-    target::ProcessClock clock;
+    process::ProcessClock clock;
     std::optional<Nanoseconds> used;
     Nanoseconds since = 0;
     void ask(Nanoseconds now);

@@ -13,7 +13,7 @@ void CensusPace::taken(Nanoseconds now, Nanoseconds cost, bool found_tasks) {
 }
 
 TaskCensus::TaskCensus(profile::ProcessId process, Nanoseconds begin, const python::Interpreter& interpreter,
-                       memory::RemoteMemory& memory, const target::ProcessClock& clock,
+                       memory::RemoteMemory& memory, const process::ProcessClock& clock,
                        profile::TaskSink& sink, profile::Interner& interner, TaskRowIds& ids,
                        std::optional<double> max_overhead_percent)
     : interpreter_(interpreter),

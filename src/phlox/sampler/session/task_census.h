@@ -10,12 +10,12 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/process_clock.h"
 #include "phlox/profile/task_time.h"
 #include "phlox/python/interpreter.h"
 #include "phlox/python/page_memory.h"
 #include "phlox/sampler/capture/schedule.h"
 #include "phlox/sampler/session/task_sums.h"
-#include "phlox/target/process_clock.h"
 
 namespace phlox::sampler {
 
@@ -48,7 +48,7 @@ class CensusPace {
 class TaskCensus {
  public:
   TaskCensus(profile::ProcessId process, Nanoseconds begin, const python::Interpreter& interpreter,
-             memory::RemoteMemory& memory, const target::ProcessClock& clock, profile::TaskSink& sink,
+             memory::RemoteMemory& memory, const process::ProcessClock& clock, profile::TaskSink& sink,
              profile::Interner& interner, TaskRowIds& ids, std::optional<double> max_overhead_percent);
 
   Nanoseconds due() const { return pace_.due(); }
@@ -66,7 +66,7 @@ class TaskCensus {
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   std::optional<python::PageMemory> pages_;  // once there may be tasks
-  const target::ProcessClock& clock_;
+  const process::ProcessClock& clock_;
   profile::TaskSink& sink_;
   profile::TaskCensusId id_;
   TaskRowIds& ids_;

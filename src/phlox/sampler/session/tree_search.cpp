@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "phlox/memory/living_thread.h"
+#include "phlox/process/process_state.h"
+#include "phlox/process/process_tree.h"
+#include "phlox/process/text_file.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/python/locate.h"
-#include "phlox/target/process_state.h"
-#include "phlox/target/process_tree.h"
-#include "phlox/target/text_file.h"
-#include "phlox/target/thread_probe.h"
 
 namespace phlox::sampler {
 namespace {
@@ -40,8 +40,8 @@ constexpr size_t kMostBrief = 100'000;
 constexpr int kMostTries = 3;
 
 // Empty if the process has ended.
-std::optional<target::Stat> stat_of(pid_t pid) {
-  auto stat = target::read_stat(pid);
+std::optional<process::Stat> stat_of(pid_t pid) {
+  auto stat = process::read_stat(pid);
   if (!stat) return {};
   const bool first_has_ended = stat->state == 'Z' || stat->state == 'X';
   if (first_has_ended && memory::living_thread(pid) == pid) return {};
@@ -51,7 +51,7 @@ std::optional<target::Stat> stat_of(pid_t pid) {
 // Whether the program that runs in it used all of its CPU time (PF_FORKNOEXEC of include/linux/sched.h).
 bool has_not_called_exec(pid_t pid) {
   constexpr uint64_t kForkNoExec = 0x40;
-  const auto stat = target::read_stat(pid);
+  const auto stat = process::read_stat(pid);
   return stat && (stat->flags & kForkNoExec) != 0;
 }
 
@@ -62,8 +62,8 @@ bool shares_memory(pid_t pid, pid_t parent) {
 }
 
 std::string command_line_of(pid_t pid) {
-  const auto text = target::read_text(memory::proc_folder(pid) + "/cmdline");
-  return text ? target::parse_command_line(*text) : std::string();
+  const auto text = process::read_text(memory::proc_folder(pid) + "/cmdline");
+  return text ? process::parse_command_line(*text) : std::string();
 }
 
 // The unit of field 22 of /proc/PID/stat, which counts since boot.
@@ -76,10 +76,10 @@ uint64_t ticks_now() {
 
 // The time of its birth, by the CPU time that it has used and waited for since; not before the start tick
 // that the kernel reports.
-std::optional<Nanoseconds> birth_of(pid_t pid, uint64_t start, const target::ProcessClock& clock,
+std::optional<Nanoseconds> birth_of(pid_t pid, uint64_t start, const process::ProcessClock& clock,
                                     Nanoseconds most_used) {
   const auto used = clock.used();
-  const auto waited = target::ThreadProbe(pid, pid).schedstat();
+  const auto waited = process::ThreadProbe(pid, pid).schedstat();
   if (!used || !waited || waited->off() || *used > most_used) return {};
   const Nanoseconds since = *used + static_cast<Nanoseconds>(waited->wait_ns) + kNotCountedYet;
   const Nanoseconds age = clock_now(CLOCK_BOOTTIME) - static_cast<Nanoseconds>(start) * tick();
@@ -159,13 +159,13 @@ bool TreeSearch::asks_everybody(bool newborn_known) {
 void TreeSearch::meet_newborn(const std::vector<pid_t>& ids) {
   for (const pid_t id : ids) unseen_.push_back({id, 0});
   std::erase_if(unseen_, [this](Unseen& one) {
-    const auto stat = target::read_stat(one.pid);
+    const auto stat = process::read_stat(one.pid);
     if (!stat) return ++one.tries >= kMostTries;
     if (const auto known = entries_.find(one.pid);
         known != entries_.end() && known->second.start != stat->start_ticks)
       forget(known);
     if (!entries_.contains(stat->parent) || entries_.contains(one.pid)) return true;
-    const auto status = target::read_status(one.pid);
+    const auto status = process::read_status(one.pid);
     if (status && status->process == one.pid && meet(one.pid, stat->parent, false)) ++born_;
     return true;
   });
@@ -205,7 +205,7 @@ void TreeSearch::forget(std::map<pid_t, Entry>::iterator at) {
 void TreeSearch::choose() {
   if (!chosen_) return;
   ++lists_;
-  for (const pid_t pid : target::read_processes()) {
+  for (const pid_t pid : process::read_processes()) {
     if (entries_.contains(pid)) continue;
     const auto [at, fresh] = others_.try_emplace(pid, pid);
     Other& other = at->second;
@@ -239,7 +239,7 @@ void TreeSearch::list() {
     if (entry.has_run) parents.push_back(pid);
   }
   for (size_t at = 0; at < parents.size(); ++at) {
-    for (const pid_t child : target::read_children(parents[at])) {
+    for (const pid_t child : process::read_children(parents[at])) {
       if (entries_.contains(child) || !meet(child, parents[at], false)) continue;
       ++born_;
       parents.push_back(child);
@@ -247,7 +247,7 @@ void TreeSearch::list() {
   }
 }
 
-void note_birth(Program& program, uint64_t start, const target::ProcessClock& clock) {
+void note_birth(Program& program, uint64_t start, const process::ProcessClock& clock) {
   constexpr auto kAny = std::numeric_limits<Nanoseconds>::max();
   if (has_not_called_exec(program.pid))
     program.birth = birth_of(program.pid, start, clock, kLongestUnseen);

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "phlox/base/clock.h"
+#include "phlox/process/process_clock.h"
+#include "phlox/process/process_tree.h"
 #include "phlox/sampler/session/program.h"
-#include "phlox/target/process_clock.h"
-#include "phlox/target/process_tree.h"
 
 namespace phlox::sampler {
 
 // For a process that came up during the search, and that was not found as a fork of a known Python: its
 // birth, or when it called exec. `start`: field 22 of its stat, ticks since boot.
-void note_birth(Program& program, uint64_t start, const target::ProcessClock& clock);
+void note_birth(Program& program, uint64_t start, const process::ProcessClock& clock);
 
 class TreeSearch {
  public:
@@ -52,7 +52,7 @@ class TreeSearch {
   // something all the same.
   std::optional<uint64_t> quiet_until_after() const;
   // Any thread may call it.
-  const target::Births& births() const { return births_; }
+  const process::Births& births() const { return births_; }
   // How many processes were found.
   uint64_t born() const { return born_; }
   // How many searches read the children of all processes.
@@ -79,7 +79,7 @@ class TreeSearch {
     Image image;
     Nanoseconds next = 0, pause = 0;
     std::string command_line;  // of a fork
-    target::ProcessClock clock;
+    process::ProcessClock clock;
     std::optional<Nanoseconds> used;  // at the last search
     bool has_run = true;              // since the one before; sometimes true although it has not run
     size_t spared = 0;                // searches since that was true
@@ -87,7 +87,7 @@ class TreeSearch {
   // A process that was not chosen.
   struct Other {
     explicit Other(pid_t pid) : clock(pid) {}
-    target::ProcessClock clock;
+    process::ProcessClock clock;
     std::optional<Nanoseconds> used;  // when it was last checked
     Nanoseconds next = 0, pause = 0;
     uint64_t listed = 0;  // sequence number of the last list that has it
@@ -117,7 +117,7 @@ class TreeSearch {
 
   bool itself_, descendants_;
   uint64_t began_ = 0;  // in ticks since boot: a process born later did not exist then
-  target::Births births_;
+  process::Births births_;
   std::optional<uint64_t> last_birth_;
   size_t known_checks_ = 0;  // since the last birth on this host whose parent is not known
   uint64_t asked_everybody_ = 0;
