@@ -170,12 +170,12 @@ profile::Profile waiting() {
   test::ProfileMaker make(profile);
   const auto thread = make.thread("a"), other = make.thread("b");
   profile.emit(profile::WakeId(1), {other, make.stack("main;put:7;/usr/lib/python3.12/queue.py/put"), {}});
-  profile.emit(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", "db (9)"});
-  const auto wait = [&](const char* frames, int16_t call, uint32_t awaited, uint32_t wake) {
+  profile.emit(profile::WaitTargetId(1), {profile::WaitTargetKind::socket, "10.0.0.5:5432", "db (9)"});
+  const auto wait = [&](const char* frames, int16_t call, uint32_t wait_target, uint32_t wake) {
     profile::Sample sample = make.sample(thread, frames, kMillisecond);
     sample.cpu_state = profile::CpuState::blocked;
     sample.system_call = call;
-    sample.awaited = profile::AwaitedId(awaited);
+    sample.wait_target = profile::WaitTargetId(wait_target);
     sample.wake = profile::WakeId(wake);
     make.put(sample);
   };
@@ -218,18 +218,18 @@ TEST(page_tables, merging_leaves_each_wait_its_time) {
 }
 
 TEST(page_tables, rare_waits_keep_what_they_were_for_and_the_rarest_nothing) {
-  const auto wait = [](test::ProfileMaker& make, const char* frames, uint32_t awaited, Nanoseconds wall) {
+  const auto wait = [](test::ProfileMaker& make, const char* frames, uint32_t wait_target, Nanoseconds wall) {
     profile::Sample sample = make.sample(profile::ThreadId(1), frames, wall);
     sample.cpu_state = profile::CpuState::blocked;
     sample.system_call = 45;
-    sample.awaited = profile::AwaitedId(awaited);
+    sample.wait_target = profile::WaitTargetId(wait_target);
     make.put(sample);
   };
   profile::Profile profile;
   test::ProfileMaker make(profile);
   make.thread("a");
-  profile.emit(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", "db (9)"});
-  profile.emit(profile::AwaitedId(2), {profile::AwaitedKind::socket, "10.0.0.6:80", ""});
+  profile.emit(profile::WaitTargetId(1), {profile::WaitTargetKind::socket, "10.0.0.5:5432", "db (9)"});
+  profile.emit(profile::WaitTargetId(2), {profile::WaitTargetKind::socket, "10.0.0.6:80", ""});
   wait(make, "main:1;often:5", 1, 1000 * kMillisecond);
   wait(make, "main:1;rarely:6", 1, 20 * kMillisecond);
   wait(make, "main:1;rarely:7", 1, 20 * kMillisecond);

@@ -111,13 +111,13 @@ TEST(state_runs, say_what_a_wait_was_for) {
   profile.emit_meta("machine", "x86_64");
   test::ProfileMaker make(profile);
   const auto main = make.thread("MainThread");
-  profile.emit(profile::AwaitedId(1), {profile::AwaitedKind::socket, "10.0.0.5:5432", ""});
-  profile.emit(profile::AwaitedId(2), {profile::AwaitedKind::time, "", ""});
-  for (const uint32_t awaited : {1U, 1U, 2U}) {
+  profile.emit(profile::WaitTargetId(1), {profile::WaitTargetKind::socket, "10.0.0.5:5432", ""});
+  profile.emit(profile::WaitTargetId(2), {profile::WaitTargetKind::time, "", ""});
+  for (const uint32_t wait_target : {1U, 1U, 2U}) {
     profile::Sample sample = make.sample(main, "main", kMillisecond);
     sample.cpu_state = profile::CpuState::blocked;
     sample.system_call = 45;
-    sample.awaited = profile::AwaitedId(awaited);
+    sample.wait_target = profile::WaitTargetId(wait_target);
     make.put(sample);
   }
   const auto threads = samples_by_thread(profile, *profile::SampleFilter::make(profile, {}));
@@ -202,11 +202,11 @@ TEST(rows, csv_golden) {
 TEST(rows, say_what_a_wait_was_for) {
   profile::Profile profile;
   test::ProfileMaker maker(profile);
-  profile.emit(profile::AwaitedId(1), {profile::AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
+  profile.emit(profile::WaitTargetId(1), {profile::WaitTargetKind::client, "127.0.0.1:8000", "10.0.0.9"});
   profile::Sample sample = maker.sample(maker.thread("MainThread"), "main:3", 1000);
   sample.cpu_state = profile::CpuState::blocked;
   sample.system_call = 45;
-  sample.awaited = profile::AwaitedId(1);
+  sample.wait_target = profile::WaitTargetId(1);
   maker.put(sample);
   std::ostringstream out;
   ASSERT_TRUE(find_format("jsonl")->write(profile, {}, {}, out));

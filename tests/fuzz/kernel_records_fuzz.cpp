@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (const auto* sample = std::get_if<KernelSample>(&record)) source.take(*sample);
     if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
     if (const auto* native = std::get_if<KernelNative>(&record)) source.take(*native);
-    if (const auto* awaited = std::get_if<KernelAwaited>(&record)) source.take(*awaited);
+    if (const auto* wait_target = std::get_if<KernelWaitTarget>(&record)) source.take(*wait_target);
     if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
     if (const auto* exec = std::get_if<kernel_exec>(&record)) {
       source.take(exec->ended);

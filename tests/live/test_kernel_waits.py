@@ -10,7 +10,7 @@ import pytest
 from live_support import PHLOX, Target, once_a_version, since
 from test_kernel import WAY, possible
 from noise import Noise
-from wait_judge import Awaited, Ended, Handovers, read_ended, rows_by_thread
+from wait_judge import WaitTargets, Ended, Handovers, read_ended, rows_by_thread
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
@@ -104,7 +104,7 @@ def test_what_a_wait_was_for(python, record, tmp_path):
     with Target(python, PROGRAMS / "awaiting.py", tmp_path, 4, 0.006, "kernel") as target:
         recording = record(target.pid, 3, *WAY)
         log = [(kind, name, int(start), int(wall)) for kind, name, start, wall in log_of(target, tmp_path / "log", "\t")]
-    found = Awaited(recording, "waiter", log, least=4_000_000)
+    found = WaitTargets(recording, "waiter", log, least=4_000_000)
     kinds = {"socket", "client", "listener", "pipe", "device", "file", "time", "process"} | ({"object"} if python.minor >= 10 else set())
     assert set(found.by_kind) == kinds
     assert not found.wrong, found.wrong[:5]

@@ -78,7 +78,7 @@ class Handovers:
             self.wrong.append((at, before, after, wait, wait and self.holder(after, wait)))
 
 
-class Awaited:
+class WaitTargets:
     """Waits of a log, (kind, name, start, length), against what a recording says each was for: `named` as the program has it, `unnamed` not
     at all, or not which, `wrong` otherwise. Those of at least `least` that lie within the recording count."""
 
@@ -87,9 +87,9 @@ class Awaited:
         known = {i: (kind, name or "", other or "") for i, kind, name, other in recording.query("SELECT id, kind, name, other FROM awaited")}
         # The first of the name: a new thread has its maker's until its own is set.
         tid = [tid for tid, name in recording.query("SELECT tid, name FROM thread ORDER BY id") if name.startswith(thread)][0]
-        awaited = dict(recording.query("SELECT id, awaited FROM state"))
+        target_of_state = dict(recording.query("SELECT id, awaited FROM state"))
         (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
-        rows = [(int(begin) + start * 1000, int(begin) + start * 1000 + wall, known.get(awaited[state])) for start, wall, state in
+        rows = [(int(begin) + start * 1000, int(begin) + start * 1000 + wall, known.get(target_of_state[state])) for start, wall, state in
                 recording.query("SELECT s.start_us, s.wall_ns, s.state FROM sample s JOIN state ON state.id = s.state JOIN thread t ON t.id = s.thread "
                                 "WHERE t.tid = ? AND state.cpu = 3 AND state.gil != 3 AND state.system_call != 202 ORDER BY s.start_us", tid)]
         self.named, self.unnamed, self.wrong, self.by_kind = 0, [], [], collections.Counter()

@@ -131,13 +131,14 @@ TEST(Interner, beyond_its_limits_a_marker_stands_for_a_frame_and_is_counted) {
 
 TEST(Interner, what_waits_are_for_is_told_once) {
   Profile profile;
-  Interner interner(profile, {.awaited = 2});
-  const Awaited one{AwaitedKind::socket, "10.0.0.5:5432", ""}, other{AwaitedKind::pipe, "10.0.0.5:5432", ""};
-  const AwaitedId first = interner.awaited(one);
-  EXPECT_NE(interner.awaited(other), first);
-  EXPECT_EQ(interner.awaited(one), first);
-  EXPECT_EQ(profile.awaited(), (std::vector<Awaited>{one, other}));
-  EXPECT_FALSE(interner.awaited({AwaitedKind::file, "/tmp/x", ""})) << "beyond the limit";
+  Interner interner(profile, {.wait_targets = 2});
+  const WaitTarget one{WaitTargetKind::socket, "10.0.0.5:5432", ""},
+      other{WaitTargetKind::pipe, "10.0.0.5:5432", ""};
+  const WaitTargetId first = interner.wait_target(one);
+  EXPECT_NE(interner.wait_target(other), first);
+  EXPECT_EQ(interner.wait_target(one), first);
+  EXPECT_EQ(profile.wait_targets(), (std::vector<WaitTarget>{one, other}));
+  EXPECT_FALSE(interner.wait_target({WaitTargetKind::file, "/tmp/x", ""})) << "beyond the limit";
 }
 
 TEST(Interner, names_have_a_limit_of_bytes) {

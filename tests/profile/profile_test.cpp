@@ -26,9 +26,9 @@ TEST(Profile, emit_all_emits_each_kind_of_row) {
   Wake wake;
   wake.thread = ThreadId(1);
   from.emit(WakeId(1), wake);
-  Awaited awaited;
-  awaited.name = "127.0.0.1:5432";
-  from.emit(AwaitedId(1), awaited);
+  WaitTarget wait_target;
+  wait_target.name = "127.0.0.1:5432";
+  from.emit(WaitTargetId(1), wait_target);
   Sample sample;
   sample.wall = 3;
   from.emit(SampleId(1), sample);
@@ -50,7 +50,7 @@ TEST(Profile, emit_all_emits_each_kind_of_row) {
   ASSERT_EQ(into.stacks().size(), 1U);
   EXPECT_EQ(into.stacks()[0].frame, FrameId(1));
   EXPECT_EQ(into.wakes(), from.wakes());
-  EXPECT_EQ(into.awaited(), from.awaited());
+  EXPECT_EQ(into.wait_targets(), from.wait_targets());
   ASSERT_EQ(into.samples().size(), 1U);
   EXPECT_EQ(into.samples()[0].wall, 3);
   ASSERT_EQ(into.events().size(), 1U);

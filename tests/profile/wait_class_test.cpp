@@ -42,7 +42,7 @@ class Waits : public testing::Test {
   }
   std::vector<EndedWaits> ended(const Choices& choices = {}) {
     const auto filter = SampleFilter::make(profile, choices);
-    return filter ? ended_waits(profile, *filter, AlikeAwaited(profile)) : std::vector<EndedWaits>();
+    return filter ? ended_waits(profile, *filter, WaitTargetGroups(profile)) : std::vector<EndedWaits>();
   }
   std::string name(FrameId frame) { return frame ? profile.frame(frame).function : ""; }
 
@@ -83,25 +83,25 @@ TEST_F(Waits, in_a_call_that_was_not_recorded_are_what_the_library_says_or_nothi
 }
 
 TEST_F(Waits, whose_file_is_known_are_called_by_it) {
-  const auto of_file = [&](int16_t call, std::initializer_list<const char*> functions, AwaitedKind kind) {
-    const AwaitedId id(static_cast<uint32_t>(profile.awaited().size()) + 1);
+  const auto of_file = [&](int16_t call, std::initializer_list<const char*> functions, WaitTargetKind kind) {
+    const WaitTargetId id(static_cast<uint32_t>(profile.wait_targets().size()) + 1);
     profile.emit(id, {kind, "name", ""});
     std::string frames = "main:5";
     for (const char* function : functions) frames += std::string(";") + kLib + "/" + function;
     Sample sample = blocked(waiter, frames, call);
-    sample.awaited = id;
+    sample.wait_target = id;
     return wait_class_key(WaitClasses(profile).of(sample));
   };
-  EXPECT_EQ(of_file(kRead, {}, AwaitedKind::file), "file");
-  EXPECT_EQ(of_file(kRead, {}, AwaitedKind::pipe), "pipe");
-  EXPECT_EQ(of_file(kRead, {}, AwaitedKind::device), "device");
-  EXPECT_EQ(of_file(kRead, {"subprocess.py/communicate"}, AwaitedKind::pipe), "child") << "that says more";
-  EXPECT_EQ(of_file(kPoll, {}, AwaitedKind::socket), "socket");
-  EXPECT_EQ(of_file(kPoll, {"selectors.py/select"}, AwaitedKind::listener), "socket");
-  EXPECT_EQ(of_file(kPoll, {}, AwaitedKind::poll), "poll");
-  EXPECT_EQ(of_file(kPoll, {}, AwaitedKind::time), "sleep");
-  EXPECT_EQ(of_file(kEpollWait, {}, AwaitedKind::time), "poll") << "others might have been first";
-  EXPECT_EQ(of_file(kFutex, {}, AwaitedKind::other), "lock");
+  EXPECT_EQ(of_file(kRead, {}, WaitTargetKind::file), "file");
+  EXPECT_EQ(of_file(kRead, {}, WaitTargetKind::pipe), "pipe");
+  EXPECT_EQ(of_file(kRead, {}, WaitTargetKind::device), "device");
+  EXPECT_EQ(of_file(kRead, {"subprocess.py/communicate"}, WaitTargetKind::pipe), "child") << "that says more";
+  EXPECT_EQ(of_file(kPoll, {}, WaitTargetKind::socket), "socket");
+  EXPECT_EQ(of_file(kPoll, {"selectors.py/select"}, WaitTargetKind::listener), "socket");
+  EXPECT_EQ(of_file(kPoll, {}, WaitTargetKind::poll), "poll");
+  EXPECT_EQ(of_file(kPoll, {}, WaitTargetKind::time), "sleep");
+  EXPECT_EQ(of_file(kEpollWait, {}, WaitTargetKind::time), "poll") << "others might have been first";
+  EXPECT_EQ(of_file(kFutex, {}, WaitTargetKind::other), "lock");
 }
 
 TEST_F(Waits, for_the_gil_and_for_a_cpu_are_known_by_the_state) {

@@ -303,10 +303,10 @@ TEST_F(Work, a_with_statement_that_polls_is_no_event_loop) {
 // further down its stack.
 TEST_F(Work, reading_from_a_pipe_in_the_function_that_begins_a_thread_may_be_idle) {
   const ThreadId worker = worker_thread();
-  profile.emit(AwaitedId(1), {AwaitedKind::pipe, "pipe", ""});
+  profile.emit(WaitTargetId(1), {WaitTargetKind::pipe, "pipe", ""});
   for (const char* frames : {"read_jobs", "read_jobs;answer"}) {
     Sample sample = maker.blocked(worker, kRun + frames, 300 * kMs, kRead);
-    sample.awaited = AwaitedId(1);
+    sample.wait_target = WaitTargetId(1);
     maker.put(sample);
   }
   EXPECT_EQ(doing(0), Doing::waiting_unknown);
@@ -331,8 +331,8 @@ TEST_F(Work, waiting_for_a_child_is_left_out_if_it_is_recorded) {
   const ThreadId start = main();
   blocked(start, "main;" + kLib + "subprocess.py/_try_wait", 300 * kMs, kWait4);
   Sample named = maker.blocked(start, "main;" + kLib + "subprocess.py/_try_wait", 300 * kMs, kWait4);
-  profile.emit(AwaitedId(1), {AwaitedKind::process, "ffmpeg", "4801"});
-  named.awaited = AwaitedId(1);
+  profile.emit(WaitTargetId(1), {WaitTargetKind::process, "ffmpeg", "4801"});
+  named.wait_target = WaitTargetId(1);
   maker.put(named);
   EXPECT_EQ(doing(0), Doing::waiting);
   maker.process(4800);
@@ -343,8 +343,8 @@ TEST_F(Work, waiting_for_a_child_is_left_out_if_it_is_recorded) {
 // A server that is written by hand.
 TEST_F(Work, waiting_for_clients_is_waiting_for_something_to_do) {
   Sample sample = maker.blocked(main(), "main;serve;wait", 300 * kMs, kPoll);
-  profile.emit(AwaitedId(1), {AwaitedKind::listener, "0.0.0.0:80", ""});
-  sample.awaited = AwaitedId(1);
+  profile.emit(WaitTargetId(1), {WaitTargetKind::listener, "0.0.0.0:80", ""});
+  sample.wait_target = WaitTargetId(1);
   maker.put(sample);
   EXPECT_EQ(doing(0), Doing::waiting_for_work);
 }
@@ -386,8 +386,8 @@ TEST_F(Work, without_its_stack_a_pool_thread_that_waits_in_another_call_is_in_it
 
 TEST_F(Work, without_its_stack_a_wait_for_clients_is_still_one) {
   Sample sample = maker.blocked(main(), "(a wait whose stack was not read)", 300 * kMs, kPoll);
-  profile.emit(AwaitedId(1), {AwaitedKind::listener, "0.0.0.0:80", ""});
-  sample.awaited = AwaitedId(1);
+  profile.emit(WaitTargetId(1), {WaitTargetKind::listener, "0.0.0.0:80", ""});
+  sample.wait_target = WaitTargetId(1);
   maker.put(sample);
   EXPECT_EQ(doing(0), Doing::waiting_for_work);
 }

@@ -92,8 +92,8 @@ class Recording : public testing::Test {
     waits.system_call = 202;
     waits.wake = WakeId(1);
     out->emit(WakeId(1), {main, maker.stack("main:4;work:20"), ""});
-    waits.awaited = AwaitedId(1);
-    out->emit(AwaitedId(1), {AwaitedKind::pipe, "", "worker.py (72)"});
+    waits.wait_target = WaitTargetId(1);
+    out->emit(WaitTargetId(1), {WaitTargetKind::pipe, "", "worker.py (72)"});
     maker.put(waits);
     out->put_task_census(TaskCensusId(1), {ProcessId(1), 10, kSecond});
     out->put_event_loop(EventLoopId(1), {ProcessId(1), main, "uvloop.Loop"});
@@ -590,34 +590,34 @@ TEST_F(Recording, what_a_wait_was_for_comes_back) {
   auto out = writer();
   ProfileMaker maker(*out);
   const ThreadId thread = maker.thread("a");
-  const Awaited database{AwaitedKind::socket, "10.0.0.5:5432", ""},
-      child{AwaitedKind::process, "sleep 5", "71"};
-  out->emit(AwaitedId(1), database);
-  out->emit(AwaitedId(2), child);
-  for (const uint32_t awaited : {1U, 2U, 0U, 1U}) {
+  const WaitTarget database{WaitTargetKind::socket, "10.0.0.5:5432", ""},
+      child{WaitTargetKind::process, "sleep 5", "71"};
+  out->emit(WaitTargetId(1), database);
+  out->emit(WaitTargetId(2), child);
+  for (const uint32_t wait_target : {1U, 2U, 0U, 1U}) {
     Sample sample = maker.sample(thread, "main;get", 1000);
     sample.cpu_state = CpuState::blocked;
-    sample.awaited = AwaitedId(awaited);
+    sample.wait_target = WaitTargetId(wait_target);
     maker.put(sample);
   }
   ASSERT_TRUE(out->finish());
   out.reset();
   const auto profile = read(path_.string());
   ASSERT_TRUE(profile) << profile.error().message;
-  EXPECT_EQ(profile->awaited(), (std::vector<Awaited>{database, child}));
-  std::vector<uint32_t> awaited;
-  for (const Sample& sample : profile->samples()) awaited.push_back(sample.awaited.value);
-  EXPECT_EQ(awaited, (std::vector<uint32_t>{1, 2, 0, 1}));
+  EXPECT_EQ(profile->wait_targets(), (std::vector<WaitTarget>{database, child}));
+  std::vector<uint32_t> wait_target;
+  for (const Sample& sample : profile->samples()) wait_target.push_back(sample.wait_target.value);
+  EXPECT_EQ(wait_target, (std::vector<uint32_t>{1, 2, 0, 1}));
   // Of a newer version, with a kind that nobody knows yet.
   run_sql("UPDATE awaited SET kind = 'spell' WHERE id = 2");
   const auto newer = read(path_.string());
   ASSERT_TRUE(newer) << newer.error().message;
-  EXPECT_EQ(newer->awaited()[1].kind, AwaitedKind::other);
+  EXPECT_EQ(newer->wait_targets()[1].kind, WaitTargetKind::other);
   // Of an older one.
   run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN awaited; DROP TABLE awaited");
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;
-  EXPECT_FALSE(older->samples()[0].awaited);
+  EXPECT_FALSE(older->samples()[0].wait_target);
 }
 
 TEST_F(Recording, what_tasks_awaited_comes_back_as_it_was_put_last) {

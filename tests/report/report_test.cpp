@@ -112,16 +112,16 @@ TEST(Report, waits_say_for_which_file) {
   Profile profile;
   ProfileMaker maker(profile);
   const ThreadId thread = maker.thread("MainThread");
-  profile.emit(AwaitedId(1), {AwaitedKind::socket, "10.0.0.5:5432", ""});
-  profile.emit(AwaitedId(2), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.9"});
-  profile.emit(AwaitedId(3), {AwaitedKind::client, "127.0.0.1:8000", "10.0.0.10"});
-  profile.emit(AwaitedId(4), {AwaitedKind::time, "", ""});
-  const auto wait = [&](int16_t call, uint32_t awaited, Nanoseconds wall) {
+  profile.emit(WaitTargetId(1), {WaitTargetKind::socket, "10.0.0.5:5432", ""});
+  profile.emit(WaitTargetId(2), {WaitTargetKind::client, "127.0.0.1:8000", "10.0.0.9"});
+  profile.emit(WaitTargetId(3), {WaitTargetKind::client, "127.0.0.1:8000", "10.0.0.10"});
+  profile.emit(WaitTargetId(4), {WaitTargetKind::time, "", ""});
+  const auto wait = [&](int16_t call, uint32_t wait_target, Nanoseconds wall) {
     Sample sample = maker.sample(thread, "main:5;query:9", wall);
     sample.cpu = 0;
     sample.cpu_state = CpuState::blocked;
     sample.system_call = call;
-    sample.awaited = AwaitedId(awaited);
+    sample.wait_target = WaitTargetId(wait_target);
     maker.put(sample);
   };
   constexpr int16_t kRecv = 45, kSelect = 23;
@@ -134,10 +134,10 @@ TEST(Report, waits_say_for_which_file) {
   }
   const Report report = report_of(profile);
   ASSERT_EQ(report.waits.size(), 4U);
-  EXPECT_EQ(report.waits[0].awaited_kind, "socket");
-  EXPECT_EQ(report.waits[0].awaited, "10.0.0.5:5432");
+  EXPECT_EQ(report.waits[0].wait_target_kind, "socket");
+  EXPECT_EQ(report.waits[0].wait_target, "10.0.0.5:5432");
   EXPECT_EQ(report.waits[1].wall, 400 * kMs) << "two clients";
-  EXPECT_EQ(report.waits[2].awaited_kind, "");
+  EXPECT_EQ(report.waits[2].wait_target_kind, "");
   const std::string text = report_text(report);
   for (const char* words : {"a socket, 10.0.0.5:5432 (recvfrom)",
                             "a socket, a client of 127.0.0.1:8000 (recvfrom)", "  a socket (recvfrom)",

@@ -150,9 +150,9 @@ INSTANTIATE_TEST_SUITE_P(Both, WaitTargets, testing::Values(0, -1));
 
 // The wait that a sample found may have been over right after it.
 TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
-  AwaitedFiles::Host host;
-  AwaitedFiles files(::getpid(), host, [](int) { return ""; });
-  consumer_.with_awaited(files);
+  WaitTargetFiles::Host host;
+  WaitTargetFiles files(::getpid(), host, [](int) { return ""; });
+  consumer_.with_wait_targets(files);
   const CodeLocation nap{tell({.name = "nap"}), 0}, work{tell({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran) {
     ThreadSample record = sample_at(1, time, time - 10'000'000);
@@ -161,7 +161,7 @@ TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
     record.queued = GetParam();
     record.fresh = 1;
     if (state == profile::CpuState::blocked) {
-      record.awaits = {.kind = process::Awaits::Kind::time};
+      record.waits_for = {.kind = process::WaitsFor::Kind::time};
       record.wait_since = time;
     }
     push(record, {&at, 1});
@@ -174,9 +174,9 @@ TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
   std::vector<std::pair<Nanoseconds, bool>> waits;  // length, whether its target is known
   for (const auto& sample : seen_.samples()) {
     if (sample.cpu_state == profile::CpuState::blocked)
-      waits.emplace_back(sample.wall, bool(sample.awaited));
+      waits.emplace_back(sample.wall, bool(sample.wait_target));
     else
-      EXPECT_FALSE(sample.awaited);
+      EXPECT_FALSE(sample.wait_target);
   }
   EXPECT_EQ(waits, (std::vector<std::pair<Nanoseconds, bool>>{
                        {10'000'000, true}, {6'000'000, false}, {5'000'000, true}}));

@@ -180,64 +180,64 @@ INSTANTIATE_TEST_SUITE_P(Versions, KernelCodes,
                          test::row_name);
 
 // `name`: as the kernel sends it.
-process::NamedFile file_in(kernel_awaited awaited, std::string_view name) {
-  const auto bytes = test::kernel_awaited_bytes(awaited, name);
+process::NamedFile file_in(kernel_wait_target wait_target, std::string_view name) {
+  const auto bytes = test::kernel_wait_target_bytes(wait_target, name);
   const KernelRecord record = parse_kernel_record(bytes);
-  return file_of(std::get<KernelAwaited>(record));
+  return file_of(std::get<KernelWaitTarget>(record));
 }
 
 TEST(KernelRecords, a_file_has_its_path_from_the_root_on) {
   using namespace std::string_view_literals;
-  kernel_awaited awaited{};
-  awaited.mode = S_IFREG;
-  awaited.flags = KERNEL_AWAITED_CUT | KERNEL_AWAITED_REMOVED;
-  const auto file = file_in(awaited, "app.log\0log\0var\0"sv);
+  kernel_wait_target wait_target{};
+  wait_target.mode = S_IFREG;
+  wait_target.flags = KERNEL_WAIT_TARGET_CUT | KERNEL_WAIT_TARGET_REMOVED;
+  const auto file = file_in(wait_target, "app.log\0log\0var\0"sv);
   EXPECT_EQ(file.name, "/var/log/app.log");
   EXPECT_EQ(file.file.kind, process::OpenFile::Kind::file);
   EXPECT_TRUE(file.file.cut && file.file.removed);
-  awaited.mode = S_IFCHR;
-  EXPECT_EQ(file_in(awaited, "3\0pts\0dev\0"sv).file.kind, process::OpenFile::Kind::device);
-  EXPECT_EQ(file_in(awaited, "memfd:cache\0"sv).name, "memfd:cache");
-  EXPECT_EQ(file_in(awaited, "no end"sv).name, "/no end");
-  EXPECT_EQ(file_in(awaited, ""sv).name, "");
+  wait_target.mode = S_IFCHR;
+  EXPECT_EQ(file_in(wait_target, "3\0pts\0dev\0"sv).file.kind, process::OpenFile::Kind::device);
+  EXPECT_EQ(file_in(wait_target, "memfd:cache\0"sv).name, "memfd:cache");
+  EXPECT_EQ(file_in(wait_target, "no end"sv).name, "/no end");
+  EXPECT_EQ(file_in(wait_target, ""sv).name, "");
 }
 
 TEST(KernelRecords, sockets_and_pipes_are_those_of_proc) {
   using namespace std::string_view_literals;
-  kernel_awaited awaited{};
-  awaited.magic = PIPEFS_MAGIC;
-  awaited.mode = S_IFIFO;
-  awaited.access = 1;
-  awaited.inode = 4711;
-  auto file = file_in(awaited, "");
+  kernel_wait_target wait_target{};
+  wait_target.magic = PIPEFS_MAGIC;
+  wait_target.mode = S_IFIFO;
+  wait_target.access = 1;
+  wait_target.inode = 4711;
+  auto file = file_in(wait_target, "");
   EXPECT_EQ(file.file.kind, process::OpenFile::Kind::pipe);
   EXPECT_EQ(file.file.inode, 4711U);
   EXPECT_TRUE(file.file.reads && !file.file.writes);
-  awaited.magic = SOCKFS_MAGIC;
-  awaited.family = 2;
-  awaited.peer_port = 5432;
-  awaited.peer[0] = 10;
-  awaited.peer[3] = 5;
-  file = file_in(awaited, "");
+  wait_target.magic = SOCKFS_MAGIC;
+  wait_target.family = 2;
+  wait_target.peer_port = 5432;
+  wait_target.peer[0] = 10;
+  wait_target.peer[3] = 5;
+  file = file_in(wait_target, "");
   EXPECT_EQ(process::address_words(2, file.file.peer), "10.0.0.5:5432");
   EXPECT_FALSE(file.file.accepts);
-  awaited.state = 10;
-  EXPECT_TRUE(file_in(awaited, "").file.accepts);
-  awaited.family = 1;
-  EXPECT_EQ(file_in(awaited, "/run/app.sock"sv).name, "/run/app.sock");
-  EXPECT_EQ(file_in(awaited, "\0abstract"sv).name, "@abstract");
-  awaited.magic = ANON_INODE_FS_MAGIC;
-  EXPECT_EQ(file_in(awaited, "[eventfd]\0"sv), process::parse_descriptor_link("anon_inode:[eventfd]"));
+  wait_target.state = 10;
+  EXPECT_TRUE(file_in(wait_target, "").file.accepts);
+  wait_target.family = 1;
+  EXPECT_EQ(file_in(wait_target, "/run/app.sock"sv).name, "/run/app.sock");
+  EXPECT_EQ(file_in(wait_target, "\0abstract"sv).name, "@abstract");
+  wait_target.magic = ANON_INODE_FS_MAGIC;
+  EXPECT_EQ(file_in(wait_target, "[eventfd]\0"sv), process::parse_descriptor_link("anon_inode:[eventfd]"));
 }
 
 TEST(KernelRecords, a_name_that_is_not_there_is_no_record) {
-  kernel_awaited awaited{};
-  awaited.mode = S_IFREG;
-  const auto whole = test::kernel_awaited_bytes(awaited, "name");
+  kernel_wait_target wait_target{};
+  wait_target.mode = S_IFREG;
+  const auto whole = test::kernel_wait_target_bytes(wait_target, "name");
   for (size_t size = 0; size < whole.size(); ++size)
     EXPECT_TRUE(is_none(parse_kernel_record(std::span(whole).first(size)))) << size;
-  EXPECT_TRUE(is_none(
-      parse_kernel_record(test::kernel_awaited_bytes(awaited, std::string(KERNEL_PATH_BYTES + 1, 'x')))));
+  EXPECT_TRUE(is_none(parse_kernel_record(
+      test::kernel_wait_target_bytes(wait_target, std::string(KERNEL_PATH_BYTES + 1, 'x')))));
 }
 
 }  // namespace

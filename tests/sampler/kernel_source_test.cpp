@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/wait_target.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "support/kernel_bytes.h"
 
@@ -25,7 +25,7 @@ constexpr uint32_t kThread = 77;
 
 class KernelSourceTest : public testing::Test {
  protected:
-  KernelSourceTest() { consumer_.with_awaited(files_); }
+  KernelSourceTest() { consumer_.with_wait_targets(files_); }
 
   uint32_t code(const std::string& name) {
     const auto bytes = test::kernel_code_bytes(fake_, fake_.code(name), ++serial_);
@@ -77,21 +77,22 @@ class KernelSourceTest : public testing::Test {
     return wake;
   }
   // Of the wait that began then.
-  void awaited(double off, kernel_awaited of, std::string_view name) {
+  void wait_target(double off, kernel_wait_target of, std::string_view name) {
     of.thread = kThread;
     of.since = start_ + static_cast<uint64_t>(off * kMillisecond);
-    const auto bytes = test::kernel_awaited_bytes(of, name);
-    source_.take(std::get<KernelAwaited>(parse_kernel_record(bytes)));
+    const auto bytes = test::kernel_wait_target_bytes(of, name);
+    source_.take(std::get<KernelWaitTarget>(parse_kernel_record(bytes)));
   }
   // What each wait was for, in order.
-  std::vector<std::string> awaited_words() {
+  std::vector<std::string> wait_target_words() {
     std::vector<std::string> words;
     for (const auto& sample : seen_.samples()) {
       if (sample.cpu_state != CpuState::blocked) {
-        EXPECT_FALSE(sample.awaited);
+        EXPECT_FALSE(sample.wait_target);
       } else {
-        words.push_back(sample.awaited ? profile::awaited_words(seen_.awaited()[sample.awaited.value - 1])
-                                       : "?");
+        words.push_back(sample.wait_target
+                            ? profile::wait_target_words(seen_.wait_targets()[sample.wait_target.value - 1])
+                            : "?");
       }
     }
     return words;
@@ -130,9 +131,10 @@ class KernelSourceTest : public testing::Test {
   KernelSource source_{python_, fake_.memory(), ring_, false, [] {}, static_cast<Nanoseconds>(start_)};
   profile::Profile seen_;
   Identities identities_{seen_};
-  AwaitedFiles::Host host_;
+  WaitTargetFiles::Host host_;
   // Descriptor 9 names a pipe.
-  AwaitedFiles files_{::getpid(), host_, [](int descriptor) { return descriptor == 9 ? "/tmp/nine" : ""; }};
+  WaitTargetFiles files_{::getpid(), host_,
+                         [](int descriptor) { return descriptor == 9 ? "/tmp/nine" : ""; }};
   Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
   uint32_t serial_ = 0;
   uint32_t left_out_ = 0;     // of the next stacks
@@ -307,19 +309,19 @@ TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
   using namespace std::string_view_literals;
   const auto main = code("main"), work = code("work"), wait = code("wait");
   sample(1, stack({work, main}), 0, 0, 0);
-  kernel_awaited file{};
+  kernel_wait_target file{};
   file.mode = S_IFREG;
-  awaited(4, file, "app.log\0log\0"sv);
+  wait_target(4, file, "app.log\0log\0"sv);
   sample(26, stack({wait, main}), 3, 20, 2, 4);
   sample(36, stack({wait, main}), 4, 29, 2, 27);
   file.others = 2;
-  awaited(37, file, "app.log\0log\0"sv);
+  wait_target(37, file, "app.log\0log\0"sv);
   sample(46, stack({wait, main}), 5, 38, 2, 37);
-  file.flags = KERNEL_AWAITED_NONE;
-  awaited(47, file, "[eventpoll]\0"sv);
+  file.flags = KERNEL_WAIT_TARGET_NONE;
+  wait_target(47, file, "[eventpoll]\0"sv);
   sample(56, stack({wait, main}), 6, 47, 2, 47);
   seen();
-  EXPECT_EQ(awaited_words(),
+  EXPECT_EQ(wait_target_words(),
             (std::vector<std::string>{"/log/app.log", "?", "/log/app.log and 2 more", "a timeout"}));
 }
 
@@ -333,7 +335,7 @@ TEST_F(KernelSourceTest, a_wait_for_a_child_was_for_the_one_that_ended_it) {
   wake_ = {};
   sample(36, stack({wait, main}), 4, 29, 2, 27);
   seen();
-  EXPECT_EQ(awaited_words(), (std::vector<std::string>{"sleep (4711)", "?"}));
+  EXPECT_EQ(wait_target_words(), (std::vector<std::string>{"sleep (4711)", "?"}));
 }
 
 TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
@@ -346,8 +348,8 @@ TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
   known.off = stack({wait, main});
   known.walked = 1;
   known.ran = 3 * kMillisecond;
-  known.awaits = 9;
-  known.awaits_what = KERNEL_AWAITS_FILE;
+  known.waits_for = 9;
+  known.waits_for_what = KERNEL_WAITS_FOR_FILE;
   for (const Nanoseconds later : {Nanoseconds{0}, kSecond}) {
     const Nanoseconds now = clock_now() + later;
     source_.ask_after_silent(now, now, [&](pid_t) { return std::optional(known); });
@@ -355,7 +357,7 @@ TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
   }
   seen(12'000, known);
   // It may have been over when the descriptor was asked for first; not so when the wait was told again.
-  EXPECT_EQ(awaited_words(), (std::vector<std::string>{"?", "/tmp/nine", "/tmp/nine"}));
+  EXPECT_EQ(wait_target_words(), (std::vector<std::string>{"?", "/tmp/nine", "/tmp/nine"}));
 }
 
 // A wait that is told by itself has its length whatever was run before it.
@@ -459,15 +461,15 @@ TEST_F(KernelSourceTest, short_waits_that_no_record_told_have_no_target) {
   using namespace std::string_view_literals;
   const auto main = code("main"), work = code("work"), read = code("read");
   sample(1, stack({work, main}), 0, 0, 0);
-  kernel_awaited of{};
-  of.head.type = KERNEL_AWAITED;
-  of.flags = KERNEL_AWAITED_NONE;
-  awaited(1.5, of, ""sv);
+  kernel_wait_target of{};
+  of.head.type = KERNEL_WAIT_TARGET;
+  of.flags = KERNEL_WAIT_TARGET_NONE;
+  wait_target(1.5, of, ""sv);
   sample(10, stack({read, main}), 1, 8, 0, 1.5);
   sample(15, stack({work, main}), 3, 11, 0);
   sample(20, stack({work, main}), 5, 14, 0);
   seen(20);
-  const auto words = awaited_words();
+  const auto words = wait_target_words();
   ASSERT_EQ(words.size(), 3U);
   EXPECT_NE(words[0], "?");
   EXPECT_EQ(words[1], "?");

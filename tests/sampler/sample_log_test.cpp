@@ -167,7 +167,7 @@ TEST_F(SampleLogs, a_wait_goes_on_as_long_as_its_thread_has_not_run) {
   const std::vector<CodeLocation> stack{{1, 0}};
   const auto waits = [&] {
     ThreadSample sample = found(CpuState::blocked);
-    sample.awaits = {process::Awaits::Kind::descriptor, 3, 0};
+    sample.waits_for = {process::WaitsFor::Kind::descriptor, 3, 0};
     sample.wait_since = sample.time;
     log_.saw(thread_, sample, thread_.seen, ++tick_, &stack, {});
   };
@@ -190,7 +190,7 @@ TEST_F(SampleLogs, a_wait_goes_on_as_long_as_its_thread_has_not_run) {
   EXPECT_EQ(samples[2].sample.wait_since, second);
   EXPECT_EQ(samples[3].sample.wait_since, second);
   EXPECT_EQ(samples[4].sample.wait_since, 0) << "two waits";
-  for (const Sent& one : samples) EXPECT_EQ(one.sample.awaits.number, 3);
+  for (const Sent& one : samples) EXPECT_EQ(one.sample.waits_for.number, 3);
 }
 
 }  // namespace

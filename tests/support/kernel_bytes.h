@@ -56,12 +56,13 @@ inline std::vector<std::byte> kernel_native_bytes(kernel_native half, std::span<
   return bytes;
 }
 
-inline std::vector<std::byte> kernel_awaited_bytes(kernel_awaited awaited, std::string_view name) {
-  awaited.head = {KERNEL_AWAITED, 1};
-  awaited.size = static_cast<uint16_t>(name.size());
-  std::vector<std::byte> bytes(sizeof awaited + name.size());
-  std::memcpy(bytes.data(), &awaited, sizeof awaited);
-  std::memcpy(bytes.data() + sizeof awaited, name.data(), name.size());
+inline std::vector<std::byte> kernel_wait_target_bytes(kernel_wait_target wait_target,
+                                                       std::string_view name) {
+  wait_target.head = {KERNEL_WAIT_TARGET, 1};
+  wait_target.size = static_cast<uint16_t>(name.size());
+  std::vector<std::byte> bytes(sizeof wait_target + name.size());
+  std::memcpy(bytes.data(), &wait_target, sizeof wait_target);
+  std::memcpy(bytes.data() + sizeof wait_target, name.data(), name.size());
   return bytes;
 }
 

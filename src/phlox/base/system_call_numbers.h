@@ -1,5 +1,5 @@
 // Numbers of the system calls in which a thread blocks, on both machines: only this table contains such
-// numbers, except kernel/maps.bpf.h and kernel/awaited.bpf.h, which repeat some for the kernel.
+// numbers, except kernel/maps.bpf.h and kernel/wait_target.bpf.h, which repeat some for the kernel.
 #pragma once
 
 #include <algorithm>

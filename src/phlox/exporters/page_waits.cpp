@@ -28,7 +28,7 @@ uint32_t PageWaits::of(size_t index) {
   const profile::WakeId wake = index < wakes_.size() ? wakes_[index] : profile::WakeId();
   const uint32_t asked =
       numbered(asked_, uint64_t{sample.stack.value} << 16 | static_cast<uint16_t>(sample.system_call));
-  const uint32_t told = numbered(told_, uint64_t{sample.awaited.value} << 32 | wake.value);
+  const uint32_t told = numbered(told_, uint64_t{sample.wait_target.value} << 32 | wake.value);
   const auto [at, added] = met_.try_emplace(uint64_t{asked} << 32 | told, 0);
   if (added) at.value() = number(sample, wake);
   return at->second;
@@ -47,10 +47,11 @@ uint32_t PageWaits::number(const profile::Sample& sample, profile::WakeId wake) 
 PageWait PageWaits::row(const profile::Sample& sample, profile::WakeId wake) {
   const profile::WaitClass waits = classes_.of(sample);
   const std::string call = profile::system_call_name(sample.system_call, machine_);
-  const uint32_t group = alike_.of(sample.awaited);
+  const uint32_t group = alike_.of(sample.wait_target);
   PageWait wait;
   wait.words = profile::wait_words(waits, call, group == 0 ? std::string() : alike_[group].words);
-  if (group != 0) wait.which = profile::awaited_words(profile_.awaited()[sample.awaited.value - 1]);
+  if (group != 0)
+    wait.which = profile::wait_target_words(profile_.wait_targets()[sample.wait_target.value - 1]);
   if (const auto frame = profile::asking_frame(profile_, sample.stack)) wait.place = place_of_(frame);
   if (!wake) return wait;
   const profile::Wake& by = profile_.wakes()[wake.value - 1];

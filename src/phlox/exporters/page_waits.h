@@ -11,8 +11,8 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/exporters/page_tables.h"
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/wait_class.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::exporters {
 
@@ -38,7 +38,7 @@ class PageWaits {
   std::string machine_;
   std::vector<profile::WakeId> wakes_;  // by sample
   profile::WaitClasses classes_;
-  profile::AlikeAwaited alike_;
+  profile::WaitTargetGroups alike_;
   std::vector<PageWait> waits_ = std::vector<PageWait>(1);
   std::map<PageWait, uint32_t> known_;
   // By stack and system call; by wait target and waker; by both.

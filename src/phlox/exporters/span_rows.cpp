@@ -10,9 +10,9 @@
 #include "phlox/exporters/json.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::exporters {
 namespace {
@@ -38,9 +38,9 @@ constexpr std::string_view kQualities[] = {"ok", "cut", "unproved", "detached", 
 constexpr std::string_view kKinds[] = {"python", "native", "kernel", "marker"};
 
 // The wait target; nullptr if unknown.
-const profile::Awaited* awaited_of(const profile::Profile& profile, const profile::Sample& sample) {
-  return sample.awaited && sample.awaited.value <= profile.awaited().size()
-             ? &profile.awaited()[sample.awaited.value - 1]
+const profile::WaitTarget* wait_target_of(const profile::Profile& profile, const profile::Sample& sample) {
+  return sample.wait_target && sample.wait_target.value <= profile.wait_targets().size()
+             ? &profile.wait_targets()[sample.wait_target.value - 1]
              : nullptr;
 }
 
@@ -62,7 +62,7 @@ struct Row {
   const profile::Process* process = nullptr;
   const profile::Frame* leaf = nullptr;
   const profile::Label* label = nullptr;  // of the leaf
-  const profile::Awaited* awaited = nullptr;
+  const profile::WaitTarget* wait_target = nullptr;
 };
 
 // A value of the leaf, which a thread may lack.
@@ -110,11 +110,13 @@ constexpr RowColumn kColumns[] = {
      }},
     {"awaited_kind",
      [](const Row& row) {
-       return row.awaited == nullptr ? Value() : text_or_nothing(profile::awaited_key(row.awaited->kind));
+       return row.wait_target == nullptr ? Value()
+                                         : text_or_nothing(profile::wait_target_key(row.wait_target->kind));
      }},
     {"awaited",
      [](const Row& row) {
-       return row.awaited == nullptr ? Value() : text_or_nothing(profile::awaited_words(*row.awaited));
+       return row.wait_target == nullptr ? Value()
+                                         : text_or_nothing(profile::wait_target_words(*row.wait_target));
      }},
     {"collecting", [](const Row& row) -> Value { return row.sample.collecting; }},
     {"cpu_number",
@@ -158,7 +160,7 @@ Row row_of(const Recording& recording, const profile::Sample& sample,
   const profile::Profile& profile = recording.profile;
   const profile::Thread& thread = profile.thread(sample.thread);
   Row row{recording, sample, part, thread, process_of(profile, thread)};
-  row.awaited = awaited_of(profile, sample);
+  row.wait_target = wait_target_of(profile, sample);
   if (!sample.stack || sample.stack.value > profile.stacks().size()) return row;
   const profile::FrameId leaf = profile.stack(sample.stack).frame;
   if (!leaf || leaf.value > recording.labels.size()) return row;

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "phlox/exporters/words.h"
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::exporters {
 
@@ -130,12 +130,12 @@ void write_slices(const std::vector<ThreadSample>& samples, Axis axis, const Fra
 namespace {
 
 // The file, socket, pipe or child that it waits for.
-std::string awaited_words(const profile::Profile& profile, const profile::Sample& sample) {
-  if (!sample.awaited || sample.awaited.value > profile.awaited().size()) return {};
-  const profile::Awaited& awaited = profile.awaited()[sample.awaited.value - 1];
-  return awaited.kind == profile::AwaitedKind::time
+std::string wait_target_words(const profile::Profile& profile, const profile::Sample& sample) {
+  if (!sample.wait_target || sample.wait_target.value > profile.wait_targets().size()) return {};
+  const profile::WaitTarget& wait_target = profile.wait_targets()[sample.wait_target.value - 1];
+  return wait_target.kind == profile::WaitTargetKind::time
              ? std::string()
-             : displayable(profile::awaited_words(awaited, profile::AwaitedDetail::alike));
+             : displayable(profile::wait_target_words(wait_target, profile::WaitTargetDetail::alike));
 }
 
 // A sample without a name ends a run and starts none.
@@ -166,8 +166,8 @@ std::vector<StateRun> notable_runs(const profile::Profile& profile,
     return std::string(sample.collecting ? "Garbage collection" : "");
   });
   add_runs(samples, runs, [&](const profile::Sample& sample) {
-    const std::string awaited = awaited_words(profile, sample);
-    return awaited.empty() ? awaited : "Waits for " + awaited;
+    const std::string wait_target = wait_target_words(profile, sample);
+    return wait_target.empty() ? wait_target : "Waits for " + wait_target;
   });
   return runs;
 }
@@ -183,9 +183,9 @@ std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vec
       case profile::CpuState::runnable:
         return "waits for a CPU";
       case profile::CpuState::blocked: {
-        const std::string awaited = awaited_words(profile, sample);
+        const std::string wait_target = wait_target_words(profile, sample);
         return profile::system_call_name(sample.system_call, machine) +
-               (awaited.empty() ? "" : " (" + awaited + ")");
+               (wait_target.empty() ? "" : " (" + wait_target + ")");
       }
       case profile::CpuState::unknown:
         break;

@@ -13,7 +13,7 @@
 namespace phlox::profile {
 
 std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& filter,
-                                    const AlikeAwaited& awaited) {
+                                    const WaitTargetGroups& wait_targets) {
   const std::vector<WakeId> wakes = wakes_of_whole_waits(profile);
   // Threads of a pool count as one if it is known what they did.
   using Key = std::tuple<WaitClass, int16_t, uint32_t, FrameId, ThreadId, FrameId, std::string>;
@@ -33,7 +33,7 @@ std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& 
     if (!part.passes) continue;
     const Wake& wake = profile.wakes()[wakes[i].value - 1];
     const FrameId by_frame = asking_frame(profile, wake.stack);
-    Sum& sum = sums[{classes.of(sample), sample.system_call, awaited.of(sample.awaited),
+    Sum& sum = sums[{classes.of(sample), sample.system_call, wait_targets.of(sample.wait_target),
                      asking_frame(profile, sample.stack), by_frame ? ThreadId() : wake.thread, by_frame,
                      std::string(without_number(wake.other))}];
     if (!wake.other.empty()) sum.others.insert(wake.other);
@@ -51,7 +51,7 @@ std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& 
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     rows.push_back({.waits = waits,
                     .system_call = system_call,
-                    .awaited = what,
+                    .wait_target = what,
                     .frame = frame,
                     .by = most == sum.by.end() ? ThreadId() : most->first,
                     .by_threads = static_cast<uint32_t>(sum.by.size()),

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/profile.h"
 #include "phlox/profile/sample_filter.h"
 #include "phlox/profile/wait_class.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::profile {
 
@@ -17,7 +17,7 @@ namespace phlox::profile {
 struct EndedWaits {
   WaitClass waits = WaitClass::other;
   int16_t system_call = -1;
-  uint32_t awaited = 0;  // of AlikeAwaited
+  uint32_t wait_target = 0;  // of WaitTargetGroups
   FrameId frame;
   ThreadId by;              // the thread that ended most of this time; none: `other`
   uint32_t by_threads = 0;  // number of threads that ended any
@@ -31,6 +31,6 @@ struct EndedWaits {
 // The longest first. The choices select the waiting threads. Waits for the GIL are not included
 // (gil_holders.h).
 std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& filter,
-                                    const AlikeAwaited& awaited);
+                                    const WaitTargetGroups& wait_targets);
 
 }  // namespace phlox::profile

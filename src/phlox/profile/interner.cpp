@@ -106,15 +106,15 @@ WakeId Interner::wake(const Wake& wake) {
   return id;
 }
 
-AwaitedId Interner::awaited(const Awaited& awaited) {
-  std::tuple key(awaited.kind, awaited.name, awaited.other);
-  if (const auto found = awaited_.find(key); found != awaited_.end()) return found->second;
-  const size_t bytes = awaited.name.size() + awaited.other.size();
-  if (awaited_.size() >= limits_.awaited || name_bytes_ + bytes > limits_.name_bytes) return {};
+WaitTargetId Interner::wait_target(const WaitTarget& wait_target) {
+  std::tuple key(wait_target.kind, wait_target.name, wait_target.other);
+  if (const auto found = wait_targets_.find(key); found != wait_targets_.end()) return found->second;
+  const size_t bytes = wait_target.name.size() + wait_target.other.size();
+  if (wait_targets_.size() >= limits_.wait_targets || name_bytes_ + bytes > limits_.name_bytes) return {};
   name_bytes_ += bytes;
-  const AwaitedId id(static_cast<uint32_t>(awaited_.size()) + 1);
-  awaited_.emplace(std::move(key), id);
-  sink_.emit(id, awaited);
+  const WaitTargetId id(static_cast<uint32_t>(wait_targets_.size()) + 1);
+  wait_targets_.emplace(std::move(key), id);
+  sink_.emit(id, wait_target);
   return id;
 }
 

@@ -27,7 +27,7 @@ class Interner {
     size_t name_bytes = size_t{128} << 20;
     uint32_t stacks = 8'000'000;
     size_t wakes = 1'000'000;
-    size_t awaited = 1'000'000;
+    size_t wait_targets = 1'000'000;
   };
 
   // The sink must outlive the interner.
@@ -66,7 +66,7 @@ class Interner {
   // The same for wakers. Beyond the limit: none.
   WakeId wake(const Wake& wake);
   // The same for wait targets.
-  AwaitedId awaited(const Awaited& awaited);
+  WaitTargetId wait_target(const WaitTarget& wait_target);
 
   uint32_t frames() const { return last_frame_; }
   uint32_t stacks() const { return stacks_.size(); }
@@ -94,7 +94,7 @@ class Interner {
   tsl::robin_map<ContentKey, FrameId, ContentHash> frames_by_content_;
   StackTable stacks_;
   std::map<std::tuple<ThreadId, StackId, std::string>, WakeId> wakes_;
-  std::map<std::tuple<AwaitedKind, std::string, std::string>, AwaitedId> awaited_;
+  std::map<std::tuple<WaitTargetKind, std::string, std::string>, WaitTargetId> wait_targets_;
   uint32_t last_frame_ = 0;
 };
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/frame_labels.h"
 #include "phlox/profile/loop_stalls.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::profile {
 namespace {
@@ -33,13 +33,14 @@ std::string blocked_words(const Profile& profile, WaitClasses& classes, const St
   const Sample& sample = profile.samples()[stall.sample - 1];
   const WaitClass waits = classes.of(sample);
   if (waits == WaitClass::sleep) return "asleep";
-  const bool known = sample.awaited && sample.awaited.value <= profile.awaited().size();
-  const std::string awaited =
-      known ? awaited_words(profile.awaited()[sample.awaited.value - 1], AwaitedDetail::alike) : "";
+  const bool known = sample.wait_target && sample.wait_target.value <= profile.wait_targets().size();
+  const std::string wait_target =
+      known ? wait_target_words(profile.wait_targets()[sample.wait_target.value - 1], WaitTargetDetail::alike)
+            : "";
   const std::string call = sample.system_call == kCallNotRecorded || sample.system_call < 0
                                ? std::string()
                                : system_call_name(sample.system_call, machine_of(profile));
-  const std::string words = wait_words(waits, call, awaited);
+  const std::string words = wait_words(waits, call, wait_target);
   return words.empty()                     ? "blocked"
          : wait_class_words(waits).empty() ? "blocked in " + words
                                            : "waiting for " + words;

@@ -20,7 +20,7 @@ using FrameId = Id<struct FrameTag>;
 using StackId = Id<struct StackTag>;
 using SampleId = Id<struct SampleTag>;
 using WakeId = Id<struct WakeTag>;
-using AwaitedId = Id<struct AwaitedTag>;
+using WaitTargetId = Id<struct WaitTargetTag>;
 
 // The beginning of Process::way_of_reading for the capture inside the kernel. Waits are then the scheduler's
 // own account.
@@ -132,8 +132,8 @@ struct Wake {
   friend bool operator==(const Wake&, const Wake&) = default;
 };
 
-// A wait target (awaited.h names them).
-enum class AwaitedKind : uint8_t {
+// A wait target (wait_target.h names them).
+enum class WaitTargetKind : uint8_t {
   other,  // a kind that this phlox does not know
   file,
   socket,
@@ -146,15 +146,15 @@ enum class AwaitedKind : uint8_t {
   process,
   object,  // of the kernel's own: eventfd, timerfd
 };
-struct Awaited {
-  AwaitedKind kind = AwaitedKind::other;
+struct WaitTarget {
+  WaitTargetKind kind = WaitTargetKind::other;
   // A path; the accepting end's address of a socket; a process's command; the kernel's name for its object.
   std::string name;
   // The other end, as far as it is known: a client's address; a process, its command and number. For a
   // process its number.
   std::string other;
 
-  friend bool operator==(const Awaited&, const Awaited&) = default;
+  friend bool operator==(const WaitTarget&, const WaitTarget&) = default;
 };
 
 // perf and others recorded that a thread was blocked, but not in which call.
@@ -163,8 +163,8 @@ inline constexpr int16_t kCallNotRecorded = -2;
 // One thread over one interval of time in which stack and states were the same in every sample.
 struct Sample {
   ThreadId thread;
-  WakeId wake;        // blocked: the waker; none: the wait continued, or not known
-  AwaitedId awaited;  // blocked: the wait target; none: not known
+  WakeId wake;               // blocked: the waker; none: the wait continued, or not known
+  WaitTargetId wait_target;  // blocked: the wait target; none: not known
   // Running, in a recording without native frames: the library or extension module whose code ran; none: the
   // interpreter's, the kernel's, or not known.
   ModuleId code_file;

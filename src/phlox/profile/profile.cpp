@@ -42,8 +42,8 @@ void Profile::add(StackId id, const Stack& stack) {
 void Profile::add(WakeId id, const Wake& wake) {
   put(wakes_, id, wake);
 }
-void Profile::add(AwaitedId id, const Awaited& awaited) {
-  put(awaited_, id, awaited);
+void Profile::add(WaitTargetId id, const WaitTarget& wait_target) {
+  put(wait_targets_, id, wait_target);
 }
 void Profile::add(SampleId id, const Sample& sample) {
   put(samples_, id, sample);
@@ -100,7 +100,7 @@ void Profile::emit_all(Sink& sink) const {
   emit_numbered(FrameId(), frames_);
   emit_numbered(StackId(), stacks_);
   emit_numbered(WakeId(), wakes_);
-  emit_numbered(AwaitedId(), awaited_);
+  emit_numbered(WaitTargetId(), wait_targets_);
   emit_numbered(SampleId(), samples_);
   for (const Event& event : events_) sink.emit(event);
   for (const Tally& tally : tallies_) sink.emit(tally);

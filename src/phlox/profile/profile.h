@@ -34,7 +34,7 @@ class Profile : public Sink {
   const std::vector<Frame>& frames() const { return frames_; }
   const std::vector<Stack>& stacks() const { return stacks_; }
   const std::vector<Wake>& wakes() const { return wakes_; }
-  const std::vector<Awaited>& awaited() const { return awaited_; }
+  const std::vector<WaitTarget>& wait_targets() const { return wait_targets_; }
   const std::vector<Sample>& samples() const { return samples_; }
   // Samples of the events that are not shown.
   const std::vector<Sample>& samples_of_others() const { return samples_of_others_; }
@@ -62,7 +62,7 @@ class Profile : public Sink {
   void add(FrameId id, const Frame& frame);
   void add(StackId id, const Stack& stack);
   void add(WakeId id, const Wake& wake);
-  void add(AwaitedId id, const Awaited& awaited);
+  void add(WaitTargetId id, const WaitTarget& wait_target);
   void add(SampleId id, const Sample& sample);
   void add(const Event& event);
   void add(const Tally& tally);
@@ -74,7 +74,7 @@ class Profile : public Sink {
   std::vector<Frame> frames_;
   std::vector<Stack> stacks_;
   std::vector<Wake> wakes_;
-  std::vector<Awaited> awaited_;
+  std::vector<WaitTarget> wait_targets_;
   std::vector<Sample> samples_, samples_of_others_;
   uint16_t shown_event_ = 0;
   std::vector<Event> events_;

@@ -32,7 +32,7 @@ struct NumberedRow<StackId> : std::type_identity<Stack> {};
 template <>
 struct NumberedRow<WakeId> : std::type_identity<Wake> {};
 template <>
-struct NumberedRow<AwaitedId> : std::type_identity<Awaited> {};
+struct NumberedRow<WaitTargetId> : std::type_identity<WaitTarget> {};
 template <>
 struct NumberedRow<SampleId> : std::type_identity<Sample> {};
 
@@ -50,7 +50,7 @@ struct Unnumbered {
 
 // One row of any kind, valid during the call that passes it.
 using AnyRow = std::variant<Unnumbered<Meta>, Numbered<ProcessId>, Numbered<ThreadId>, Numbered<ModuleId>,
-                            Numbered<FrameId>, Numbered<StackId>, Numbered<WakeId>, Numbered<AwaitedId>,
+                            Numbered<FrameId>, Numbered<StackId>, Numbered<WakeId>, Numbered<WaitTargetId>,
                             Numbered<SampleId>, Unnumbered<Event>, Unnumbered<Tally>>;
 
 // Calls `receiver` with the parts of the row: (id, value) or (value).

@@ -76,7 +76,7 @@ class Addition {
         frames_(all.frames().size()),
         stacks_(all.stacks().size()),
         wakes_(all.wakes().size()),
-        awaited_(all.awaited().size()) {
+        wait_targets_(all.wait_targets().size()) {
     const Span before = span_of(all), added = span_of(other);
     overlap_ = !before.is_empty() && !added.is_empty() && share_a_clock(all, other) &&
                added.begin < before.end && before.begin < added.end;
@@ -172,14 +172,15 @@ class Addition {
       row.stack = shifted(row.stack, stacks_);
       all_.emit(next<WakeId>(all_.wakes().size()), row);
     }
-    for (const Awaited& row : other_.awaited()) all_.emit(next<AwaitedId>(all_.awaited().size()), row);
+    for (const WaitTarget& row : other_.wait_targets())
+      all_.emit(next<WaitTargetId>(all_.wait_targets().size()), row);
   }
 
   void put_samples() {
     for (Sample row : other_.samples()) {
       row.thread = shifted(row.thread, threads_);
       row.wake = shifted(row.wake, wakes_);
-      row.awaited = shifted(row.awaited, awaited_);
+      row.wait_target = shifted(row.wait_target, wait_targets_);
       row.code_file = shifted(row.code_file, modules_);
       row.stack = shifted(row.stack, stacks_);
       row.start += shift_;
@@ -207,7 +208,7 @@ class Addition {
 
   Profile& all_;
   const Profile& other_;
-  size_t processes_, threads_, modules_, frames_, stacks_, wakes_, awaited_;
+  size_t processes_, threads_, modules_, frames_, stacks_, wakes_, wait_targets_;
   bool overlap_ = false;
   Nanoseconds shift_ = 0;
   int64_t value_left_ = std::numeric_limits<int64_t>::max();

@@ -145,13 +145,13 @@ std::string_view wait_class_words(WaitClass what) {
   return kWords[static_cast<size_t>(what)].words;
 }
 
-std::string wait_words(WaitClass what, const std::string& system_call, const std::string& awaited) {
+std::string wait_words(WaitClass what, const std::string& system_call, const std::string& wait_target) {
   std::string words(wait_class_words(what));
   if (what == WaitClass::gil || what == WaitClass::cpu) return words;
   const bool has_class = !words.empty();
   if (!has_class) words = system_call;
   // Sleep already says that it was only for time.
-  if (!awaited.empty() && what != WaitClass::sleep) words += ", " + awaited;
+  if (!wait_target.empty() && what != WaitClass::sleep) words += ", " + wait_target;
   return has_class && !system_call.empty() ? fmt::format("{} ({})", words, system_call) : words;
 }
 
@@ -218,27 +218,27 @@ WaitClass WaitClasses::by_call(int16_t system_call) {
 
 // If neither the call nor the functions show it, the file does.
 WaitClass WaitClasses::named(const Sample& sample, WaitClass found) {
-  if (!sample.awaited || sample.awaited.value > profile_.awaited().size()) return found;
-  switch (profile_.awaited()[sample.awaited.value - 1].kind) {
-    case AwaitedKind::file:
+  if (!sample.wait_target || sample.wait_target.value > profile_.wait_targets().size()) return found;
+  switch (profile_.wait_targets()[sample.wait_target.value - 1].kind) {
+    case WaitTargetKind::file:
       return WaitClass::file;
-    case AwaitedKind::socket:
-    case AwaitedKind::client:
-    case AwaitedKind::listener:
+    case WaitTargetKind::socket:
+    case WaitTargetKind::client:
+    case WaitTargetKind::listener:
       return WaitClass::socket;
-    case AwaitedKind::pipe:
+    case WaitTargetKind::pipe:
       return WaitClass::pipe;
-    case AwaitedKind::device:
+    case WaitTargetKind::device:
       return WaitClass::device;
-    case AwaitedKind::process:
+    case WaitTargetKind::process:
       return WaitClass::child;
-    case AwaitedKind::time:
+    case WaitTargetKind::time:
       // An epoll instance also waits for other things.
       return is_call(kEventCalls, sample.system_call, machine_ == "aarch64") ? found : WaitClass::sleep;
-    case AwaitedKind::object:
+    case WaitTargetKind::object:
       return WaitClass::poll;
-    case AwaitedKind::other:
-    case AwaitedKind::poll:
+    case WaitTargetKind::other:
+    case WaitTargetKind::poll:
       break;
   }
   return found;

@@ -38,7 +38,7 @@ std::string_view wait_class_key(WaitClass what);    // for programs: "lock"
 std::string_view wait_class_words(WaitClass what);  // "a lock"; empty: none, other
 // "a lock (futex)", "the GIL", "ioctl", "a socket, 10.0.0.5:5432 (recvfrom)". An empty system call is
 // omitted.
-std::string wait_words(WaitClass what, const std::string& system_call, const std::string& awaited);
+std::string wait_words(WaitClass what, const std::string& system_call, const std::string& wait_target);
 
 // The innermost Python frame that is not in a library that waits and wakes (threading, queue, socket...): the
 // function that caused the wait. If all are, the innermost.

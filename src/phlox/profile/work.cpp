@@ -9,9 +9,9 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/await_time.h"
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/markers.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::profile {
 namespace {
@@ -92,12 +92,12 @@ Doing WorkRule::of(const Sample& sample) const {
 // A server's socket: a program makes that call only to learn what there is to do.
 bool WorkRule::waits_for_clients(const Sample& sample) const {
   if (is_in(kAcceptCalls, sample)) return true;
-  return awaits(sample, AwaitedKind::listener);
+  return waits_for(sample, WaitTargetKind::listener);
 }
 
-bool WorkRule::awaits(const Sample& sample, AwaitedKind kind) const {
-  return sample.awaited && sample.awaited.value <= profile_.awaited().size() &&
-         profile_.awaited()[sample.awaited.value - 1].kind == kind;
+bool WorkRule::waits_for(const Sample& sample, WaitTargetKind kind) const {
+  return sample.wait_target && sample.wait_target.value <= profile_.wait_targets().size() &&
+         profile_.wait_targets()[sample.wait_target.value - 1].kind == kind;
 }
 
 // A thread's first function is its loop, if it has one: no work item is on its stack. A main thread's first
@@ -118,7 +118,7 @@ Doing WorkRule::at_root(const Sample& sample, const WaitPlace& place) const {
   // A lock or a SimpleQueue, which is in C; a pause between two rounds or within a job.
   if (is_in(kFutexCalls, sample) || is_in(kSleepCalls, sample)) return Doing::waiting_unknown;
   // A pipe carries jobs, but also a child's answers.
-  if (awaits(sample, AwaitedKind::pipe)) return Doing::waiting_unknown;
+  if (waits_for(sample, WaitTargetKind::pipe)) return Doing::waiting_unknown;
   return elsewhere(sample, place);
 }
 
@@ -146,12 +146,13 @@ Doing WorkRule::for_others(const Sample& sample) const {
 Doing WorkRule::for_children(const Sample& sample) const {
   const uint32_t own = threads_[sample.thread.value].process;
   if (!processes_[own].parent) return Doing::waiting;
-  if (!sample.awaited || sample.awaited.value > profile_.awaited().size()) return Doing::waiting_for_others;
-  const Awaited& awaited = profile_.awaited()[sample.awaited.value - 1];
-  if (awaited.kind != AwaitedKind::process) return Doing::waiting_for_others;
+  if (!sample.wait_target || sample.wait_target.value > profile_.wait_targets().size())
+    return Doing::waiting_for_others;
+  const WaitTarget& wait_target = profile_.wait_targets()[sample.wait_target.value - 1];
+  if (wait_target.kind != WaitTargetKind::process) return Doing::waiting_for_others;
   const bool recorded =
       std::any_of(profile_.processes().begin(), profile_.processes().end(),
-                  [&](const Process& process) { return awaited.other == std::to_string(process.pid); });
+                  [&](const Process& process) { return wait_target.other == std::to_string(process.pid); });
   return recorded ? Doing::waiting_for_others : Doing::waiting;
 }
 

@@ -36,7 +36,7 @@ class WorkRule {
   Doing for_children(const Sample& sample) const;
   Doing for_others(const Sample& sample) const;
   bool waits_for_clients(const Sample& sample) const;
-  bool awaits(const Sample& sample, AwaitedKind kind) const;
+  bool waits_for(const Sample& sample, WaitTargetKind kind) const;
   template <class Calls>
   bool is_in(const Calls& calls, const Sample& sample) const {
     return is_call(calls, sample.system_call, aarch64_);

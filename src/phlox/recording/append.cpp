@@ -59,7 +59,7 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::opt
 
 Result<void> Writer::continue_after_what_is_there() {
   for (const auto& [table, added] :
-       {std::pair("wake", kAddWakes), {"awaited", kAddAwaited}, {"task_time", kAddTaskTimes}}) {
+       {std::pair("wake", kAddWakes), {"awaited", kAddWaitTargets}, {"task_time", kAddTaskTimes}}) {
     if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
     run(added);

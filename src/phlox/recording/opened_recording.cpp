@@ -42,7 +42,7 @@ struct OptionalTable {
 constexpr OptionalTable kOptionalTables[] = {{"missing_names", &OptionalTables::missing_names},
                                              {"label", &OptionalTables::label},
                                              {"wake", &OptionalTables::wake},
-                                             {"awaited", &OptionalTables::awaited}};
+                                             {"awaited", &OptionalTables::wait_targets}};
 
 // Whether a rollback journal is for this file alone. Applying one that names a super-journal at its end
 // (SQLite's pager.c: readSuperJournal) would remove the named file, whichever it is.

@@ -21,7 +21,7 @@ inline constexpr const char* kAddWakes =
 // Older rows have none: their wakers were not proved.
 inline constexpr const char* kAddWakeKinds = "ALTER TABLE wake ADD COLUMN kind TEXT";
 
-inline constexpr const char* kAddAwaited =
+inline constexpr const char* kAddWaitTargets =
     "ALTER TABLE state ADD COLUMN awaited INTEGER; "
     "CREATE TABLE awaited (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, other TEXT)";
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/sampled_events.h"
+#include "phlox/profile/wait_target.h"
 #include "phlox/recording/columns.h"
 
 namespace phlox::recording {
@@ -68,7 +68,7 @@ class Reading {
   Result<Profile> run() {
     for (auto part :
          {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules, &Reading::missing_names,
-          &Reading::frames, &Reading::stacks, &Reading::wakes, &Reading::awaited, &Reading::states,
+          &Reading::frames, &Reading::stacks, &Reading::wakes, &Reading::wait_targets, &Reading::states,
           &Reading::samples, &Reading::events, &Reading::tallies, &Reading::labels}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
@@ -226,15 +226,15 @@ class Reading {
     });
   }
 
-  Result<void> awaited() {
-    if (!has_.awaited) return {};
+  Result<void> wait_targets() {
+    if (!has_.wait_targets) return {};
     return each("awaited", "id, kind, name, other", [&](Columns& c) {
-      profile::Awaited row;
+      profile::WaitTarget row;
       c.row_id();
-      row.kind = profile::awaited_kind(c.text());
+      row.kind = profile::wait_target_kind(c.text());
       row.name = c.optional_text();
       row.other = c.optional_text();
-      if (!c.failed()) profile_.emit(profile::AwaitedId(c.row()), row);
+      if (!c.failed()) profile_.emit(profile::WaitTargetId(c.row()), row);
     });
   }
 
@@ -242,7 +242,7 @@ class Reading {
   Result<void> states() {
     const bool has_event = has_column("state", "event");
     const bool has_wake = has_.wake && has_column("state", "wake");
-    const bool has_awaited = has_.awaited && has_column("state", "awaited");
+    const bool has_wait_target = has_.wait_targets && has_column("state", "awaited");
     const bool has_code_file = has_column("state", "code_file");
     const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
     const bool has_no_call = has_column("state", "no_call");
@@ -251,7 +251,7 @@ class Reading {
     return each(
         "state",
         columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : "") +
-            (has_awaited ? ", awaited" : "") + (has_code_file ? ", code_file" : "") +
+            (has_wait_target ? ", awaited" : "") + (has_code_file ? ", code_file" : "") +
             (has_no_call ? ", no_call" : ""),
         [&](Columns& c) {
           profile::Sample row;
@@ -265,7 +265,8 @@ class Reading {
           if (has_event) row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
           if (has_wake) row.wake = c.optional_reference<profile::WakeTag>(profile_.wakes().size());
           if (row.wake && profile_.wakes()[row.wake.value - 1] == profile::Wake()) row.wake = {};
-          if (has_awaited) row.awaited = c.optional_reference<profile::AwaitedTag>(profile_.awaited().size());
+          if (has_wait_target)
+            row.wait_target = c.optional_reference<profile::WaitTargetTag>(profile_.wait_targets().size());
           if (has_code_file)
             row.code_file = c.optional_reference<profile::ModuleTag>(profile_.modules().size());
           const bool no_call = has_no_call && c.optional_integer(0, 1) != 0;

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/tally.h"
+#include "phlox/profile/wait_target.h"
 #include "phlox/profile/wake_words.h"
 #include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
@@ -78,7 +78,7 @@ Result<void> Writer::prepare_statements() {
   missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   wake_ = prepare("INSERT OR REPLACE INTO wake (id, thread, stack, other, kind) VALUES (?,?,?,?,?)");
-  awaited_ = prepare("INSERT OR REPLACE INTO awaited VALUES (?,?,?,?)");
+  wait_target_ = prepare("INSERT OR REPLACE INTO awaited VALUES (?,?,?,?)");
   state_ = prepare(
       "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake, "
       "awaited, code_file, no_call) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
@@ -101,7 +101,7 @@ Result<void> Writer::prepare_statements() {
 
 void Writer::finalize_statements() {
   for (sqlite3_stmt** s :
-       {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &awaited_, &state_,
+       {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &wait_target_, &state_,
         &grown_sample_, &event_, &tally_, &task_census_, &event_loop_, &task_stack_, &task_time_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
@@ -262,13 +262,13 @@ void Writer::write(profile::WakeId id, const profile::Wake& w) {
   step(wake_);
 }
 
-void Writer::write(profile::AwaitedId id, const profile::Awaited& a) {
-  Row(awaited_)
-      .id(id, before_.awaited)
-      .text(profile::awaited_key(a.kind))
+void Writer::write(profile::WaitTargetId id, const profile::WaitTarget& a) {
+  Row(wait_target_)
+      .id(id, before_.wait_targets)
+      .text(profile::wait_target_key(a.kind))
       .optional_text(a.name)
       .optional_text(a.other);
-  step(awaited_);
+  step(wait_target_);
 }
 
 int64_t Writer::state_of(const profile::Sample& s) {
@@ -276,7 +276,7 @@ int64_t Writer::state_of(const profile::Sample& s) {
                        uint64_t{s.collecting} << 8 | static_cast<uint64_t>(s.quality) << 12 |
                        uint64_t{s.event} << 16 | uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
                        uint64_t{static_cast<uint16_t>(s.cpu_number)} << 48;
-  const auto [at, fresh] = states_.try_emplace({key, s.wake.value, s.awaited.value, s.code_file.value},
+  const auto [at, fresh] = states_.try_emplace({key, s.wake.value, s.wait_target.value, s.code_file.value},
                                                before_.states + static_cast<int64_t>(states_.size()) + 1);
   if (fresh) {
     const bool no_call = s.cpu_state == profile::CpuState::blocked && s.system_call == -1;
@@ -290,7 +290,7 @@ int64_t Writer::state_of(const profile::Sample& s) {
         .non_negative(s.cpu_number)
         .optional(reference(s.event))
         .id(s.wake, before_.wakes)
-        .id(s.awaited, before_.awaited)
+        .id(s.wait_target, before_.wait_targets)
         .id(s.code_file, before_.modules)
         .optional(no_call ? std::optional<int64_t>(1) : std::nullopt);
     step(state_);

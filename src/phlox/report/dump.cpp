@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/wait_target.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/table.h"
 
@@ -116,9 +116,9 @@ std::string_view quality_name(Quality quality) {
 }
 
 // nullptr: not known.
-const profile::Awaited* awaited_of(const Profile& instant, const Sample& sample) {
-  return sample.awaited && sample.awaited.value <= instant.awaited().size()
-             ? &instant.awaited()[sample.awaited.value - 1]
+const profile::WaitTarget* wait_target_of(const Profile& instant, const Sample& sample) {
+  return sample.wait_target && sample.wait_target.value <= instant.wait_targets().size()
+             ? &instant.wait_targets()[sample.wait_target.value - 1]
              : nullptr;
 }
 
@@ -126,8 +126,9 @@ std::string states_of(const Profile& instant, const Sample& sample, std::string_
   std::string text(cpu_name(sample.cpu_state));
   if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
     text += " in " + profile::system_call_name(sample.system_call, machine);
-    const profile::Awaited* awaited = awaited_of(instant, sample);
-    const std::string words = awaited != nullptr ? profile::awaited_words(*awaited) : std::string();
+    const profile::WaitTarget* wait_target = wait_target_of(instant, sample);
+    const std::string words =
+        wait_target != nullptr ? profile::wait_target_words(*wait_target) : std::string();
     if (!words.empty()) text += " (" + plain(words) + ")";
   }
   if (sample.gil_state == GilState::holds) text += ", holds the GIL";
@@ -272,9 +273,9 @@ std::string dump_json(const Profile& instant, const Dump& dump) {
       if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
         json.text("system_call", profile::system_call_name(sample.system_call, machine));
       }
-      if (const profile::Awaited* awaited = awaited_of(instant, sample)) {
-        json.text("awaited_kind", profile::awaited_key(awaited->kind));
-        json.text("awaited", profile::awaited_words(*awaited));
+      if (const profile::WaitTarget* wait_target = wait_target_of(instant, sample)) {
+        json.text("awaited_kind", profile::wait_target_key(wait_target->kind));
+        json.text("awaited", profile::wait_target_words(*wait_target));
       }
       json.truth("collecting", sample.collecting);
       json.text("quality", quality_name(sample.quality));

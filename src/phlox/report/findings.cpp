@@ -256,7 +256,7 @@ class Findings {
         : wait.kind == WaitKind::system_call && wait.what == profile::kSystemCallNotRecorded
             ? fmt::format("in {}", plain(wait.name))
             : fmt::format("in {}{} called by {}", wait.what,
-                          wait.awaited.empty() ? "" : fmt::format(" ({})", plain(wait.awaited)),
+                          wait.wait_target.empty() ? "" : fmt::format(" ({})", plain(wait.wait_target)),
                           plain(wait.name));
     if (!wait.file.empty()) text += fmt::format(" ({})", location_words(wait.file, wait.line));
     if (!wait.called_from.empty())
@@ -266,9 +266,10 @@ class Findings {
   }
 
   static void add_wait(Names& names, const WaitRow& wait) {
-    names.insert(
-        names.end(),
-        {{"waits_for", wait.what}, {"awaited", wait.awaited}, {"function", wait.name}, {"file", wait.file}});
+    names.insert(names.end(), {{"waits_for", wait.what},
+                               {"awaited", wait.wait_target},
+                               {"function", wait.name},
+                               {"file", wait.file}});
     if (!wait.native.full.empty()) names.emplace_back("native_function", wait.native.full);
     if (!wait.called_from.empty()) names.emplace_back("called_from", wait.called_from);
   }

@@ -4,8 +4,8 @@
 #include <tuple>
 #include <utility>
 
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/system_calls.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::report {
 namespace {
@@ -27,8 +27,8 @@ StallRow stall_row(const profile::Profile& profile, profile::WaitClasses& classe
     row.waits = classes.of(sample);
     if (sample.system_call >= 0)
       row.what = profile::system_call_name(sample.system_call, profile::machine_of(profile));
-    if (sample.awaited && sample.awaited.value <= profile.awaited().size())
-      row.awaited = profile::awaited_words(profile.awaited()[sample.awaited.value - 1]);
+    if (sample.wait_target && sample.wait_target.value <= profile.wait_targets().size())
+      row.wait_target = profile::wait_target_words(profile.wait_targets()[sample.wait_target.value - 1]);
   }
   if (stall.holder) row.holder = profile::thread_label(profile.thread(stall.holder));
   if (stall.holder_frame) {

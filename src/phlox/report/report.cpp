@@ -430,10 +430,10 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   const auto gil_waiters = profile::gil_waiters(profile, *filter);
   report.gil_waits_seen = gil_waiters.size();
   report.gil_waits = gil_wait_rows(profile, gil_waiters, report.threads, options.limit);
-  const profile::AlikeAwaited awaited(profile);
-  const auto ended = profile::ended_waits(profile, *filter, awaited);
+  const profile::WaitTargetGroups wait_targets(profile);
+  const auto ended = profile::ended_waits(profile, *filter, wait_targets);
   report.ended_waits_seen = ended.size();
-  report.ended_waits = find_ended_waits(profile, ended, awaited, options.limit);
+  report.ended_waits = find_ended_waits(profile, ended, wait_targets, options.limit);
   report.loops = loop_rows(profile, *filter, options.shortest_stall);
   if (options.tasks != nullptr) report.awaits = await_rows(profile, *options.tasks, options.limit);
   report.busy_pools = pool_rows(profile, *filter);

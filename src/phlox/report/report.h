@@ -146,9 +146,9 @@ enum class WaitKind { system_call, gil, cpu };
 struct WaitRow {
   WaitKind kind = WaitKind::system_call;
   profile::WaitClass waits = profile::WaitClass::other;
-  std::string what;                   // "futex", "the GIL", "a CPU"
-  std::string awaited_kind, awaited;  // "socket", "10.0.0.5:5432"; empty: not known
-  std::string name;                   // innermost Python function
+  std::string what;                           // "futex", "the GIL", "a CPU"
+  std::string wait_target_kind, wait_target;  // "socket", "10.0.0.5:5432"; empty: not known
+  std::string name;                           // innermost Python function
   std::string file;
   int32_t line = 0;
   bool has_place = false;  // false if the stack was not read, or has no Python frame
@@ -196,7 +196,7 @@ struct GilWaitRow {
 struct EndedWaitRow {
   profile::WaitClass waits = profile::WaitClass::other;
   std::string what;  // "futex"
-  std::string awaited_kind, awaited;
+  std::string wait_target_kind, wait_target;
   // The function that caused the wait: the innermost that is not of the waiting itself.
   std::string name;
   std::string file;
@@ -215,7 +215,7 @@ struct EndedWaitRow {
 struct StallRow {
   profile::Stall stall;
   profile::WaitClass waits = profile::WaitClass::none;  // blocked: the class of the wait target
-  std::string what, awaited;                            // blocked: the system call; the file, socket...
+  std::string what, wait_target;                        // blocked: the system call; the file, socket...
   std::string name;                                     // the function that took longest; empty: not known
   std::string file;
   int32_t line = 0;

@@ -113,7 +113,7 @@ void write_stalls(JsonText& json, const LoopRow& loop) {
       json.text("words", row.words);
       json.text("class", row.stall.sample == 0 ? "" : profile::wait_class_key(row.waits));
       json.text("for", row.what);
-      json.text("awaited", row.awaited);
+      json.text("awaited", row.wait_target);
       json.text("name", row.name);
       json.text("file", row.file);
       json.integer("line", row.line);
@@ -208,8 +208,8 @@ void write_ended_waits(JsonText& json, const std::vector<EndedWaitRow>& rows) {
   json.objects("ended_waits", rows, [&](const EndedWaitRow& row) {
     json.text("class", profile::wait_class_key(row.waits));
     json.text("for", row.what);
-    json.text("awaited_kind", row.awaited_kind);
-    json.text("awaited", row.awaited);
+    json.text("awaited_kind", row.wait_target_kind);
+    json.text("awaited", row.wait_target);
     json.text("name", row.name);
     json.text("file", row.file);
     json.integer("line", row.line);
@@ -383,8 +383,8 @@ std::string report_json(const Report& report) {
       json.text("kind", wait_name(row.kind));
       json.text("class", profile::wait_class_key(row.waits));
       json.text("for", row.what);
-      json.text("awaited_kind", row.awaited_kind);
-      json.text("awaited", row.awaited);
+      json.text("awaited_kind", row.wait_target_kind);
+      json.text("awaited", row.wait_target);
       json.text("name", row.name);
       json.text("file", row.file);
       json.integer("line", row.line);

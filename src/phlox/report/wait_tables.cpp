@@ -82,7 +82,7 @@ Table wait_table(const Report& report) {
   for (const WaitRow& row : report.waits) {
     table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads),
                           part_words(row.for_work, row.wall), part_words(row.not_known, row.wall),
-                          plain(profile::wait_words(row.waits, row.what, row.awaited)), plain(row.name),
+                          plain(profile::wait_words(row.waits, row.what, row.wait_target)), plain(row.name),
                           location_words(row.file, row.line)});
   }
   add_native_column(table, report.waits);
@@ -133,7 +133,7 @@ Table ended_waits_table(const Report& report) {
       {"in", false, Fit::name}, {"ended by"},    {"in", false, Fit::name}};
   for (const EndedWaitRow& row : report.ended_waits) {
     table.rows.push_back({time_words(row.wall), count_words(row.count), count_words(row.threads),
-                          plain(profile::wait_words(row.waits, row.what, row.awaited)),
+                          plain(profile::wait_words(row.waits, row.what, row.wait_target)),
                           place_words(row.name, row.file, row.line), and_more(row.by, row.by_threads),
                           place_words(row.by_name, row.by_file, row.by_line)});
   }

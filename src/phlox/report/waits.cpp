@@ -23,10 +23,10 @@ WaitKind kind_of(profile::WaitClass waits) {
 }
 
 template <class Row>
-void put_awaited(Row& row, const profile::AlikeAwaited& awaited, uint32_t group) {
+void put_wait_target(Row& row, const profile::WaitTargetGroups& wait_targets, uint32_t group) {
   if (group == 0) return;
-  row.awaited_kind = profile::awaited_key(awaited[group].kind);
-  row.awaited = awaited[group].words;
+  row.wait_target_kind = profile::wait_target_key(wait_targets[group].kind);
+  row.wait_target = wait_targets[group].words;
 }
 
 // Time of one place by native frame.
@@ -74,14 +74,14 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
   if (!filter) return {};
   const std::string_view machine = profile::machine_of(profile);
   profile::WaitClasses classes(profile);
-  const profile::AlikeAwaited awaited(profile);
+  const profile::WaitTargetGroups wait_targets(profile);
   const std::vector<profile::StackPlace> stack_places = profile::stack_places(profile);
 
   // By reason, system call and frame; lookups for every sample use numbers.
   struct Sum {
     profile::WaitClass waits = profile::WaitClass::none;
     int16_t system_call = -1;
-    uint32_t frame = 0, awaited = 0;
+    uint32_t frame = 0, wait_target = 0;
     Nanoseconds wall = 0, for_work = 0, not_known = 0;
     uint32_t threads = 0;
     NativeTimes natives = {};
@@ -104,7 +104,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     profile::StackPlace at;
     if (sample.stack && sample.stack.value < stack_places.size()) at = stack_places[sample.stack.value];
     const uint32_t frame = at.frame.value;
-    const uint32_t what = awaited.of(sample.awaited);
+    const uint32_t what = wait_targets.of(sample.wait_target);
     const uint64_t kind =
         uint64_t{what} << 32 | static_cast<uint64_t>(waits) << 16 | static_cast<uint16_t>(system_call);
     const auto of_kind = kinds.try_emplace(kind, static_cast<uint32_t>(kinds.size())).first;
@@ -133,7 +133,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     row.waits = waits;
     row.what = row.kind == WaitKind::system_call ? profile::system_call_name(system_call, machine)
                                                  : std::string(profile::wait_class_words(waits));
-    put_awaited(row, awaited, what);
+    put_wait_target(row, wait_targets, what);
     if (frame != 0) {
       const auto label = profile::line_label(profile, profile::FrameId(frame));
       row.name = label.name;
@@ -157,7 +157,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
 
 std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
                                            const std::vector<profile::EndedWaits>& ended,
-                                           const profile::AlikeAwaited& awaited, size_t limit) {
+                                           const profile::WaitTargetGroups& wait_targets, size_t limit) {
   const std::string_view machine = profile::machine_of(profile);
   std::vector<EndedWaitRow> rows;
   for (const profile::EndedWaits& one : ended) {
@@ -165,7 +165,7 @@ std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
     EndedWaitRow row;
     row.waits = one.waits;
     row.what = profile::system_call_name(one.system_call, machine);
-    put_awaited(row, awaited, one.awaited);
+    put_wait_target(row, wait_targets, one.wait_target);
     row.count = one.count;
     row.wall = one.wall;
     row.threads = one.threads;

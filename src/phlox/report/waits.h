@@ -21,6 +21,6 @@ NativeBeneath native_beneath(const profile::Profile& profile, profile::FrameId f
 // The wakers, if the recording knows them; the longest first.
 std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
                                            const std::vector<profile::EndedWaits>& ended,
-                                           const profile::AlikeAwaited& awaited, size_t limit);
+                                           const profile::WaitTargetGroups& wait_targets, size_t limit);
 
 }  // namespace phlox::report

@@ -19,7 +19,7 @@ class Extract {
 
   void put(profile::Sample sample) {
     sample.stack = stack(sample.stack);
-    sample.awaited = awaited(sample.awaited);
+    sample.wait_target = wait_target(sample.wait_target);
     sample.wake = {};
     into_.emit(profile::SampleId(++samples_), sample);
   }
@@ -50,12 +50,12 @@ class Extract {
     return parent;
   }
 
-  profile::AwaitedId awaited(profile::AwaitedId id) {
-    if (!id || id.value > from_.awaited().size()) return {};
-    const auto [at, added] = awaited_.try_emplace(id.value, profile::AwaitedId());
+  profile::WaitTargetId wait_target(profile::WaitTargetId id) {
+    if (!id || id.value > from_.wait_targets().size()) return {};
+    const auto [at, added] = wait_targets_.try_emplace(id.value, profile::WaitTargetId());
     if (added) {
-      at.value() = profile::AwaitedId(static_cast<uint32_t>(into_.awaited().size() + 1));
-      into_.emit(at.value(), from_.awaited()[id.value - 1]);
+      at.value() = profile::WaitTargetId(static_cast<uint32_t>(into_.wait_targets().size() + 1));
+      into_.emit(at.value(), from_.wait_targets()[id.value - 1]);
     }
     return at->second;
   }
@@ -74,7 +74,7 @@ class Extract {
   uint32_t samples_ = 0;
   tsl::robin_map<uint32_t, profile::StackId, Spread> stacks_;
   tsl::robin_map<uint32_t, profile::FrameId, Spread> frames_;
-  tsl::robin_map<uint32_t, profile::AwaitedId, Spread> awaited_;
+  tsl::robin_map<uint32_t, profile::WaitTargetId, Spread> wait_targets_;
 };
 
 // The part of a sample from that moment on.
@@ -156,7 +156,7 @@ void Model::add(const profile::Sample& sample, Nanoseconds wall, Nanoseconds cpu
   profile::Sample& sum = at.value();
   if (fresh) {
     sum.wall = sum.cpu = sum.samples = 0;
-    sum.awaited = {};  // several targets
+    sum.wait_target = {};  // several targets
   }
   sum.wall += wall;
   sum.cpu += cpu;

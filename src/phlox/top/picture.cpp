@@ -8,13 +8,13 @@
 #include <tuple>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/awaited.h"
 #include "phlox/profile/gil_holders.h"
 #include "phlox/profile/loop_stalls.h"
 #include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_class.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::top {
 namespace {
@@ -76,7 +76,7 @@ void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::
 struct Wait {
   profile::WaitClass what = profile::WaitClass::none;
   int16_t system_call = -1;
-  uint32_t awaited = 0;  // of AlikeAwaited
+  uint32_t wait_target = 0;  // of WaitTargetGroups
   auto operator<=>(const Wait&) const = default;
 };
 
@@ -123,14 +123,14 @@ double part(Nanoseconds of, Nanoseconds whole) {
 // What the samples of one profile wait for.
 class Waits {
  public:
-  explicit Waits(const Profile& profile) : profile_(profile), classes_(profile), awaited_(profile) {}
+  explicit Waits(const Profile& profile) : profile_(profile), classes_(profile), wait_targets_(profile) {}
 
   void add(ThreadSums& sums, const profile::Sample& sample) {
     if (sample.quality == profile::Quality::rejected) return;
     const profile::WaitClass what = classes_.of(sample);
     if (what == profile::WaitClass::none) return;
     const bool is_named = !profile::wait_class_words(what).empty();
-    sums.waits[{what, is_named ? int16_t{-1} : sample.system_call, awaited_.of(sample.awaited)}] +=
+    sums.waits[{what, is_named ? int16_t{-1} : sample.system_call, wait_targets_.of(sample.wait_target)}] +=
         sample.wall;
   }
 
@@ -143,13 +143,13 @@ class Waits {
     std::string call;
     if (profile::wait_class_words(wait.what).empty())
       call = profile::system_call_name(wait.system_call, profile::machine_of(profile_));
-    row.waits_for = profile::wait_words(wait.what, call, awaited_[wait.awaited].words);
+    row.waits_for = profile::wait_words(wait.what, call, wait_targets_[wait.wait_target].words);
   }
 
  private:
   const Profile& profile_;
   profile::WaitClasses classes_;
-  const profile::AlikeAwaited awaited_;
+  const profile::WaitTargetGroups wait_targets_;
 };
 
 std::string thread_name(const profile::Thread& thread) {

@@ -133,7 +133,7 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
   sample.system_call = record.system_call;
   sample.quality = record.quality;
   if (const auto wake = wakes_.find(record.wake); wake != wakes_.end()) sample.wake = wake->second;
-  if (record.cpu_state == profile::CpuState::blocked) sample.awaited = awaited_of(record, thread);
+  if (record.cpu_state == profile::CpuState::blocked) sample.wait_target = wait_target_of(record, thread);
   if (const auto file = code_files_.find(record.code_file); file != code_files_.end())
     sample.code_file = file->second;
   if (record.rejected != Rejected::no) {
@@ -163,23 +163,24 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
     sample.cpu_state = profile::CpuState::running;
     sample.system_call = -1;
     sample.wake = {};
-    sample.awaited = {};
+    sample.wait_target = {};
   }
   put_split(record, thread, sample);
   if (thread.tid == first_) charged_ += record.cpu;
   if (record.rejected == Rejected::no) thread.last = sample;
 }
 
-profile::AwaitedId Consumer::awaited_of(const ThreadSample& record, ThreadState& thread) {
-  if (const auto told = awaited_.find(record.awaited); told != awaited_.end()) return told->second;
-  if (files_ == nullptr || record.awaits.kind == process::Awaits::Kind::unknown) return {};
-  const bool same = record.wait_since != 0 && record.wait_since == thread.awaited_since;
-  if (same && thread.awaited) return thread.awaited;
+profile::WaitTargetId Consumer::wait_target_of(const ThreadSample& record, ThreadState& thread) {
+  if (const auto told = wait_targets_.find(record.wait_target); told != wait_targets_.end())
+    return told->second;
+  if (files_ == nullptr || record.waits_for.kind == process::WaitsFor::Kind::unknown) return {};
+  const bool same = record.wait_since != 0 && record.wait_since == thread.wait_target_since;
+  if (same && thread.wait_target) return thread.wait_target;
   const auto found =
-      files_->of_wait({record.awaits, record.time - record.wall, record.wait_since, record.time});
-  thread.awaited = found ? identities_.interner.awaited(*found) : profile::AwaitedId();
-  thread.awaited_since = record.wait_since;
-  return thread.awaited;
+      files_->of_wait({record.waits_for, record.time - record.wall, record.wait_since, record.time});
+  thread.wait_target = found ? identities_.interner.wait_target(*found) : profile::WaitTargetId();
+  thread.wait_target_since = record.wait_since;
+  return thread.wait_target;
 }
 
 // Keeps the Python frames, not their stacks: the merged stack becomes a row.
@@ -357,17 +358,18 @@ void Consumer::take_wake(const WakeRecord& record, std::span<const std::byte> bo
   wakes_[record.wake] = identities_.interner.wake(wake);
 }
 
-void Consumer::take_awaited(const AwaitedRecord& record, std::span<const std::byte> body) {
+void Consumer::take_wait_target(const WaitTargetRecord& record, std::span<const std::byte> body) {
   // As in take_wake().
-  if (record.awaited == 1) awaited_.clear();
+  if (record.wait_target == 1) wait_targets_.clear();
   if (files_ == nullptr) return;
   const std::string_view name(reinterpret_cast<const char*>(body.data()),
                               std::min<size_t>(record.size, body.size()));
-  profile::Awaited awaited{profile::AwaitedKind::time, {}, {}};
-  if (record.what == AwaitedRecord::What::file) awaited = files_->of_file(record.file, name, record.others);
-  if (record.what == AwaitedRecord::What::child)
-    awaited = files_->of_child(record.file.process, name, record.since);
-  awaited_[record.awaited] = identities_.interner.awaited(awaited);
+  profile::WaitTarget wait_target{profile::WaitTargetKind::time, {}, {}};
+  if (record.what == WaitTargetRecord::What::file)
+    wait_target = files_->of_file(record.file, name, record.others);
+  if (record.what == WaitTargetRecord::What::child)
+    wait_target = files_->of_child(record.file.process, name, record.since);
+  wait_targets_[record.wait_target] = identities_.interner.wait_target(wait_target);
 }
 
 void Consumer::take_code_file(const CodeFileRecord& record, std::span<const std::byte> body) {
@@ -405,9 +407,9 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
       take_wake(record, bytes.subspan(sizeof record));
       break;
     }
-    case RecordKind::awaited: {
-      const auto record = record_at<AwaitedRecord>(bytes);
-      take_awaited(record, bytes.subspan(sizeof record));
+    case RecordKind::wait_target: {
+      const auto record = record_at<WaitTargetRecord>(bytes);
+      take_wait_target(record, bytes.subspan(sizeof record));
       break;
     }
     case RecordKind::code_file: {

@@ -21,9 +21,9 @@
 #include "phlox/profile/spans.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/layout.h"
-#include "phlox/sampler/assemble/awaited_files.h"
 #include "phlox/sampler/assemble/native_stacks.h"
 #include "phlox/sampler/assemble/time_split.h"
+#include "phlox/sampler/assemble/wait_target_files.h"
 #include "phlox/sampler/capture/records.h"
 #include "phlox/sampler/capture/ring.h"
 
@@ -51,7 +51,7 @@ class Consumer {
   void with_native(NativeStacks& stacks) { native_ = &stacks; }
 
   // From now on, names wait targets. `files` must outlive this.
-  void with_awaited(AwaitedFiles& files) { files_ = &files; }
+  void with_wait_targets(WaitTargetFiles& files) { files_ = &files; }
 
   // The thread with this id is the process's first. `used`: called when it has ended: the CPU time that it
   // had used, if known.
@@ -106,8 +106,8 @@ class Consumer {
     // A piece in which it slept or waited for a CPU, until the kernel says which, and what came after it.
     std::vector<profile::Sample> held;
     // The last wait whose target was looked up.
-    profile::AwaitedId awaited;
-    Nanoseconds awaited_since = 0;
+    profile::WaitTargetId wait_target;
+    Nanoseconds wait_target_since = 0;
   };
 
   struct KnownCode {
@@ -125,9 +125,9 @@ class Consumer {
   void end_thread(const ThreadEndRecord& record);
   void put_rest(const ThreadState& thread, Nanoseconds end);
   void take_wake(const WakeRecord& record, std::span<const std::byte> body);
-  void take_awaited(const AwaitedRecord& record, std::span<const std::byte> body);
+  void take_wait_target(const WaitTargetRecord& record, std::span<const std::byte> body);
   void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
-  profile::AwaitedId awaited_of(const ThreadSample& record, ThreadState& thread);
+  profile::WaitTargetId wait_target_of(const ThreadSample& record, ThreadState& thread);
   void take(const ThreadSample& record, std::span<const std::byte> body);
   void put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
   void put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
@@ -147,7 +147,7 @@ class Consumer {
   Identities& identities_;
   NameThread name_thread_;
   NativeStacks* native_ = nullptr;
-  AwaitedFiles* files_ = nullptr;
+  WaitTargetFiles* files_ = nullptr;
   NativeSample native_sample_;
   std::unordered_map<uint32_t, KnownCode> codes_;  // by number, as long as it may occur again
   size_t known_frames_ = 0;                        // of all codes_
@@ -156,10 +156,10 @@ class Consumer {
   std::unordered_map<uint32_t, ThreadState> threads_;
   // Threads that may be named as wakers after their end.
   std::unordered_map<uint32_t, profile::ThreadId> ended_;
-  std::unordered_map<uint32_t, profile::WakeId> wakes_;         // by number
-  std::unordered_map<uint32_t, profile::AwaitedId> awaited_;    // by number
-  std::unordered_map<uint32_t, profile::ModuleId> code_files_;  // by number
-  std::deque<LiveThread> live_;                                 // by id; ids ascend
+  std::unordered_map<uint32_t, profile::WakeId> wakes_;               // by number
+  std::unordered_map<uint32_t, profile::WaitTargetId> wait_targets_;  // by number
+  std::unordered_map<uint32_t, profile::ModuleId> code_files_;        // by number
+  std::deque<LiveThread> live_;                                       // by id; ids ascend
   bool has_begun_ = false;
   // For the process's first thread.
   pid_t first_ = 0;

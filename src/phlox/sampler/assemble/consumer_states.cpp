@@ -48,7 +48,7 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
   piece.samples = 0;
   // No sample saw this piece: the target and the waker of a wait in it are not known.
   piece.wake = {};
-  piece.awaited = {};
+  piece.wait_target = {};
   piece.cpu_state = state;
   if (state != profile::CpuState::blocked) piece.system_call = -1;
   before.start += wall;
@@ -110,7 +110,7 @@ void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profil
       before.wall = parts.other;
       // No sample saw this piece, as in put_piece().
       before.wake = {};
-      before.awaited = {};
+      before.wait_target = {};
       identities_.spans.add(before);
       sample.start += parts.other;
       sample.wall = parts.own;

@@ -143,7 +143,7 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
       sample.wait_since = now;
       // Threads without Python poll rarely; arguments in memory would have to be proved.
       if (!process::stands_in_memory(blocked.last()))
-        sample.awaits = process::awaits_of(blocked.last(), memory_);
+        sample.waits_for = process::waits_for(blocked.last(), memory_);
     } else {
       sample.cpu_state = held_state(*after, slot.seen);
     }

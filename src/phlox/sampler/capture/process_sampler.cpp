@@ -182,8 +182,8 @@ void ProcessSampler::is_in(PythonThread& slot, const process::BlockedIn& call,
                            const process::SchedStat& since, Seen& seen) {
   seen.cpu_state = CpuState::blocked;
   seen.system_call = static_cast<int16_t>(call.number);
-  seen.awaits = process::awaits_of(call, memory_);
-  if (process::stands_in_memory(call) && !still_unmoved(slot, since)) seen.awaits = {};
+  seen.waits_for = process::waits_for(call, memory_);
+  if (process::stands_in_memory(call) && !still_unmoved(slot, since)) seen.waits_for = {};
 }
 
 // While the GIL's holder does not run, no other thread's Python frames can change: what was copied with its
@@ -295,7 +295,7 @@ void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, 
   sample.gil_state = seen.gil_state;
   sample.quality = seen.quality;
   sample.collecting = seen.collecting;
-  sample.awaits = seen.awaits;
+  sample.waits_for = seen.waits_for;
   sample.wait_since = now;
   NativeCopy::Parts native;
   if (native_) {

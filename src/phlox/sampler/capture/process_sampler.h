@@ -132,7 +132,7 @@ class ProcessSampler {
     int16_t system_call = -1;
     int16_t cpu_number = -1;
     bool collecting = false;
-    process::Awaits awaits;
+    process::WaitsFor waits_for;
   };
 
   // `since`: from a moment before the call was read.

@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "phlox/base/clock.h"
-#include "phlox/process/awaits.h"
 #include "phlox/process/open_file.h"
 #include "phlox/process/thread_probe.h"
+#include "phlox/process/waits_for.h"
 #include "phlox/profile/model.h"
 
 namespace phlox::sampler {
@@ -34,7 +34,16 @@ inline constexpr uint32_t kNotSeen = 0xfffffffb;
 
 enum class Rejected : uint8_t { no, moved, unreadable, broken };
 
-enum class RecordKind : uint32_t { sample, code, codes_gone, thread, thread_end, wake, awaited, code_file };
+enum class RecordKind : uint32_t {
+  sample,
+  code,
+  codes_gone,
+  thread,
+  thread_end,
+  wake,
+  wait_target,
+  code_file
+};
 
 // The native frames of a sample. same: those of the last sample. kept: those of the sample with this
 // native_id, if they were the last to be kept in the same place.
@@ -71,8 +80,8 @@ struct ThreadSample {
   uint32_t native_id = 0;
   uint32_t code_file = 0;  // running: the file of its own code, by the number of its record; 0: not known
   // Blocked: the wait target. As reported with the wait, by the number of its record; 0: from its call.
-  uint32_t awaited = 0;
-  process::Awaits awaits;
+  uint32_t wait_target = 0;
+  process::WaitsFor waits_for;
   // Since when it is known to be in this call; 0: several similar waits.
   Nanoseconds wait_since = 0;
 };
@@ -162,10 +171,10 @@ struct WakeRecord {
 };
 
 // Wait targets. Followed by `size` bytes of a name (process::NamedFile::name; for a child its own).
-struct AwaitedRecord {
+struct WaitTargetRecord {
   enum class What : uint8_t { file, child, time };
-  RecordKind kind = RecordKind::awaited;
-  uint32_t awaited = 0;
+  RecordKind kind = RecordKind::wait_target;
+  uint32_t wait_target = 0;
   What what = What::file;
   uint32_t size = 0;
   int32_t others = 0;           // further descriptors of the same wait

@@ -11,8 +11,8 @@ bool are_alike(const ThreadSample& a, const ThreadSample& b) {
   return a.cpu_state == b.cpu_state && a.gil_state == b.gil_state && a.quality == b.quality &&
          a.rejected == b.rejected && a.collecting == b.collecting && a.system_call == b.system_call &&
          a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native &&
-         a.native_place == b.native_place && a.native_id == b.native_id && a.awaited == b.awaited &&
-         a.awaits == b.awaits && a.code_file == b.code_file && a.wake == b.wake && a.wake == 0;
+         a.native_place == b.native_place && a.native_id == b.native_id && a.wait_target == b.wait_target &&
+         a.waits_for == b.waits_for && a.code_file == b.code_file && a.wake == b.wake && a.wake == 0;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 // The walk follows python/frame_walk.h, what proves a code object python/code_object.h; both read their
 // offsets from the process's row of the one layout table. Functions that are not static are verified by the
 // kernel once, and not again for every way that leads to them: that is most of what loading takes.
-#include "awaited.bpf.h"
+#include "wait_target.bpf.h"
 #include "wake.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -321,7 +321,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   long call = (long)regs->orig_ax;
   t->system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
   t->futex = waits && CALLS_FUTEX(call) ? regs->di : 0;
-  note_awaited(t, task, t->system_call, regs->di);
+  note_wait_target(t, task, t->system_call, regs->di);
   t->wake.thread = 0;
   t->wake.process = 0;
   t->wake.stack = 0;
@@ -471,7 +471,7 @@ static __always_inline int comes(struct kernel_thread* t, struct task_struct* ta
   may_stand_in(t, now);
   if (!is_to_be_told(t, now)) return 0;
   const __u64 begin = clock_now();
-  if (is_awaited(task, t)) tell_awaited(t, task->pid);
+  if (has_wait_target(task, t)) send_wait_target(t, task->pid);
   const int was_sent = tell_wait(t, task->pid, now);
   count(KERNEL_COUNT_WAIT_TIME, clock_now() - begin);
   return was_sent;

@@ -158,12 +158,12 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
       record.bytes = bytes.first(size);
       return record;
     }
-    case KERNEL_AWAITED: {
-      KernelAwaited record;
-      if (!take(bytes, record.awaited) || record.awaited.size > KERNEL_PATH_BYTES ||
-          record.awaited.size > bytes.size())
+    case KERNEL_WAIT_TARGET: {
+      KernelWaitTarget record;
+      if (!take(bytes, record.wait_target) || record.wait_target.size > KERNEL_PATH_BYTES ||
+          record.wait_target.size > bytes.size())
         return {};
-      record.name = bytes.first(record.awaited.size);
+      record.name = bytes.first(record.wait_target.size);
       return record;
     }
     case KERNEL_EXIT: {
@@ -189,9 +189,9 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
   }
 }
 
-process::NamedFile file_of(const KernelAwaited& record) {
+process::NamedFile file_of(const KernelWaitTarget& record) {
   using Kind = process::OpenFile::Kind;
-  const kernel_awaited& from = record.awaited;
+  const kernel_wait_target& from = record.wait_target;
   const std::string_view bytes(reinterpret_cast<const char*>(record.name.data()), record.name.size());
   process::NamedFile to;
   process::OpenFile& file = to.file;
@@ -207,7 +207,7 @@ process::NamedFile file_of(const KernelAwaited& record) {
       std::copy(std::begin(from.peer), std::end(from.peer), file.peer.address.begin());
       file.process = static_cast<pid_t>(from.process);
       file.peer_inode = from.peer_inode;
-      file.named_by_peer = (from.flags & KERNEL_AWAITED_BY_PEER) != 0;
+      file.named_by_peer = (from.flags & KERNEL_WAIT_TARGET_BY_PEER) != 0;
       to.name = socket_name(bytes);
       return to;
     case PIPEFS_MAGIC:
@@ -221,8 +221,8 @@ process::NamedFile file_of(const KernelAwaited& record) {
     default:
       to.name = path_of(bytes);
   }
-  file.cut = (from.flags & KERNEL_AWAITED_CUT) != 0;
-  file.removed = (from.flags & KERNEL_AWAITED_REMOVED) != 0;
+  file.cut = (from.flags & KERNEL_WAIT_TARGET_CUT) != 0;
+  file.removed = (from.flags & KERNEL_WAIT_TARGET_REMOVED) != 0;
   const unsigned type = from.mode & S_IFMT;
   if (type == S_IFIFO) {
     file = {.kind = Kind::pipe,

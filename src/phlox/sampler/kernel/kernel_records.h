@@ -7,8 +7,8 @@
 #include <span>
 #include <variant>
 
-#include "phlox/process/awaits.h"
 #include "phlox/process/open_file.h"
+#include "phlox/process/waits_for.h"
 #include "phlox/python/code_object.h"
 #include "phlox/sampler/kernel/wire.h"
 
@@ -23,7 +23,7 @@ struct KernelFrame {
 struct KernelSample {
   kernel_sample sample{};
   std::span<const std::byte> frames;  // none: they were sent before, or there are none
-  process::Awaits awaits;  // for a thread that is still off its CPU: no record of the kernel's has it
+  process::WaitsFor waits_for;  // for a thread that is still off its CPU: no record of the kernel's has it
   bool has_frames() const { return (sample.stack.flags & KERNEL_FRAMES) != 0; }
   // The frames of sample.stack.count, if they are here; leaf first.
   KernelFrame frame(size_t index) const;
@@ -50,18 +50,18 @@ struct KernelNative {
 };
 
 // The wait target of the next sample of that thread.
-struct KernelAwaited {
-  kernel_awaited awaited{};
+struct KernelWaitTarget {
+  kernel_wait_target wait_target{};
   std::span<const std::byte> name;
 };
 
 // monostate: these bytes are no record.
-using KernelRecord = std::variant<std::monostate, KernelSample, KernelCode, KernelNative, KernelAwaited,
+using KernelRecord = std::variant<std::monostate, KernelSample, KernelCode, KernelNative, KernelWaitTarget,
                                   kernel_exit, kernel_exec, kernel_birth>;
 KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
 
 // In the form of /proc and the tables of sockets.
-process::NamedFile file_of(const KernelAwaited& record);
+process::NamedFile file_of(const KernelWaitTarget& record);
 
 // In the form of python::capture_code(). Parts that did not fit into the record are truncated and marked.
 // nullptr: it cannot be a code object of this layout.

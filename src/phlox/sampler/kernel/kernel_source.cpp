@@ -172,7 +172,7 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
     sample.cpu_state = CpuState::blocked;
     sample.gil_state = one.gil;
     sample.system_call = one.system_call;
-    sample.awaits = one.awaits;
+    sample.waits_for = one.waits_for;
     sample.wait_since = now;
     sample.quality = one.quality;
     NativeCopy::Parts native;
@@ -337,8 +337,8 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
       // A wait for the GIL times out every few milliseconds, to ask for it again.
       const bool may_want_gil = now.gil_state == GilState::waits || now.gil_state == GilState::unknown;
       if (!may_want_gil || sample.wake.ended != KERNEL_ENDED_BY_TIMEOUT) now.wake = wake_of(sample);
-      now.awaited = awaited_of(thread, sample);
-      now.awaits = record.awaits;
+      now.wait_target = wait_target_of(thread, sample);
+      now.waits_for = record.waits_for;
     }
     now.wait_since = static_cast<Nanoseconds>(sample.off_since);
     put(thread, Piece::sample, now, own - queued, stack, native);

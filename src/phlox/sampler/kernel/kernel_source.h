@@ -55,7 +55,7 @@ class KernelSource {
   void take(const KernelSample& record);
   void take(const KernelCode& record) { stacks_.take(record); }
   void take(const KernelNative& record) { halves_.take(record); }
-  void take(const KernelAwaited& record);
+  void take(const KernelWaitTarget& record);
   void take(const kernel_exit& record);
   // Asks the kernel by `ask` about threads without recent records: a long wait is reported as it grows.
   // `heard_until`: all records until then were taken.
@@ -130,8 +130,8 @@ class KernelSource {
     };
     std::array<Sent, 4> native;
     // The target of the wait that began then, by the number that the consumer knows.
-    uint64_t awaited_since = 0;
-    uint32_t awaited = 0;
+    uint64_t wait_target_since = 0;
+    uint32_t wait_target = 0;
     // Too short to be reported by itself; goes with the next.
     Nanoseconds owed_awake = 0, owed_asleep = 0;
     // How often the wait that began then was read from outside; `stack` is empty if that failed.
@@ -164,8 +164,8 @@ class KernelSource {
   // kernel_source_waits.cpp
   uint32_t wake_of(const kernel_sample& sample);
   uint32_t index_of_waker(const kernel_sample& sample) const;
-  uint32_t awaited_of(const Thread& thread, const kernel_sample& sample);
-  uint32_t number_of(AwaitedRecord record, const std::string& name);
+  uint32_t wait_target_of(const Thread& thread, const kernel_sample& sample);
+  uint32_t number_of(WaitTargetRecord record, const std::string& name);
   // kernel_source_unreported.cpp
   void put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
                        const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
@@ -228,7 +228,8 @@ class KernelSource {
   // Numbers of wakers: by our thread and stack, by others' names.
   std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakes_;
   // Numbers of wait targets.
-  std::map<std::tuple<AwaitedRecord::What, int32_t, process::OpenFile, std::string>, uint32_t> awaited_;
+  std::map<std::tuple<WaitTargetRecord::What, int32_t, process::OpenFile, std::string>, uint32_t>
+      wait_targets_;
   CodeFiles* code_files_ = nullptr;
   uint32_t code_files_told_ = 0;
   Counts counts_;

@@ -19,14 +19,14 @@ bool is_away(const kernel_thread& known) {
   return (known.state == KERNEL_BLOCKED || known.state == KERNEL_QUEUED) && known.off_since != 0;
 }
 
-process::Awaits awaits_of(const kernel_thread& known) {
-  using Kind = process::Awaits::Kind;
-  switch (known.awaits_what) {
-    case KERNEL_AWAITS_FILE:
-      return {Kind::descriptor, known.awaits, known.awaits_others};
-    case KERNEL_AWAITS_CHILD:
-      return {Kind::child, known.awaits, 0};
-    case KERNEL_AWAITS_TIME:
+process::WaitsFor waits_for(const kernel_thread& known) {
+  using Kind = process::WaitsFor::Kind;
+  switch (known.waits_for_what) {
+    case KERNEL_WAITS_FOR_FILE:
+      return {Kind::descriptor, known.waits_for, known.waits_for_others};
+    case KERNEL_WAITS_FOR_CHILD:
+      return {Kind::child, known.waits_for, 0};
+    case KERNEL_WAITS_FOR_TIME:
       return {.kind = Kind::time};
     default:
       return {};
@@ -49,7 +49,7 @@ KernelSample sample_now(pid_t tid, Nanoseconds now, const kernel_thread& known) 
   sample.queued = known.queued + (known.state == KERNEL_QUEUED ? since : 0);
   if (!is_away(known)) return record;
   sample.system_call = known.system_call;
-  record.awaits = awaits_of(known);
+  record.waits_for = waits_for(known);
   sample.off_since = known.off_since;
   sample.native = known.native;
   sample.stack = known.off;
@@ -116,8 +116,8 @@ void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSampl
       thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time);
   ThreadSample wait = is_run || !thread.asleep ? run : *thread.asleep;
   wait.cpu_state = CpuState::blocked;
-  wait.wake = wait.awaited = 0;
-  wait.awaits = {};
+  wait.wake = wait.wait_target = 0;
+  wait.waits_for = {};
   wait.wait_since = 0;
   if (is_run || !thread.asleep) {
     wait.system_call = profile::kCallNotRecorded;

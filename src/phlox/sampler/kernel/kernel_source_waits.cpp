@@ -10,7 +10,7 @@ namespace phlox::sampler {
 namespace {
 
 // After this many, numbering restarts.
-constexpr size_t kMostWakes = 100'000, kMostAwaited = 100'000;
+constexpr size_t kMostWakes = 100'000, kMostWaitTargets = 100'000;
 // arch/x86/entry/syscalls/syscall_64.tbl
 constexpr int16_t kWait4 = 61, kWaitid = 247;
 
@@ -64,40 +64,40 @@ uint32_t KernelSource::wake_of(const kernel_sample& sample) {
 
 // ---- wait targets
 
-uint32_t KernelSource::number_of(AwaitedRecord record, const std::string& name) {
-  if (awaited_.size() >= kMostAwaited) awaited_.clear();
-  const auto [known, fresh] = awaited_.try_emplace({record.what, record.others, record.file, name},
-                                                   static_cast<uint32_t>(awaited_.size()) + 1);
+uint32_t KernelSource::number_of(WaitTargetRecord record, const std::string& name) {
+  if (wait_targets_.size() >= kMostWaitTargets) wait_targets_.clear();
+  const auto [known, fresh] = wait_targets_.try_emplace({record.what, record.others, record.file, name},
+                                                        static_cast<uint32_t>(wait_targets_.size()) + 1);
   if (!fresh) return known->second;
-  record.awaited = known->second;
+  record.wait_target = known->second;
   record.size = static_cast<uint32_t>(name.size());
-  if (log_.tell(record, name)) return record.awaited;
-  awaited_.erase(known);
+  if (log_.tell(record, name)) return record.wait_target;
+  wait_targets_.erase(known);
   return 0;
 }
 
-void KernelSource::take(const KernelAwaited& record) {
-  const auto found = threads_.find(static_cast<pid_t>(record.awaited.thread));
+void KernelSource::take(const KernelWaitTarget& record) {
+  const auto found = threads_.find(static_cast<pid_t>(record.wait_target.thread));
   if (found == threads_.end()) return;
   process::NamedFile file;
-  AwaitedRecord out;
-  if ((record.awaited.flags & KERNEL_AWAITED_NONE) != 0) {
-    out.what = AwaitedRecord::What::time;
+  WaitTargetRecord out;
+  if ((record.wait_target.flags & KERNEL_WAIT_TARGET_NONE) != 0) {
+    out.what = WaitTargetRecord::What::time;
   } else {
     file = file_of(record);
     out.file = file.file;
-    out.others = record.awaited.others;
+    out.others = record.wait_target.others;
   }
-  found->second->awaited = number_of(out, file.name);
-  found->second->awaited_since = record.awaited.since;
+  found->second->wait_target = number_of(out, file.name);
+  found->second->wait_target_since = record.wait_target.since;
 }
 
 // A child that ends wakes the thread that waits for it.
-uint32_t KernelSource::awaited_of(const Thread& thread, const kernel_sample& sample) {
-  if (thread.awaited_since == sample.off_since) return thread.awaited;
+uint32_t KernelSource::wait_target_of(const Thread& thread, const kernel_sample& sample) {
+  if (thread.wait_target_since == sample.off_since) return thread.wait_target;
   if ((sample.system_call != kWait4 && sample.system_call != kWaitid) || sample.wake.process == 0) return 0;
-  AwaitedRecord child;
-  child.what = AwaitedRecord::What::child;
+  WaitTargetRecord child;
+  child.what = WaitTargetRecord::What::child;
   child.file.process = static_cast<pid_t>(sample.wake.process);
   child.since = static_cast<Nanoseconds>(sample.off_since);
   return number_of(child,

@@ -2,7 +2,7 @@
 // Whether the file that a thread's call works on is the other end of the one that another thread waits for.
 #pragma once
 
-#include "awaited.bpf.h"
+#include "wait_target.bpf.h"
 
 // include/net/tcp_states.h
 #define STATE_LISTENS 10

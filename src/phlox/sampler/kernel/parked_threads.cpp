@@ -109,7 +109,7 @@ class Search {
     const auto in = probe.blocked_in();
     if (!before || before->off() || !in || in->running || process::has_ended(*in)) return;
     thread.system_call = static_cast<int16_t>(in->number);
-    thread.awaits = process::awaits_of(*in, memory_);
+    thread.waits_for = process::waits_for(*in, memory_);
     thread.gil = lock.state_of(&*in);
     const size_t codes = found_.codes.size();
     thread.state = state.value;
@@ -198,7 +198,7 @@ class Search {
       const auto in = probe.blocked_in();
       if (!before || before->off() || !in || in->running) continue;
       thread.system_call = static_cast<int16_t>(in->number);
-      thread.awaits = process::awaits_of(*in, memory_);
+      thread.waits_for = process::waits_for(*in, memory_);
       thread.gil = profile::GilState::not_applicable;
       starts_.clear();
       read_native(probe, thread);

@@ -14,7 +14,7 @@
 
 #include "phlox/base/address.h"
 #include "phlox/memory/remote_memory.h"
-#include "phlox/process/awaits.h"
+#include "phlox/process/waits_for.h"
 #include "phlox/profile/model.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/interpreter.h"
@@ -32,7 +32,7 @@ struct ParkedThreads {
     uint64_t python_id = 0;
     int64_t interpreter = 0;
     int16_t system_call = -1;
-    process::Awaits awaits = {};
+    process::WaitsFor waits_for = {};
     profile::GilState gil = profile::GilState::none;
     profile::Quality quality = profile::Quality::ok;
     std::vector<Frame> frames;  // leaf first

@@ -41,7 +41,7 @@ static __always_inline int ends_for_parent(struct task_struct* task, struct task
                                            const struct kernel_thread* t, int signalled) {
   struct task_struct* parent = BPF_CORE_READ(task, real_parent);
   if (CALLS_FORK(t->system_call)) return (__u64)parent == (__u64)woken;
-  const int which = t->awaits_what == KERNEL_AWAITS_CHILD ? t->awaits : -1;
+  const int which = t->waits_for_what == KERNEL_WAITS_FOR_CHILD ? t->waits_for : -1;
   return (task->flags & PF_EXITING) && BPF_CORE_READ(parent, tgid) == BPF_CORE_READ(woken, tgid) &&
          (!signalled || which == task->tgid);
 }
@@ -52,7 +52,7 @@ struct waited {
   int nothing;        // an epoll instance of which nothing is ready
 };
 static __always_inline struct waited waited_for(const struct kernel_thread* t) {
-  struct file* file = t->awaits_others ? 0 : (struct file*)t->file;
+  struct file* file = t->waits_for_others ? 0 : (struct file*)t->file;
   struct waited out = {.file = file};
   if (!IS_EPOLL(t->system_call) || !file) return out;
   struct eventpoll* poll = BPF_CORE_READ(file, private_data);
@@ -66,8 +66,8 @@ static __always_inline struct waited waited_for(const struct kernel_thread* t) {
   return out;
 }
 
-static __always_inline int acts_on_awaited(struct task_struct* task, const struct kernel_thread* t,
-                                           __u64 first, enum wake_context context) {
+static __always_inline int acts_on_wait_target(struct task_struct* task, const struct kernel_thread* t,
+                                               __u64 first, enum wake_context context) {
   const struct waited waited = waited_for(t);
   if (waited.nothing) return 0;
   struct sock* sock = socket_of(waited.file);
@@ -88,7 +88,7 @@ static __always_inline int is_waker(struct task_struct* task, struct task_struct
   const __u32 state = BPF_CORE_READ(woken, __state);
   if (CALLS_CHILD(waits) || CALLS_FORK(waits)) return in_call && ends_for_parent(task, woken, t, signalled);
   if (signalled || !(state & TASK_INTERRUPTIBLE)) return 0;
-  if (!CALLS_FUTEX(waits)) return acts_on_awaited(task, t, regs->di, context);
+  if (!CALLS_FUTEX(waits)) return acts_on_wait_target(task, t, regs->di, context);
   return in_call && memory_of(task) == BPF_CORE_READ(woken, mm) && wakes_futex(task, regs, call, t->futex);
 }
 
@@ -96,7 +96,8 @@ static __always_inline int is_waker(struct task_struct* task, struct task_struct
 __noinline int judge_wake(struct kernel_thread* t) {
   if (!t) return 0;
   // Of a call that does nothing but sleep it would say nothing.
-  if (t->system_call < 0 || CALLS_SLEEP(t->system_call) || t->awaits_what == KERNEL_AWAITS_TIME) return 0;
+  if (t->system_call < 0 || CALLS_SLEEP(t->system_call) || t->waits_for_what == KERNEL_WAITS_FOR_TIME)
+    return 0;
   struct task_struct *task = bpf_get_current_task_btf(), *woken = (void*)t->woken;
   const __u64 queue = queue_of(task);
   const enum wake_context context = context_of(task, queue);

@@ -171,12 +171,17 @@ struct kernel_thread {
   struct kernel_wake wake; /* of this time off the CPU */
   __u64 woken;             /* the struct task_struct, while it is judged who wakes it */
   struct kernel_found found;
-  __u64 file;   /* that it waits for, a struct file; 0: none, or not known */
-  __s32 awaits; /* the number of its descriptor, or of a child */
-  __u16 awaits_what;
-  __u16 awaits_others; /* descriptors that it waits for beside */
+  __u64 file;      /* that it waits for, a struct file; 0: none, or not known */
+  __s32 waits_for; /* the number of its descriptor, or of a child */
+  __u16 waits_for_what;
+  __u16 waits_for_others; /* descriptors that it waits for beside */
 };
-enum kernel_awaits { KERNEL_AWAITS_UNKNOWN, KERNEL_AWAITS_FILE, KERNEL_AWAITS_CHILD, KERNEL_AWAITS_TIME };
+enum kernel_waits_for {
+  KERNEL_WAITS_FOR_UNKNOWN,
+  KERNEL_WAITS_FOR_FILE,
+  KERNEL_WAITS_FOR_CHILD,
+  KERNEL_WAITS_FOR_TIME
+};
 
 /* Of most of what a host switches between, that it is none of the recorded processes is known without a
  * search. Mapped by the loader, which keeps it with the map `processes`. */
@@ -199,7 +204,7 @@ enum kernel_record {
   KERNEL_NATIVE,
   KERNEL_EXEC,
   KERNEL_BIRTH,
-  KERNEL_AWAITED
+  KERNEL_WAIT_TARGET
 };
 enum kernel_end {
   KERNEL_END_BASE,
@@ -266,10 +271,10 @@ struct kernel_native {
 /* What a wait was for that is told by itself, sent before the sample that tells of it. Followed by `size`
  * bytes: of a file the parts of its path, innermost first, each with a zero behind it; of a Unix socket its
  * address (sun_path). */
-struct kernel_awaited {
+struct kernel_wait_target {
   struct kernel_head head;
   __u32 thread;
-  __u32 flags; /* KERNEL_AWAITED_NONE... */
+  __u32 flags; /* KERNEL_WAIT_TARGET_NONE... */
   __u64 since; /* kernel_sample.off_since */
   __u64 inode;
   __u64 peer_inode; /* of a Unix socket's other end; 0: not known */
@@ -286,11 +291,11 @@ struct kernel_awaited {
   __u8 address[16], peer[16]; /* IPv4: the first four bytes */
 };
 enum {
-  KERNEL_AWAITED_NONE =
-      1,                  /* no file: it was to end by itself, or an epoll instance of which none was ready */
-  KERNEL_AWAITED_CUT = 2, /* the path is longer */
-  KERNEL_AWAITED_REMOVED = 4, /* from its folder */
-  KERNEL_AWAITED_BY_PEER = 8, /* the address is that of the other end */
+  KERNEL_WAIT_TARGET_NONE =
+      1, /* no file: it was to end by itself, or an epoll instance of which none was ready */
+  KERNEL_WAIT_TARGET_CUT = 2,     /* the path is longer */
+  KERNEL_WAIT_TARGET_REMOVED = 4, /* from its folder */
+  KERNEL_WAIT_TARGET_BY_PEER = 8, /* the address is that of the other end */
 };
 
 struct kernel_part {

@@ -10,7 +10,7 @@
 #include "phlox/process/resident_memory.h"
 #include "phlox/process/thread_probe.h"
 #include "phlox/python/code_object.h"
-#include "phlox/sampler/assemble/awaited_files.h"
+#include "phlox/sampler/assemble/wait_target_files.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/waker.h"
 #include "phlox/sampler/session/program.h"
@@ -137,10 +137,10 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
   Consumer consumer(layout, process, sink, identities, [&](profile::Thread& thread) {
     thread.kernel_name = process::ThreadProbe(pid, thread.tid).kernel_name();
   });
-  AwaitedFiles::Host host;
-  AwaitedFiles files(pid, host);
+  WaitTargetFiles::Host host;
+  WaitTargetFiles files(pid, host);
   files.begin();
-  consumer.with_awaited(files);
+  consumer.with_wait_targets(files);
   memory::ProcessMemory native_memory(pid);
   std::optional<NativeStacks> native;
   if (options.native) {

@@ -232,7 +232,7 @@ void KernelSources::pass_on(Member& member, const KernelRecord& record) {
   KernelSource& source = member.source_;
   if (const auto* sample = std::get_if<KernelSample>(&record)) source.take(*sample);
   if (const auto* half = std::get_if<KernelNative>(&record)) source.take(*half);
-  if (const auto* awaited = std::get_if<KernelAwaited>(&record)) source.take(*awaited);
+  if (const auto* wait_target = std::get_if<KernelWaitTarget>(&record)) source.take(*wait_target);
   if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
   if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
 }

@@ -103,7 +103,7 @@ class LiveRecorder : public Recorder {
   std::optional<IdleWatch> watch_;
   std::optional<Beat> beat_;
   EndWatch ends_;
-  AwaitedFiles::Host files_;
+  WaitTargetFiles::Host files_;
   profile::TaskSink* task_sink_ = nullptr;
   TaskRowIds task_ids_;
   Nanoseconds drained_ = 0;

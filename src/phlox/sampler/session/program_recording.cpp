@@ -146,7 +146,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
     consumer_.with_native(*native_);
   }
   files_.begin();
-  consumer_.with_awaited(files_);
+  consumer_.with_wait_targets(files_);
   consumer_.with_end(program_->pid, [this] { return used_at_end(); });
   if (program_->started) consumer_.with_start(*program_->started);
   // A fork has none of its parent's kernel threads.

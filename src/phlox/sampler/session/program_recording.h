@@ -18,9 +18,9 @@
 #include "phlox/memory/process_memory.h"
 #include "phlox/profile/sink.h"
 #include "phlox/python/pool_queues.h"
-#include "phlox/sampler/assemble/awaited_files.h"
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/assemble/native_stacks.h"
+#include "phlox/sampler/assemble/wait_target_files.h"
 #include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/session/end_watch.h"
 #include "phlox/sampler/session/kernel_sources.h"
@@ -43,7 +43,7 @@ class ProgramRecording {
     Identities& identities;
     SamplerThread::SharedTimers together;
     EndWatch& ends;
-    AwaitedFiles::Host& files;
+    WaitTargetFiles::Host& files;
     profile::TaskSink* tasks;  // null: what tasks await is not recorded
     TaskRowIds& task_ids;
     KernelSources* kernel = nullptr;
@@ -111,7 +111,7 @@ class ProgramRecording {
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
   EndWatch& ends_;
   std::shared_ptr<EndWatch::End> its_end_;
-  AwaitedFiles files_;
+  WaitTargetFiles files_;
   Consumer consumer_;
   std::optional<NativeStacks> native_;
   std::string why_not_kernel_;

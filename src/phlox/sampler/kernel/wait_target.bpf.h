@@ -90,16 +90,16 @@ struct eventpoll {
 #define IS_EPOLL(call) ((call) == 232 || (call) == 281 || (call) == 441)
 
 // Sent in one piece, as far as it is filled. A part of a path is read at any place of it.
-struct awaited {
-  struct kernel_awaited head;
+struct wait_target {
+  struct kernel_wait_target head;
   char name[KERNEL_PATH_BYTES + 256];
 };
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
-  __type(value, struct awaited);
-} awaiteds SEC(".maps");
+  __type(value, struct wait_target);
+} wait_targets SEC(".maps");
 
 // ---- as a thread leaves its CPU
 
@@ -165,15 +165,15 @@ __noinline __s64 descriptors_in_memory(__u64 sets, __u64 first, __u64 second, __
 static __always_inline void note_file(struct kernel_thread* t, struct task_struct* task, int descriptor) {
   struct files_struct* files = task->files;
   struct fdtable* table = files ? files->fdt : 0;
-  t->awaits = descriptor;
-  t->awaits_others = 0;
-  t->awaits_what = KERNEL_AWAITS_FILE;
+  t->waits_for = descriptor;
+  t->waits_for_others = 0;
+  t->waits_for_what = KERNEL_WAITS_FOR_FILE;
   if (table && (__u32)descriptor < table->max_fds) bpf_probe_read_kernel(&t->file, 8, table->fd + descriptor);
 }
 
 // Of the current thread, in a call that has no descriptor for its first argument. Verified once in each
 // program.
-__noinline int find_awaited(struct kernel_thread* t, __u64 call) {
+__noinline int find_wait_target(struct kernel_thread* t, __u64 call) {
   if (!t) return 0;
   struct task_struct* task = bpf_get_current_task_btf();
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
@@ -181,38 +181,38 @@ __noinline int find_awaited(struct kernel_thread* t, __u64 call) {
   __s64 number = -1;
   if (IS_POLL(call) || IS_SELECT(call)) {
     number = descriptors_in_memory(IS_SELECT(call), first, regs->si, regs->dx, regs->r10);
-    if (number == -2) t->awaits_what = KERNEL_AWAITS_TIME;
+    if (number == -2) t->waits_for_what = KERNEL_WAITS_FOR_TIME;
   } else if (call == 61 || (call == 247 && first == 1)) {
     // wait4, waitid of P_PID
-    t->awaits = call == 61 ? (int)first : (int)regs->si;
-    if (t->awaits > 0) t->awaits_what = KERNEL_AWAITS_CHILD;
+    t->waits_for = call == 61 ? (int)first : (int)regs->si;
+    if (t->waits_for > 0) t->waits_for_what = KERNEL_WAITS_FOR_CHILD;
   } else if (call == 247 && first == 3) {
     number = (int)regs->si;  // P_PIDFD
   }
   if (number < 0) return 0;
   note_file(t, task, (int)number);
-  t->awaits_others = number >> 32;
+  t->waits_for_others = number >> 32;
   return 0;
 }
 
 // `call`: below zero: it is in none, or was pre-empted. `first`: its first argument. To call a function is
 // dear here, so the calls that most switches are in are told apart before.
-static __always_inline void note_awaited(struct kernel_thread* t, struct task_struct* task, long call,
-                                         __u64 first) {
+static __always_inline void note_wait_target(struct kernel_thread* t, struct task_struct* task, long call,
+                                             __u64 first) {
   t->file = 0;
-  t->awaits_what = KERNEL_AWAITS_UNKNOWN;
+  t->waits_for_what = KERNEL_WAITS_FOR_UNKNOWN;
   if (call < 0) return;
   if (descriptor_calls[call >> 6 & 7] >> (call & 63) & 1) {
     note_file(t, task, (int)first);
   } else if (!CALLS_FUTEX(call) && !CALLS_SLEEP(call)) {
-    find_awaited(t, call);
+    find_wait_target(t, call);
   }
 }
 
 // ---- when its wait is told
 
 struct path_walk {
-  struct awaited* to;
+  struct wait_target* to;
   struct dentry* dentry;
   struct mount* mount;
   __u32 used;
@@ -234,7 +234,7 @@ static long take_part(__u32 index, struct path_walk* walk) {
   if (!parent || (parent == dentry && index > 0)) return 1;
   __u32 used = walk->used, length = at_most(BPF_CORE_READ(dentry, d_name.len), 255);
   if (used + length + 1 > KERNEL_PATH_BYTES) {
-    walk->to->head.flags |= KERNEL_AWAITED_CUT;
+    walk->to->head.flags |= KERNEL_WAIT_TARGET_CUT;
     return 1;
   }
   char* at = walk->to->name + (used & (KERNEL_PATH_BYTES - 1));
@@ -246,17 +246,17 @@ static long take_part(__u32 index, struct path_walk* walk) {
   return parent == dentry;
 }
 
-static __always_inline void read_path(struct awaited* to, struct file* file) {
+static __always_inline void read_path(struct wait_target* to, struct file* file) {
   struct dentry* dentry = BPF_CORE_READ(file, f_path.dentry);
   struct vfsmount* mounted = BPF_CORE_READ(file, f_path.mnt);
   struct path_walk walk = {.to = to, .dentry = dentry};
   walk.mount = (void*)mounted - bpf_core_field_offset(struct mount, mnt);
-  if (!BPF_CORE_READ(dentry, d_hash.pprev)) to->head.flags |= KERNEL_AWAITED_REMOVED;
+  if (!BPF_CORE_READ(dentry, d_hash.pprev)) to->head.flags |= KERNEL_WAIT_TARGET_REMOVED;
   bpf_loop(KERNEL_PATH_PARTS, take_part, &walk, 0);
   to->head.size = (__u16)walk.used;
 }
 
-static __always_inline int read_unix_address(struct awaited* to, struct unix_sock* sock) {
+static __always_inline int read_unix_address(struct wait_target* to, struct unix_sock* sock) {
   struct unix_address* address = BPF_CORE_READ(sock, addr);
   if (!address) return 0;
   __u32 length = at_most((__u32)BPF_CORE_READ(address, len), 110);
@@ -266,7 +266,7 @@ static __always_inline int read_unix_address(struct awaited* to, struct unix_soc
   return 1;
 }
 
-static __always_inline void read_unix_socket(struct awaited* to, struct sock* sock) {
+static __always_inline void read_unix_socket(struct wait_target* to, struct sock* sock) {
   struct unix_sock *one = (void*)sock, *other = 0;
   if (bpf_core_field_exists(sock->sk_peer_pid)) {
     struct pid* pid = BPF_CORE_READ(sock, sk_peer_pid);
@@ -276,11 +276,11 @@ static __always_inline void read_unix_socket(struct awaited* to, struct sock* so
   other = (void*)BPF_CORE_READ(one, peer);
   if (other) to->head.peer_inode = BPF_CORE_READ((struct sock*)other, sk_socket, file, f_inode, i_ino);
   if (!read_unix_address(to, one) && other && read_unix_address(to, other))
-    to->head.flags |= KERNEL_AWAITED_BY_PEER;
+    to->head.flags |= KERNEL_WAIT_TARGET_BY_PEER;
 }
 
-static __always_inline void read_socket(struct awaited* to, struct file* file) {
-  struct kernel_awaited* head = &to->head;
+static __always_inline void read_socket(struct wait_target* to, struct file* file) {
+  struct kernel_wait_target* head = &to->head;
   struct socket* socket = BPF_CORE_READ(file, private_data);
   struct sock* sock = BPF_CORE_READ(socket, sk);
   if (!sock) return;
@@ -303,45 +303,45 @@ static __always_inline void read_socket(struct awaited* to, struct file* file) {
 }
 
 // Which of them is ready ended the wait: they are taken out of the list when the thread has come back.
-static __always_inline struct file* ready_of(struct kernel_awaited* head, struct file* file) {
+static __always_inline struct file* ready_of(struct kernel_wait_target* head, struct file* file) {
   struct eventpoll* poll = BPF_CORE_READ(file, private_data);
   struct epitem* item = 0;
   if (!bpf_core_field_exists(poll->rdllist) || !bpf_core_field_exists(item->rdllink)) return file;
   struct list_head* first = BPF_CORE_READ(poll, rdllist.next);
-  if (first == &poll->rdllist) head->flags |= KERNEL_AWAITED_NONE;
+  if (first == &poll->rdllist) head->flags |= KERNEL_WAIT_TARGET_NONE;
   item = (void*)first - bpf_core_field_offset(struct epitem, rdllink);
   struct file* ready = BPF_CORE_READ(item, ffd.file);
   return first == &poll->rdllist || !ready ? file : ready;
 }
 
 // Whether it still has that file in that place: then the call that it is in holds it.
-static __always_inline int is_awaited(struct task_struct* task, const struct kernel_thread* t) {
-  if (t->awaits_what == KERNEL_AWAITS_TIME) return 1;
+static __always_inline int has_wait_target(struct task_struct* task, const struct kernel_thread* t) {
+  if (t->waits_for_what == KERNEL_WAITS_FOR_TIME) return 1;
   if (!t->file) return 0;
   struct files_struct* files = 0;
   bpf_probe_read_kernel(&files, 8, &task->files);
   struct fdtable* table = BPF_CORE_READ(files, fdt);
   __u64 file = 0;
-  if (!table || (__u32)t->awaits >= BPF_CORE_READ(table, max_fds)) return 0;
-  bpf_probe_read_kernel(&file, 8, BPF_CORE_READ(table, fd) + t->awaits);
+  if (!table || (__u32)t->waits_for >= BPF_CORE_READ(table, max_fds)) return 0;
+  bpf_probe_read_kernel(&file, 8, BPF_CORE_READ(table, fd) + t->waits_for);
   return file == t->file;
 }
 
 // Verified once in each program, and not with all that comes before it.
-__noinline int tell_awaited(const struct kernel_thread* t, __u32 tid) {
+__noinline int send_wait_target(const struct kernel_thread* t, __u32 tid) {
   __u32 zero = 0;
-  struct awaited* to = t ? bpf_map_lookup_elem(&awaiteds, &zero) : 0;
+  struct wait_target* to = t ? bpf_map_lookup_elem(&wait_targets, &zero) : 0;
   if (!to) return 0;
-  struct kernel_awaited* head = &to->head;
+  struct kernel_wait_target* head = &to->head;
   struct file* file = (void*)t->file;
   __builtin_memset(head, 0, sizeof *head);
-  head->head.type = KERNEL_AWAITED;
+  head->head.type = KERNEL_WAIT_TARGET;
   head->head.id = t->id;
   head->thread = tid;
   head->since = t->off_since;
-  head->others = t->awaits_others;
-  if (t->awaits_what == KERNEL_AWAITS_TIME) {
-    head->flags = KERNEL_AWAITED_NONE;
+  head->others = t->waits_for_others;
+  if (t->waits_for_what == KERNEL_WAITS_FOR_TIME) {
+    head->flags = KERNEL_WAIT_TARGET_NONE;
     return send(to, sizeof *head);
   }
   if (IS_EPOLL(t->system_call)) file = ready_of(head, file);

@@ -11,27 +11,28 @@
 namespace phlox::profile {
 
 // In recordings and for programs: "socket".
-std::string_view awaited_key(AwaitedKind kind);
+std::string_view wait_target_key(WaitTargetKind kind);
 // An unknown key: other.
-AwaitedKind awaited_kind(std::string_view key);
+WaitTargetKind wait_target_kind(std::string_view key);
 
 // Names the wait target: "10.0.0.5:5432", "a client of 127.0.0.1:8000", "/var/log/app.log". Empty: not known.
 // `everything`: includes the other end and a process's number, in which many similar targets differ.
-enum class AwaitedDetail { alike, everything };
-std::string awaited_words(const Awaited& awaited, AwaitedDetail detail = AwaitedDetail::everything);
+enum class WaitTargetDetail { alike, everything };
+std::string wait_target_words(const WaitTarget& wait_target,
+                              WaitTargetDetail detail = WaitTargetDetail::everything);
 
 // "worker.py (4712)" without its number.
 std::string_view without_number(std::string_view process);
 
 // Groups of similar wait targets in a recording, numbered; 0: nothing is known.
-class AlikeAwaited {
+class WaitTargetGroups {
  public:
   struct Group {
-    AwaitedKind kind = AwaitedKind::other;
+    WaitTargetKind kind = WaitTargetKind::other;
     std::string words;
   };
-  explicit AlikeAwaited(const Profile& profile);
-  uint32_t of(AwaitedId id) const { return id.value < groups_of_.size() ? groups_of_[id.value] : 0; }
+  explicit WaitTargetGroups(const Profile& profile);
+  uint32_t of(WaitTargetId id) const { return id.value < groups_of_.size() ? groups_of_[id.value] : 0; }
   const Group& operator[](uint32_t group) const { return groups_[group]; }
 
  private:

@@ -1,4 +1,4 @@
-#include "phlox/process/awaits.h"
+#include "phlox/process/waits_for.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace phlox::process {
 namespace {
 
-using Kind = Awaits::Kind;
+using Kind = WaitsFor::Kind;
 
 // Of this machine; -1: it has no such call.
 consteval int64_t call(std::string_view name) {
@@ -21,14 +21,14 @@ consteval int64_t call(std::string_view name) {
 
 constexpr uint64_t kFirst = 0x7000, kSecond = 0x7100;
 
-class AwaitsOf : public testing::Test {
+class CallWaitsFor : public testing::Test {
  protected:
-  Awaits of(int64_t number, std::initializer_list<uint64_t> arguments) {
+  WaitsFor of(int64_t number, std::initializer_list<uint64_t> arguments) {
     BlockedIn in;
     in.running = false;
     in.number = number;
     std::copy(arguments.begin(), arguments.end(), in.arguments);
-    return awaits_of(in, memory_);
+    return waits_for(in, memory_);
   }
   void put(uint64_t at, const std::vector<uint64_t>& words) {
     memory_.add(RemoteAddress(at), std::as_bytes(std::span(words)));
@@ -36,15 +36,15 @@ class AwaitsOf : public testing::Test {
   memory::RecordedMemory memory_;
 };
 
-Awaits descriptor(int32_t number, int32_t others = 0) {
+WaitsFor descriptor(int32_t number, int32_t others = 0) {
   return {Kind::descriptor, number, others};
 }
-Awaits child(int32_t number) {
+WaitsFor child(int32_t number) {
   return {Kind::child, number, 0};
 }
-const Awaits kTime{.kind = Kind::time}, kUnknown{};
+const WaitsFor kTime{.kind = Kind::time}, kUnknown{};
 
-TEST_F(AwaitsOf, calls_of_a_descriptor_say_which) {
+TEST_F(CallWaitsFor, calls_of_a_descriptor_say_which) {
   EXPECT_EQ(of(call("read"), {3, 0x1000, 10}), descriptor(3));
   EXPECT_EQ(of(call("recvfrom"), {7}), descriptor(7));
   EXPECT_EQ(of(call("epoll_pwait"), {4}), descriptor(4));
@@ -53,7 +53,7 @@ TEST_F(AwaitsOf, calls_of_a_descriptor_say_which) {
   EXPECT_EQ(of(-1, {}), kUnknown) << "in no call";
 }
 
-TEST_F(AwaitsOf, calls_that_one_machine_has_are_known_there_and_no_number_is_a_call) {
+TEST_F(CallWaitsFor, calls_that_one_machine_has_are_known_there_and_no_number_is_a_call) {
   put(kFirst, {5 | uint64_t{1} << 32});
   put(kSecond, {5});
   EXPECT_EQ(of(call("epoll_wait"), {4}), kOnAarch64 ? kUnknown : descriptor(4));
@@ -61,11 +61,11 @@ TEST_F(AwaitsOf, calls_that_one_machine_has_are_known_there_and_no_number_is_a_c
   EXPECT_EQ(of(call("select"), {3, kSecond, 0, 0, 0}), kOnAarch64 ? kUnknown : descriptor(2, 1));
 }
 
-TEST_F(AwaitsOf, one_that_runs_waits_for_nothing) {
-  EXPECT_EQ(awaits_of(BlockedIn{}, memory_), kUnknown);
+TEST_F(CallWaitsFor, one_that_runs_waits_for_nothing) {
+  EXPECT_EQ(waits_for(BlockedIn{}, memory_), kUnknown);
 }
 
-TEST_F(AwaitsOf, children_are_known_by_their_number) {
+TEST_F(CallWaitsFor, children_are_known_by_their_number) {
   EXPECT_EQ(of(call("wait4"), {4713}), child(4713));
   EXPECT_EQ(of(call("wait4"), {0xffffffff}), kUnknown) << "any child";
   EXPECT_EQ(of(call("waitid"), {1, 4713}), child(4713));
@@ -73,7 +73,7 @@ TEST_F(AwaitsOf, children_are_known_by_their_number) {
   EXPECT_EQ(of(call("waitid"), {0, 0}), kUnknown) << "any child";
 }
 
-TEST_F(AwaitsOf, poll_says_the_first_descriptor) {
+TEST_F(CallWaitsFor, poll_says_the_first_descriptor) {
   put(kFirst, {5 | uint64_t{1} << 32});
   EXPECT_EQ(of(call("ppoll"), {kFirst, 1, 5000}), descriptor(5));
   EXPECT_EQ(of(call("ppoll"), {kFirst, 1}), descriptor(5));
@@ -82,7 +82,7 @@ TEST_F(AwaitsOf, poll_says_the_first_descriptor) {
   EXPECT_EQ(of(call("ppoll"), {0, 0, 5000}), kTime);
 }
 
-TEST_F(AwaitsOf, select_says_the_last_descriptor) {
+TEST_F(CallWaitsFor, select_says_the_last_descriptor) {
   put(kFirst, {0, uint64_t{1} << 2});
   EXPECT_EQ(of(call("pselect6"), {67, kFirst, 0, 0, 0}), descriptor(66));
   EXPECT_EQ(of(call("pselect6"), {67, 0, kFirst, 0, 0}), descriptor(66));
@@ -95,7 +95,7 @@ TEST_F(AwaitsOf, select_says_the_last_descriptor) {
   EXPECT_EQ(of(call("pselect6"), {67, 0x9000, 0, 0}), kUnknown);
 }
 
-TEST_F(AwaitsOf, select_of_none_is_sleep) {
+TEST_F(CallWaitsFor, select_of_none_is_sleep) {
   EXPECT_EQ(of(call("pselect6"), {0, 0, 0, 0, kSecond}), kTime);
   put(kFirst, {0, 0});
   EXPECT_EQ(of(call("pselect6"), {67, kFirst, 0, 0, kSecond}), kTime);

@@ -1,4 +1,4 @@
-#include "phlox/process/awaits.h"
+#include "phlox/process/waits_for.h"
 
 #include <algorithm>
 #include <array>
@@ -66,11 +66,11 @@ constexpr size_t kMostSelected = 256, kMostPolled = 1'000'000;
 
 // Names the highest descriptor, which must be in one of the sets. If it is not, the caller passed a count
 // larger than needed; that case is not examined.
-Awaits of_select(const BlockedIn& call, memory::RemoteMemory& memory) {
+WaitsFor of_select(const BlockedIn& call, memory::RemoteMemory& memory) {
   const uint64_t most = call.arguments[0];
   const auto sets = std::span(call.arguments).subspan(1, 3);
   if (most == 0 || std::all_of(sets.begin(), sets.end(), [](uint64_t set) { return set == 0; }))
-    return {.kind = Awaits::Kind::time};
+    return {.kind = WaitsFor::Kind::time};
   if (most > kMostSelected) return {};
   std::array<uint64_t, kMostSelected / 64> seen{};
   for (const uint64_t set : sets) {
@@ -82,19 +82,19 @@ Awaits of_select(const BlockedIn& call, memory::RemoteMemory& memory) {
   }
   int count = 0;
   for (const uint64_t word : seen) count += std::popcount(word);
-  if (count == 0) return {.kind = Awaits::Kind::time};
+  if (count == 0) return {.kind = WaitsFor::Kind::time};
   if ((seen[(most - 1) / 64] >> (most - 1) % 64 & 1) == 0) return {};
-  return {Awaits::Kind::descriptor, static_cast<int32_t>(most - 1), count - 1};
+  return {WaitsFor::Kind::descriptor, static_cast<int32_t>(most - 1), count - 1};
 }
 
-Awaits of_poll(const BlockedIn& call, memory::RemoteMemory& memory) {
+WaitsFor of_poll(const BlockedIn& call, memory::RemoteMemory& memory) {
   const uint64_t count = call.arguments[1];
   int32_t descriptor = -1;  // first field of struct pollfd
-  if (count == 0) return {.kind = Awaits::Kind::time};
+  if (count == 0) return {.kind = WaitsFor::Kind::time};
   if (count > kMostPolled || !memory.read_value(RemoteAddress(call.arguments[0]), descriptor) ||
       descriptor < 0)
     return {};
-  return {Awaits::Kind::descriptor, descriptor, static_cast<int32_t>(count - 1)};
+  return {WaitsFor::Kind::descriptor, descriptor, static_cast<int32_t>(count - 1)};
 }
 
 }  // namespace
@@ -103,14 +103,14 @@ bool stands_in_memory(const BlockedIn& call) {
   return is_among(kPoll, call.number) || is_among(kSelect, call.number);
 }
 
-Awaits awaits_of(const BlockedIn& call, memory::RemoteMemory& memory) {
+WaitsFor waits_for(const BlockedIn& call, memory::RemoteMemory& memory) {
   const auto descriptor = [](uint64_t number) {
     const auto value = static_cast<int32_t>(number);
-    return value >= 0 ? Awaits{Awaits::Kind::descriptor, value, 0} : Awaits{};
+    return value >= 0 ? WaitsFor{WaitsFor::Kind::descriptor, value, 0} : WaitsFor{};
   };
   const auto child = [](uint64_t number) {
     const auto value = static_cast<int32_t>(number);
-    return value > 0 ? Awaits{Awaits::Kind::child, value, 0} : Awaits{};
+    return value > 0 ? WaitsFor{WaitsFor::Kind::child, value, 0} : WaitsFor{};
   };
   if (call.running) return {};
   if (is_among(kOfDescriptor, call.number)) return descriptor(call.arguments[0]);

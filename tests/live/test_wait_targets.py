@@ -2,7 +2,7 @@
 import pathlib
 
 from live_support import Target, once_a_version, since
-from wait_judge import Awaited
+from wait_judge import WaitTargets
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 
@@ -15,7 +15,7 @@ def test_what_a_wait_was_for(python, record, tmp_path):
         while "done" not in target.process.stdout.readline():
             pass
         log = [line.split("\t") for line in (tmp_path / "log").read_text().splitlines()]
-    found = Awaited(recording, "waiter", [(kind, name, int(start), int(wall)) for kind, name, start, wall in log], least=10_000_000, looks=True)
+    found = WaitTargets(recording, "waiter", [(kind, name, int(start), int(wall)) for kind, name, start, wall in log], least=10_000_000, looks=True)
     assert not found.wrong, found.wrong[:5]
     kinds = {"socket", "client", "listener", "pipe", "device", "file", "time", "process"} | ({"object"} if python.minor >= 10 else set())
     assert set(found.by_kind) == kinds

@@ -1,4 +1,4 @@
-#include "phlox/sampler/assemble/awaited_files.h"
+#include "phlox/sampler/assemble/wait_target_files.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,14 +20,14 @@
 #include "phlox/memory/living_thread.h"
 #include "phlox/process/process_state.h"
 #include "phlox/process/text_file.h"
-#include "phlox/profile/awaited.h"
+#include "phlox/profile/wait_target.h"
 
 namespace phlox::sampler {
 namespace {
 
 using process::OpenFile;
-using profile::Awaited;
-using profile::AwaitedKind;
+using profile::WaitTarget;
+using profile::WaitTargetKind;
 using End = process::FileHolders::End;
 
 // 3 us each.
@@ -85,10 +85,10 @@ void read_closer(pid_t process, int descriptor, OpenFile& file) {
   file.writes = (link.st_mode & S_IWUSR) != 0;
 }
 
-Awaited with_others(Awaited awaited, int32_t others) {
-  if (others <= 0) return awaited;
-  const std::string words = profile::awaited_words(awaited);
-  return {AwaitedKind::poll,
+WaitTarget with_others(WaitTarget wait_target, int32_t others) {
+  if (others <= 0) return wait_target;
+  const std::string words = profile::wait_target_words(wait_target);
+  return {WaitTargetKind::poll,
           words.empty() ? fmt::format("{} descriptors", others + 1)
                         : fmt::format("{} and {} more", words, others),
           {}};
@@ -116,10 +116,10 @@ std::string host_words(uint16_t family, const process::SocketEnd& end) {
 
 }  // namespace
 
-AwaitedFiles::AwaitedFiles(pid_t process, Host& host)
-    : AwaitedFiles(process, host, [process](int descriptor) { return read_link(process, descriptor); }) {}
+WaitTargetFiles::WaitTargetFiles(pid_t process, Host& host)
+    : WaitTargetFiles(process, host, [process](int descriptor) { return read_link(process, descriptor); }) {}
 
-AwaitedFiles::AwaitedFiles(pid_t process, Host& host, ReadLink link)
+WaitTargetFiles::WaitTargetFiles(pid_t process, Host& host, ReadLink link)
     : process_(process), host_(host), read_link_(std::move(link)) {
   std::error_code gone;
   root_ = std::filesystem::read_symlink(memory::proc_folder(process) + "/root", gone).string();
@@ -127,13 +127,13 @@ AwaitedFiles::AwaitedFiles(pid_t process, Host& host, ReadLink link)
 }
 
 // The kernel reports paths from the root of a mount namespace.
-std::string AwaitedFiles::as_it_sees(std::string_view path) const {
+std::string WaitTargetFiles::as_it_sees(std::string_view path) const {
   if (!root_.empty() && path.starts_with(root_) && path.substr(root_.size()).starts_with('/'))
     path.remove_prefix(root_.size());
   return std::string(path);
 }
 
-void AwaitedFiles::begin() {
+void WaitTargetFiles::begin() {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(
       ::opendir((memory::proc_folder(process_) + "/fd").c_str()), ::closedir);
   for (size_t i = 0; entries && i < kMostAtOnce; ++i) {
@@ -146,7 +146,7 @@ void AwaitedFiles::begin() {
   }
 }
 
-bool AwaitedFiles::may_read(Nanoseconds now) {
+bool WaitTargetFiles::may_read(Nanoseconds now) {
   if (now - reads_since_ >= kSecond) {
     reads_since_ = now;
     reads_ = 0;
@@ -156,8 +156,8 @@ bool AwaitedFiles::may_read(Nanoseconds now) {
 
 // A thread that stays in one call has the same file throughout; for others, the descriptor must have named it
 // before and after.
-const std::string* AwaitedFiles::link_of(const Wait& wait) {
-  const int descriptor = wait.awaits.number;
+const std::string* WaitTargetFiles::link_of(const Wait& wait) {
+  const int descriptor = wait.waits_for.number;
   const auto known = [&](Nanoseconds until) {
     return wait.since != 0 ? history_.some_time(descriptor, wait.since, wait.until)
                            : history_.all_the_while(descriptor, wait.from, until);
@@ -170,23 +170,23 @@ const std::string* AwaitedFiles::link_of(const Wait& wait) {
   return known(wait.until);
 }
 
-std::optional<Awaited> AwaitedFiles::of_wait(const Wait& wait) {
-  switch (wait.awaits.kind) {
-    case process::Awaits::Kind::time:
-      return Awaited{AwaitedKind::time, {}, {}};
-    case process::Awaits::Kind::child:
-      return of_living_child(wait.awaits.number, wait.until);
-    case process::Awaits::Kind::descriptor:
+std::optional<WaitTarget> WaitTargetFiles::of_wait(const Wait& wait) {
+  switch (wait.waits_for.kind) {
+    case process::WaitsFor::Kind::time:
+      return WaitTarget{WaitTargetKind::time, {}, {}};
+    case process::WaitsFor::Kind::child:
+      return of_living_child(wait.waits_for.number, wait.until);
+    case process::WaitsFor::Kind::descriptor:
       if (const std::string* link = link_of(wait))
-        return with_others(of_link(*link, wait.awaits.number), wait.awaits.others);
+        return with_others(of_link(*link, wait.waits_for.number), wait.waits_for.others);
       return {};
-    case process::Awaits::Kind::unknown:
+    case process::WaitsFor::Kind::unknown:
       break;
   }
   return {};
 }
 
-Awaited AwaitedFiles::of_link(const std::string& link, int descriptor) {
+WaitTarget WaitTargetFiles::of_link(const std::string& link, int descriptor) {
   const auto known = by_link_.find(link);
   if (known != by_link_.end()) return known->second;
   process::NamedFile named = process::parse_descriptor_link(link);
@@ -197,18 +197,18 @@ Awaited AwaitedFiles::of_link(const std::string& link, int descriptor) {
   } else if (file.kind != OpenFile::Kind::object) {
     read_closer(process_, descriptor, file);
   }
-  Awaited awaited = of_file(file, named.name);
+  WaitTarget wait_target = of_file(file, named.name);
   // If nothing was found, another sample may know more.
-  if (awaited.name.empty() && awaited.other.empty()) return awaited;
+  if (wait_target.name.empty() && wait_target.other.empty()) return wait_target;
   if (by_link_.size() >= kMostFilesKept) by_link_.clear();
-  return by_link_[link] = std::move(awaited);
+  return by_link_[link] = std::move(wait_target);
 }
 
 // Lists the distinct names of its descriptors.
-Awaited AwaitedFiles::of_poll(int descriptor) {
+WaitTarget WaitTargetFiles::of_poll(int descriptor) {
   const Nanoseconds start = clock_now();
   Poll& poll = polls_[descriptor];
-  if (start < poll.next) return poll.awaited;
+  if (start < poll.next) return poll.wait_target;
   const auto text =
       process::read_text(fmt::format("{}/fdinfo/{}", memory::proc_folder(process_), descriptor));
   const std::vector<int> descriptors = parse_polled(text.value_or(""));
@@ -216,7 +216,8 @@ Awaited AwaitedFiles::of_poll(int descriptor) {
   for (size_t i = 0; i < std::min(descriptors.size(), kMostPolled); ++i) {
     const std::string link = read_link_(descriptors[i]);
     if (link.empty() || link.find(kPoll) != std::string::npos) continue;
-    std::string one = profile::awaited_words(of_link(link, descriptors[i]), profile::AwaitedDetail::alike);
+    std::string one =
+        profile::wait_target_words(of_link(link, descriptors[i]), profile::WaitTargetDetail::alike);
     if (!one.empty() && std::find(words.begin(), words.end(), one) == words.end())
       words.push_back(std::move(one));
   }
@@ -225,62 +226,62 @@ Awaited AwaitedFiles::of_poll(int descriptor) {
   for (size_t i = 0; i < named; ++i) name += (i == 0 ? "" : ", ") + words[i];
   if (descriptors.size() > kMostPolled || words.size() > named)
     name = fmt::format("{} descriptors{}{}", descriptors.size(), name.empty() ? "" : ": ", name);
-  poll.awaited = {AwaitedKind::poll, std::move(name), {}};
+  poll.wait_target = {WaitTargetKind::poll, std::move(name), {}};
   poll.next = again_after(start, clock_now(), kSecond);
-  return poll.awaited;
+  return poll.wait_target;
 }
 
-Awaited AwaitedFiles::of_file(const OpenFile& file, std::string_view name, int32_t others) {
+WaitTarget WaitTargetFiles::of_file(const OpenFile& file, std::string_view name, int32_t others) {
   return with_others(of_one(file, name), others);
 }
 
-Awaited AwaitedFiles::of_one(const OpenFile& file, std::string_view name) {
+WaitTarget WaitTargetFiles::of_one(const OpenFile& file, std::string_view name) {
   switch (file.kind) {
     case OpenFile::Kind::file:
       return {
-          AwaitedKind::file,
+          WaitTargetKind::file,
           fmt::format("{}{}{}", file.cut ? "..." : "", as_it_sees(name), file.removed ? " (deleted)" : ""),
           {}};
     case OpenFile::Kind::device:
-      return {AwaitedKind::device, as_it_sees(name), {}};
+      return {WaitTargetKind::device, as_it_sees(name), {}};
     case OpenFile::Kind::pipe:
-      return {AwaitedKind::pipe, as_it_sees(name),
+      return {WaitTargetKind::pipe, as_it_sees(name),
               holder_of(fmt::format("pipe:[{}]", file.inode), other_end(file.reads, file.writes))};
     case OpenFile::Kind::socket:
       return of_socket(file, name);
     case OpenFile::Kind::process:
-      if (file.process <= 0) return {AwaitedKind::process, {}, {}};
-      return {AwaitedKind::process, process::command_words(file.process), std::to_string(file.process)};
+      if (file.process <= 0) return {WaitTargetKind::process, {}, {}};
+      return {WaitTargetKind::process, process::command_words(file.process), std::to_string(file.process)};
     case OpenFile::Kind::object:
-      if (name == kPoll) return {AwaitedKind::poll, {}, {}};
-      return {AwaitedKind::object, std::string(name), {}};
+      if (name == kPoll) return {WaitTargetKind::poll, {}, {}};
+      return {WaitTargetKind::object, std::string(name), {}};
     case OpenFile::Kind::unknown:
       break;
   }
-  return {AwaitedKind::other, {}, {}};
+  return {WaitTargetKind::other, {}, {}};
 }
 
-Awaited AwaitedFiles::of_socket(const OpenFile& file, std::string_view name) {
+WaitTarget WaitTargetFiles::of_socket(const OpenFile& file, std::string_view name) {
   if (file.family == AF_UNIX) {
-    if (file.accepts) return {AwaitedKind::listener, std::string(name), {}};
+    if (file.accepts) return {WaitTargetKind::listener, std::string(name), {}};
     std::string other;
     if (file.peer_inode != 0) other = holder_of(fmt::format("socket:[{}]", file.peer_inode), End::any);
     if (other.empty() && file.process > 0 && file.process != process_)
       other = process::process_words(file.process);
     const bool accepted = !name.empty() && !file.named_by_peer;
-    return {accepted ? AwaitedKind::client : AwaitedKind::socket, std::string(name), std::move(other)};
+    return {accepted ? WaitTargetKind::client : WaitTargetKind::socket, std::string(name), std::move(other)};
   }
   if (file.family != AF_INET && file.family != AF_INET6)
-    return {AwaitedKind::socket, std::string(family_name(file.family)), {}};
+    return {WaitTargetKind::socket, std::string(family_name(file.family)), {}};
   const std::string own = process::address_words(file.family, file.own);
-  if (file.accepts) return {AwaitedKind::listener, own, {}};
-  if (file.peer.port == 0) return {AwaitedKind::socket, own, {}};
+  if (file.accepts) return {WaitTargetKind::listener, own, {}};
+  if (file.peer.port == 0) return {WaitTargetKind::socket, own, {}};
   if (host_.sockets.is_accepting(process_, file.own.port))
-    return {AwaitedKind::client, own, host_words(file.family, file.peer)};
-  return {AwaitedKind::socket, process::address_words(file.family, file.peer), {}};
+    return {WaitTargetKind::client, own, host_words(file.family, file.peer)};
+  return {WaitTargetKind::socket, process::address_words(file.family, file.peer), {}};
 }
 
-std::string AwaitedFiles::holder_of(const std::string& link, End end) {
+std::string WaitTargetFiles::holder_of(const std::string& link, End end) {
   const auto holders = host_.holders.find(process_, link, end);
   if (holders.size() == 1) return process::process_words(holders.front());
   return holders.empty() ? std::string() : fmt::format("{} processes", holders.size());
@@ -288,25 +289,25 @@ std::string AwaitedFiles::holder_of(const std::string& link, End end) {
 
 // Its command. It is the awaited process if it is a child of this one and existed then: no other process can
 // have its id until it is reaped. A child in a PID namespace of its own has another number.
-std::optional<Awaited> AwaitedFiles::of_living_child(int32_t number, Nanoseconds until) {
+std::optional<WaitTarget> WaitTargetFiles::of_living_child(int32_t number, Nanoseconds until) {
   const auto known = children_.find(number);
   if (known != children_.end() && until - known->second.seen < kSecond)
-    return Awaited{AwaitedKind::process, known->second.command, std::to_string(number)};
+    return WaitTarget{WaitTargetKind::process, known->second.command, std::to_string(number)};
   const auto stat = process::read_stat(number);
   static const auto kTick = kSecond / ::sysconf(_SC_CLK_TCK);
   if (!stat || stat->parent != process_ ||
       static_cast<Nanoseconds>(stat->start_ticks) * kTick > clock_now(CLOCK_BOOTTIME) - (clock_now() - until))
-    return Awaited{AwaitedKind::process, {}, std::to_string(number)};
+    return WaitTarget{WaitTargetKind::process, {}, std::to_string(number)};
   if (children_.size() >= kMostFilesKept) children_.clear();
   const std::string command = process::command_words(number);
   children_[number] = {command, until};
-  return Awaited{AwaitedKind::process, command, std::to_string(number)};
+  return WaitTarget{WaitTargetKind::process, command, std::to_string(number)};
 }
 
-Awaited AwaitedFiles::of_child(pid_t child, std::string_view name, Nanoseconds since) {
+WaitTarget WaitTargetFiles::of_child(pid_t child, std::string_view name, Nanoseconds since) {
   const auto known = children_.find(child);
   const bool seen = known != children_.end() && known->second.seen >= since;
-  return {AwaitedKind::process, seen ? known->second.command : std::string(name), std::to_string(child)};
+  return {WaitTargetKind::process, seen ? known->second.command : std::string(name), std::to_string(child)};
 }
 
 }  // namespace phlox::sampler

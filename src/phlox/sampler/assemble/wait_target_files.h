@@ -12,16 +12,16 @@
 #include <unordered_map>
 
 #include "phlox/base/clock.h"
-#include "phlox/process/awaits.h"
 #include "phlox/process/file_holders.h"
 #include "phlox/process/open_file.h"
 #include "phlox/process/socket_tables.h"
+#include "phlox/process/waits_for.h"
 #include "phlox/profile/model.h"
 #include "phlox/sampler/assemble/descriptor_history.h"
 
 namespace phlox::sampler {
 
-class AwaitedFiles {
+class WaitTargetFiles {
  public:
   // Shared by all processes of a recording.
   struct Host {
@@ -31,8 +31,8 @@ class AwaitedFiles {
   // The descriptor in /proc now; empty: there is none.
   using ReadLink = std::function<std::string(int descriptor)>;
 
-  AwaitedFiles(pid_t process, Host& host);
-  AwaitedFiles(pid_t process, Host& host, ReadLink read_link);
+  WaitTargetFiles(pid_t process, Host& host);
+  WaitTargetFiles(pid_t process, Host& host, ReadLink read_link);
 
   // Reads what some of the descriptors name now.
   void begin();
@@ -40,23 +40,23 @@ class AwaitedFiles {
   // For a wait that was sampled at `until`, and was the same one since `since`; 0: of several similar ones,
   // from `from` on.
   struct Wait {
-    process::Awaits awaits;
+    process::WaitsFor waits_for;
     Nanoseconds from = 0, since = 0, until = 0;
   };
-  std::optional<profile::Awaited> of_wait(const Wait& wait);
+  std::optional<profile::WaitTarget> of_wait(const Wait& wait);
   // `name`: NamedFile::name. `others`: further descriptors of the wait.
-  profile::Awaited of_file(const process::OpenFile& file, std::string_view name, int32_t others = 0);
+  profile::WaitTarget of_file(const process::OpenFile& file, std::string_view name, int32_t others = 0);
   // For a child that has ended; `name`: its own name. Since the wait began.
-  profile::Awaited of_child(pid_t child, std::string_view name, Nanoseconds since);
+  profile::WaitTarget of_child(pid_t child, std::string_view name, Nanoseconds since);
 
  private:
   const std::string* link_of(const Wait& wait);
   bool may_read(Nanoseconds now);
-  profile::Awaited of_link(const std::string& link, int descriptor);
-  profile::Awaited of_poll(int descriptor);
-  profile::Awaited of_one(const process::OpenFile& file, std::string_view name);
-  profile::Awaited of_socket(const process::OpenFile& file, std::string_view name);
-  std::optional<profile::Awaited> of_living_child(int32_t number, Nanoseconds until);
+  profile::WaitTarget of_link(const std::string& link, int descriptor);
+  profile::WaitTarget of_poll(int descriptor);
+  profile::WaitTarget of_one(const process::OpenFile& file, std::string_view name);
+  profile::WaitTarget of_socket(const process::OpenFile& file, std::string_view name);
+  std::optional<profile::WaitTarget> of_living_child(int32_t number, Nanoseconds until);
   std::string holder_of(const std::string& link, process::FileHolders::End end);
 
   std::string as_it_sees(std::string_view path) const;
@@ -66,14 +66,14 @@ class AwaitedFiles {
   Host& host_;
   ReadLink read_link_;
   DescriptorHistory history_;
-  std::unordered_map<std::string, profile::Awaited> by_link_;
+  std::unordered_map<std::string, profile::WaitTarget> by_link_;
   struct Child {
     std::string command;
     Nanoseconds seen = 0;
   };
   std::unordered_map<pid_t, Child> children_;
   struct Poll {
-    profile::Awaited awaited;
+    profile::WaitTarget wait_target;
     Nanoseconds next = 0;  // no new check before
   };
   std::unordered_map<int, Poll> polls_;  // by descriptor
