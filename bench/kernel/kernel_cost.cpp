@@ -17,7 +17,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/memory/process_memory.h"
 #include "phlox/python/locate.h"
-#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/sampler/kernel/process_config.h"
 

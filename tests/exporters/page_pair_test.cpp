@@ -102,11 +102,11 @@ TEST(page_pair, waits_of_both_name_threads_and_places_of_the_pair) {
   for (profile::Profile* profile : {&before, &after}) {
     test::ProfileMaker make(*profile);
     const auto thread = make.thread("a");
-    profile->emit(profile::WakeId(1), {thread, make.stack("main;put:7"), {}});
+    profile->emit(profile::WakerId(1), {thread, make.stack("main;put:7"), {}});
     auto wait = make.sample(thread, profile == &after ? "main:9;get:5" : "get:5", kMillisecond);
     wait.cpu_state = profile::CpuState::blocked;
     wait.system_call = 202;
-    wait.wake = profile::WakeId(1);
+    wait.waker = profile::WakerId(1);
     make.put(wait);
   }
   const PageTables pair = combine_pages(tables_of(before), tables_of(after), 1);

@@ -169,14 +169,14 @@ profile::Profile waiting() {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   const auto thread = make.thread("a"), other = make.thread("b");
-  profile.emit(profile::WakeId(1), {other, make.stack("main;put:7;/usr/lib/python3.12/queue.py/put"), {}});
+  profile.emit(profile::WakerId(1), {other, make.stack("main;put:7;/usr/lib/python3.12/queue.py/put"), {}});
   profile.emit(profile::WaitTargetId(1), {profile::WaitTargetKind::socket, "10.0.0.5:5432", "db (9)"});
-  const auto wait = [&](const char* frames, int16_t call, uint32_t wait_target, uint32_t wake) {
+  const auto wait = [&](const char* frames, int16_t call, uint32_t wait_target, uint32_t waker) {
     profile::Sample sample = make.sample(thread, frames, kMillisecond);
     sample.cpu_state = profile::CpuState::blocked;
     sample.system_call = call;
     sample.wait_target = profile::WaitTargetId(wait_target);
-    sample.wake = profile::WakeId(wake);
+    sample.waker = profile::WakerId(waker);
     make.put(sample);
   };
   wait("main:1;get:5", 45, 1, 0);

@@ -82,7 +82,7 @@ void write_good(const std::string& path) {
     stack.frame = FrameId(f);
     sink.emit(StackId(f), stack);
   }
-  sink.emit(WakeId(1), {ThreadId(1), StackId(2), ""});
+  sink.emit(WakerId(1), {ThreadId(1), StackId(2), ""});
   sink.emit(WaitTargetId(1), {WaitTargetKind::client, "127.0.0.1:8000", "10.0.0.9"});
   for (uint32_t i = 1; i <= 60; ++i) {
     Sample sample;
@@ -95,7 +95,7 @@ void write_good(const std::string& path) {
     sample.gil_state = static_cast<GilState>(i % 5);
     sample.quality = static_cast<Quality>(i % 5);
     sample.system_call = sample.cpu_state == CpuState::blocked ? 202 : -1;
-    sample.wake = WakeId(sample.cpu_state == CpuState::blocked ? i % 2 : 0);
+    sample.waker = WakerId(sample.cpu_state == CpuState::blocked ? i % 2 : 0);
     sample.wait_target = WaitTargetId(sample.cpu_state == CpuState::blocked ? i % 2 : 0);
     sample.event = static_cast<uint16_t>(i % 10 == 0 ? 2 : 1);
     sample.value = sample.event == 2 ? i : 0;

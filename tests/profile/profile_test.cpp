@@ -23,9 +23,9 @@ TEST(Profile, emit_all_emits_each_kind_of_row) {
   Stack stack;
   stack.frame = FrameId(1);
   from.emit(StackId(1), stack);
-  Wake wake;
-  wake.thread = ThreadId(1);
-  from.emit(WakeId(1), wake);
+  Waker waker;
+  waker.thread = ThreadId(1);
+  from.emit(WakerId(1), waker);
   WaitTarget wait_target;
   wait_target.name = "127.0.0.1:5432";
   from.emit(WaitTargetId(1), wait_target);
@@ -49,7 +49,7 @@ TEST(Profile, emit_all_emits_each_kind_of_row) {
   EXPECT_EQ(into.frames(), from.frames());
   ASSERT_EQ(into.stacks().size(), 1U);
   EXPECT_EQ(into.stacks()[0].frame, FrameId(1));
-  EXPECT_EQ(into.wakes(), from.wakes());
+  EXPECT_EQ(into.wakers(), from.wakers());
   EXPECT_EQ(into.wait_targets(), from.wait_targets());
   ASSERT_EQ(into.samples().size(), 1U);
   EXPECT_EQ(into.samples()[0].wall, 3);

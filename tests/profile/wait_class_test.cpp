@@ -35,9 +35,9 @@ class Waits : public testing::Test {
     const Sample sample = blocked(waiter, frames, call);
     return wait_class_key(WaitClasses(profile).of(sample));
   }
-  WakeId wake(const Wake& wake) {
-    const WakeId id(static_cast<uint32_t>(profile.wakes().size()) + 1);
-    profile.emit(id, wake);
+  WakerId waker(const Waker& waker) {
+    const WakerId id(static_cast<uint32_t>(profile.wakers().size()) + 1);
+    profile.emit(id, waker);
     return id;
   }
   std::vector<EndedWaits> ended(const Choices& choices = {}) {
@@ -127,21 +127,21 @@ TEST_F(Waits, are_added_up_by_who_wanted_it_and_who_ended_it) {
       maker.stack(std::string("main;produce:30;") + kLib + "/queue.py/put;" + kLib + "/threading.py/notify");
   const std::string frames =
       std::string("main;consume:12;") + kLib + "/queue.py/get:3;" + kLib + "/threading.py/wait:5";
-  const WakeId by = wake({producer, puts, ""}), other = wake({{}, {}, "nginx (99)"});
+  const WakerId by = waker({producer, puts, ""}), other = waker({{}, {}, "nginx (99)"});
   for (int i = 0; i < 3; ++i) {
     // A long one in two samples.
     maker.put(blocked(waiter, frames, kFutex, 1000 * kMs));
     Sample last = blocked(waiter, frames, kFutex, 10 * kMs);
-    last.wake = by;
+    last.waker = by;
     maker.put(last);
     maker.add(waiter, "main;consume:13", 1 * kMs);
   }
   // Another thread of the same pool, once.
   Sample once = blocked(waiter, frames, kFutex, 20 * kMs);
-  once.wake = wake({maker.thread("producer-2"), puts, ""});
+  once.waker = waker({maker.thread("producer-2"), puts, ""});
   maker.put(once);
   Sample socket = blocked(waiter, "main;fetch:7", kRecv, 50 * kMs);
-  socket.wake = other;
+  socket.waker = other;
   maker.put(socket);
   maker.put(blocked(waiter, "main;fetch:7", kRecv, 50 * kMs));  // nobody knows who ended this one
   const auto found = ended();
@@ -157,7 +157,7 @@ TEST_F(Waits, are_added_up_by_who_wanted_it_and_who_ended_it) {
   EXPECT_EQ(found[1].waits, WaitClass::socket);
   EXPECT_EQ(found[1].wall, 50 * kMs);
   EXPECT_EQ(found[1].other, "nginx (99)");
-  socket.wake = wake({{}, {}, "nginx (100)"});
+  socket.waker = waker({{}, {}, "nginx (100)"});
   maker.put(socket);
   EXPECT_EQ(ended()[1].other, "nginx (2 processes)");
   Choices choices;

@@ -11,45 +11,46 @@ namespace {
 
 constexpr Nanoseconds kMillisecond = 1'000'000;
 
-Sample wait(test::ProfileMaker& make, ThreadId thread, const std::string& frames, uint32_t wake = 0) {
+Sample wait(test::ProfileMaker& make, ThreadId thread, const std::string& frames, uint32_t waker = 0) {
   Sample sample = make.sample(thread, frames, kMillisecond);
   sample.cpu_state = CpuState::blocked;
   sample.system_call = 202;
-  sample.wake = WakeId(wake);
+  sample.waker = WakerId(waker);
   return sample;
 }
 
 TEST(whole_waits, all_of_a_wait_has_the_wake_of_its_end) {
   Profile profile;
   test::ProfileMaker make(profile);
-  profile.emit(WakeId(1), {ThreadId(1), {}, {}});
+  profile.emit(WakerId(1), {ThreadId(1), {}, {}});
   const ThreadId one = make.thread("one"), two = make.thread("two");
   make.put(wait(make, one, "main;get"));
   make.put(wait(make, two, "main;get"));
   make.put(wait(make, one, "main;get"));
   make.put(wait(make, one, "main;get", 1));
   make.put(wait(make, one, "main;get"));  // another one, that goes on
-  EXPECT_EQ(wakes_of_whole_waits(profile),
-            (std::vector<WakeId>{WakeId(1), WakeId(), WakeId(1), WakeId(1), WakeId()}));
+  EXPECT_EQ(wakers_of_whole_waits(profile),
+            (std::vector<WakerId>{WakerId(1), WakerId(), WakerId(1), WakerId(1), WakerId()}));
 }
 
 TEST(whole_waits, another_stack_or_something_between_is_another_wait) {
   Profile profile;
   test::ProfileMaker make(profile);
-  profile.emit(WakeId(1), {ThreadId(1), {}, {}});
+  profile.emit(WakerId(1), {ThreadId(1), {}, {}});
   const ThreadId one = make.thread("one");
   make.put(wait(make, one, "main;put"));
   make.put(wait(make, one, "main;get"));
   make.add(one, "main;get", kMillisecond);  // it ran
   make.put(wait(make, one, "main;get", 1));
-  EXPECT_EQ(wakes_of_whole_waits(profile), (std::vector<WakeId>{WakeId(), WakeId(), WakeId(), WakeId(1)}));
+  EXPECT_EQ(wakers_of_whole_waits(profile),
+            (std::vector<WakerId>{WakerId(), WakerId(), WakerId(), WakerId(1)}));
 }
 
 TEST(whole_waits, a_recording_that_knows_nobody_has_none) {
   Profile profile;
   test::ProfileMaker make(profile);
   make.put(wait(make, make.thread("one"), "main"));
-  EXPECT_TRUE(wakes_of_whole_waits(profile).empty());
+  EXPECT_TRUE(wakers_of_whole_waits(profile).empty());
 }
 
 TEST(WholeWaits, a_way_inside_the_kernel_is_one_with_native_frames_too) {

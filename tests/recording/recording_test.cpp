@@ -17,7 +17,7 @@
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/spans.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/profile/wake_words.h"
+#include "phlox/profile/waker_words.h"
 #include "phlox/recording/labels.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/schema.h"
@@ -90,8 +90,8 @@ class Recording : public testing::Test {
     waits.cpu_state = CpuState::blocked;
     waits.gil_state = GilState::waits;
     waits.system_call = 202;
-    waits.wake = WakeId(1);
-    out->emit(WakeId(1), {main, maker.stack("main:4;work:20"), ""});
+    waits.waker = WakerId(1);
+    out->emit(WakerId(1), {main, maker.stack("main:4;work:20"), ""});
     waits.wait_target = WaitTargetId(1);
     out->emit(WaitTargetId(1), {WaitTargetKind::pipe, "", "worker.py (72)"});
     maker.put(waits);
@@ -555,35 +555,35 @@ TEST_F(Recording, who_ended_a_wait_comes_back) {
   auto out = writer();
   ProfileMaker maker(*out);
   const ThreadId thread = maker.thread("a"), by = maker.thread("b");
-  out->emit(WakeId(1), {by, maker.stack("main;put"), ""});
-  out->emit(WakeId(2), {{}, {}, "nginx (99)"});
-  out->emit(WakeId(3), {{}, {}, std::string(profile::kItsTimeout)});
-  for (const uint32_t wake : {1U, 2U, 0U, 3U}) {
+  out->emit(WakerId(1), {by, maker.stack("main;put"), ""});
+  out->emit(WakerId(2), {{}, {}, "nginx (99)"});
+  out->emit(WakerId(3), {{}, {}, std::string(profile::kItsTimeout)});
+  for (const uint32_t waker : {1U, 2U, 0U, 3U}) {
     Sample sample = maker.sample(thread, "main;get", 1000);
     sample.cpu_state = CpuState::blocked;
-    sample.wake = WakeId(wake);
+    sample.waker = WakerId(waker);
     maker.put(sample);
   }
   ASSERT_TRUE(out->finish());
   out.reset();
   const auto profile = read(path_.string());
   ASSERT_TRUE(profile) << profile.error().message;
-  ASSERT_EQ(profile->wakes().size(), 3U);
-  EXPECT_EQ(profile->wakes()[0].thread, by);
-  EXPECT_EQ(profile->frame(profile->stack(profile->wakes()[0].stack).frame).function, "put");
-  EXPECT_EQ(profile->wakes()[1], (Wake{{}, {}, "nginx (99)"}));
-  std::vector<uint32_t> wakes;
-  for (const Sample& sample : profile->samples()) wakes.push_back(sample.wake.value);
-  EXPECT_EQ(wakes, (std::vector<uint32_t>{1, 2, 0, 3}));
+  ASSERT_EQ(profile->wakers().size(), 3U);
+  EXPECT_EQ(profile->wakers()[0].thread, by);
+  EXPECT_EQ(profile->frame(profile->stack(profile->wakers()[0].stack).frame).function, "put");
+  EXPECT_EQ(profile->wakers()[1], (Waker{{}, {}, "nginx (99)"}));
+  std::vector<uint32_t> wakers;
+  for (const Sample& sample : profile->samples()) wakers.push_back(sample.waker.value);
+  EXPECT_EQ(wakers, (std::vector<uint32_t>{1, 2, 0, 3}));
   // Of older versions: first of one that told it without a proof.
   run_sql("ALTER TABLE wake DROP COLUMN kind");
   const auto unproved = read(path_.string());
   ASSERT_TRUE(unproved) << unproved.error().message;
-  for (const Sample& sample : unproved->samples()) EXPECT_FALSE(sample.wake);
+  for (const Sample& sample : unproved->samples()) EXPECT_FALSE(sample.waker);
   run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN wake; DROP TABLE wake");
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;
-  EXPECT_FALSE(older->samples()[0].wake);
+  EXPECT_FALSE(older->samples()[0].waker);
 }
 
 TEST_F(Recording, what_a_wait_was_for_comes_back) {

@@ -80,7 +80,7 @@ TEST(WritersThread, passes_on_every_kind_of_row) {
   module.path = "/lib/libfoo.so";
   thread.emit(profile::ModuleId(1), module);
   thread.emit(profile::WaitTargetId(1), {});
-  thread.emit(profile::WakeId(1), {});
+  thread.emit(profile::WakerId(1), {});
   profile::Event event;
   event.text = "began";
   thread.emit(event);
@@ -92,7 +92,7 @@ TEST(WritersThread, passes_on_every_kind_of_row) {
   EXPECT_EQ(profile.threads()[0].name, "worker");
   EXPECT_EQ(profile.modules()[0].path, "/lib/libfoo.so");
   EXPECT_EQ(profile.wait_targets().size(), 1U);
-  EXPECT_EQ(profile.wakes().size(), 1U);
+  EXPECT_EQ(profile.wakers().size(), 1U);
   EXPECT_EQ(profile.events()[0].text, "began");
   EXPECT_EQ(profile.tallies().size(), 1U);
 }

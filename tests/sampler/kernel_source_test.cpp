@@ -63,18 +63,18 @@ class KernelSourceTest : public testing::Test {
     record.sample.queued = ms(queued);
     record.sample.off_since = off > 0 ? start_ + ms(off) : 0;
     if (off > 0) record.sample.system_call = call_;
-    record.sample.wake = wake_;
+    record.sample.waker = waker_;
     record.sample.native = off > 0 ? 0 : instruction_;
     source_.take(record);
   }
-  static kernel_wake waker(uint32_t thread, uint32_t process, std::string_view name, uint64_t stack = 0) {
-    kernel_wake wake{};
-    wake.thread = thread;
-    wake.process = process;
-    wake.stack = stack;
-    name.copy(wake.name, sizeof wake.name - 1);
-    wake.ended = KERNEL_ENDED_BY_THREAD;
-    return wake;
+  static kernel_waker waker(uint32_t thread, uint32_t process, std::string_view name, uint64_t stack = 0) {
+    kernel_waker waker{};
+    waker.thread = thread;
+    waker.process = process;
+    waker.stack = stack;
+    name.copy(waker.name, sizeof waker.name - 1);
+    waker.ended = KERNEL_ENDED_BY_THREAD;
+    return waker;
   }
   // Of the wait that began then.
   void wait_target(double off, kernel_wait_target of, std::string_view name) {
@@ -138,7 +138,7 @@ class KernelSourceTest : public testing::Test {
   Consumer consumer_{fake_.layout(), profile::ProcessId(1), seen_, identities_, [](profile::Thread&) {}};
   uint32_t serial_ = 0;
   uint32_t left_out_ = 0;     // of the next stacks
-  kernel_wake wake_{};        // of the next looks
+  kernel_waker waker_{};      // of the next looks
   uint64_t instruction_ = 0;  // at which the next are found by the clock
   int16_t call_ = 7;          // of the next ones that came back
 };
@@ -182,32 +182,32 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
   other.sample = test::kernel_sample_of(kOther, stack({put, main}));
   other.sample.time = start_ + 2 * kMillisecond;
   source_.take(other);
-  wake_ = waker(kOther, 70, "python3", stack({put, main}).hash);
+  waker_ = waker(kOther, 70, "python3", stack({put, main}).hash);
   sample(26, stack({wait, main}), 3, 20, 2, 4);
-  wake_ = waker(99, 98, "nginx");
+  waker_ = waker(99, 98, "nginx");
   sample(36, stack({wait, main}), 4, 29, 2, 27);
-  wake_.process = 70;
+  waker_.process = 70;
   sample(41, stack({wait, main}), 4.5, 33, 2, 36.5);
-  wake_.ended = KERNEL_ENDED_UNKNOWN;
+  waker_.ended = KERNEL_ENDED_UNKNOWN;
   sample(46, stack({wait, main}), 5, 38, 2, 37);
-  wake_ = {
+  waker_ = {
       .thread = 0, .process = 0, .stack = 0, .name = {}, .ended = KERNEL_ENDED_BY_TIMEOUT, .reserved = 0};
   sample(56, stack({wait, main}), 6, 47, 2, 47);
   seen();
   std::vector<std::string> words;
   for (const auto& sample : seen_.samples()) {
     if (sample.cpu_state != CpuState::blocked) {
-      EXPECT_FALSE(sample.wake);
+      EXPECT_FALSE(sample.waker);
       continue;
     }
-    if (!sample.wake) {
+    if (!sample.waker) {
       words.push_back("nobody");
       continue;
     }
-    const profile::Wake& wake = seen_.wakes()[sample.wake.value - 1];
-    words.push_back(wake.thread ? std::to_string(seen_.thread(wake.thread).tid) + " in " +
-                                      seen_.frame(seen_.stack(wake.stack).frame).function
-                                : wake.other);
+    const profile::Waker& waker = seen_.wakers()[sample.waker.value - 1];
+    words.push_back(waker.thread ? std::to_string(seen_.thread(waker.thread).tid) + " in " +
+                                       seen_.frame(seen_.stack(waker.stack).frame).function
+                                 : waker.other);
   }
   EXPECT_EQ(words, (std::vector<std::string>{"78 in put", "nginx (98)", "a thread that runs no Python",
                                              "nobody", "its timeout"}))
@@ -227,16 +227,16 @@ TEST_F(KernelSourceTest, a_waker_that_has_ended_by_the_time_that_the_wait_is_tol
   gone.thread = kOther;
   gone.time = start_ + 10 * kMillisecond;
   source_.take(gone);
-  wake_ = waker(kOther, 70, "python3");
+  waker_ = waker(kOther, 70, "python3");
   sample(26, stack({wait, main}), 3, 20, 2, 4);
   // It was over before this wait began: another thread has its number.
   sample(46, stack({wait, main}), 4, 38, 3, 28);
   seen();
   std::vector<std::string> words;
   for (const auto& sample : seen_.samples()) {
-    if (!sample.wake) continue;
-    const profile::Wake& wake = seen_.wakes()[sample.wake.value - 1];
-    words.push_back(wake.thread ? std::to_string(seen_.thread(wake.thread).tid) : wake.other);
+    if (!sample.waker) continue;
+    const profile::Waker& waker = seen_.wakers()[sample.waker.value - 1];
+    words.push_back(waker.thread ? std::to_string(seen_.thread(waker.thread).tid) : waker.other);
   }
   EXPECT_EQ(words, (std::vector<std::string>{"78", "python3 (70)"}));
 }
@@ -289,7 +289,7 @@ TEST_F(KernelSourceTest, short_waits_together_are_all_of_the_stack_that_stands_f
 TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
   const auto main = code("main"), nap = code("nap");
   sample(1, stack({main}), 0, 0, 0);
-  wake_ = waker(99, 98, "nginx");
+  waker_ = waker(99, 98, "nginx");
   kernel_stack standing = stack({nap, main});
   standing.flags = KERNEL_STANDS_IN;
   sample(10, standing, 1, 8, 0, 9.5);
@@ -298,7 +298,7 @@ TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
   EXPECT_NEAR(wall("nap", CpuState::blocked), 17, 0.001);
   std::vector<bool> woken;
   for (const auto& sample : seen_.samples())
-    if (sample.cpu_state == CpuState::blocked) woken.push_back(bool(sample.wake));
+    if (sample.cpu_state == CpuState::blocked) woken.push_back(bool(sample.waker));
   EXPECT_EQ(woken, (std::vector<bool>{false, true}));
   // What it ran since the clock found it last is no wait's.
   EXPECT_NEAR(cpu("nap"), 0, 0.001);
@@ -328,11 +328,11 @@ TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
 TEST_F(KernelSourceTest, a_wait_for_a_child_was_for_the_one_that_ended_it) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
   sample(1, stack({work, main}), 0, 0, 0);
-  wake_ = waker(4711, 4711, "sleep");
+  waker_ = waker(4711, 4711, "sleep");
   call_ = 61;
   sample(26, stack({wait, main}), 3, 20, 2, 4);
   call_ = 7;
-  wake_ = {};
+  waker_ = {};
   sample(36, stack({wait, main}), 4, 29, 2, 27);
   seen();
   EXPECT_EQ(wait_target_words(), (std::vector<std::string>{"sleep (4711)", "?"}));
@@ -394,11 +394,11 @@ TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
   kernel_stack waits = stack({work, main});
   waits.flags = KERNEL_WAITS_GIL;
   sample(1, stack({work, main}), 0, 0, 0);
-  wake_.thread = 1;
+  waker_.thread = 1;
   sample(6, waits, 0.5, 4.5, 0, 1.5);
   sample(12, waits, 1.5, 9.5, 0, 7);
   // Woke by itself after 5 ms, ran to ask for the GIL, and waits on.
-  wake_.thread = 0;
+  waker_.thread = 0;
   sample(18, waits, 2, 15, 0, 12.5);
   sample(24, waits, 2.5, 20.5, 0, 18.5);
   // Got it from whomever, or it could not have gone to sleep elsewhere.
@@ -678,7 +678,7 @@ TEST_F(KernelSourceTest, a_wait_without_its_stack_may_have_been_for_the_gil) {
   kernel_stack counted = stack({main});
   counted.count = 0;
   counted.flags = KERNEL_NOT_WALKED;
-  wake_.ended = KERNEL_ENDED_BY_TIMEOUT;
+  waker_.ended = KERNEL_ENDED_BY_TIMEOUT;
   call_ = 202;
   double waits_so_far = 0;
   for (const unsigned flags : {unsigned{KERNEL_GIL_UNKNOWN}, unsigned{KERNEL_WAITS_GIL}, 0u}) {
@@ -690,7 +690,7 @@ TEST_F(KernelSourceTest, a_wait_without_its_stack_may_have_been_for_the_gil) {
   std::vector<std::pair<profile::GilState, bool>> waits;
   for (const auto& sample : seen_.samples()) {
     if (sample.cpu_state == CpuState::blocked && sample.wall > 5'000'000)
-      waits.emplace_back(sample.gil_state, bool(sample.wake));
+      waits.emplace_back(sample.gil_state, bool(sample.waker));
   }
   using profile::GilState;
   EXPECT_EQ(waits, (std::vector<std::pair<GilState, bool>>{

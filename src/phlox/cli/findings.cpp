@@ -25,7 +25,8 @@
 namespace phlox::cli {
 namespace {
 
-// Long enough for the sampler to settle on a CPU (sampler/capture/waker.h) and to report on its samples.
+// Long enough for the sampler to settle on a CPU (sampler/capture/sample_timer.h) and to report on its
+// samples.
 constexpr Nanoseconds kTrial = 3 * kSecond / 4;
 constexpr Nanoseconds kEventInterval = 10'000'000;
 

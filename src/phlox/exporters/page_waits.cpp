@@ -18,24 +18,24 @@ PageWaits::PageWaits(const profile::Profile& profile, std::function<uint32_t(pro
     : profile_(profile),
       place_of_(std::move(place_of)),
       machine_(profile::machine_of(profile)),
-      wakes_(profile::wakes_of_whole_waits(profile)),
+      wakers_(profile::wakers_of_whole_waits(profile)),
       classes_(profile),
       alike_(profile) {}
 
 uint32_t PageWaits::of(size_t index) {
   const profile::Sample& sample = profile_.samples()[index];
   if (!profile::is_ended_wait(sample) || sample.quality == profile::Quality::rejected) return 0;
-  const profile::WakeId wake = index < wakes_.size() ? wakes_[index] : profile::WakeId();
+  const profile::WakerId waker = index < wakers_.size() ? wakers_[index] : profile::WakerId();
   const uint32_t asked =
       numbered(asked_, uint64_t{sample.stack.value} << 16 | static_cast<uint16_t>(sample.system_call));
-  const uint32_t told = numbered(told_, uint64_t{sample.wait_target.value} << 32 | wake.value);
+  const uint32_t told = numbered(told_, uint64_t{sample.wait_target.value} << 32 | waker.value);
   const auto [at, added] = met_.try_emplace(uint64_t{asked} << 32 | told, 0);
-  if (added) at.value() = number(sample, wake);
+  if (added) at.value() = number(sample, waker);
   return at->second;
 }
 
-uint32_t PageWaits::number(const profile::Sample& sample, profile::WakeId wake) {
-  PageWait wait = row(sample, wake);
+uint32_t PageWaits::number(const profile::Sample& sample, profile::WakerId waker) {
+  PageWait wait = row(sample, waker);
   if (waits_.size() > kMostInFull && !known_.contains(wait))
     wait = {.words = wait.words, .which = {}, .place = wait.place};
   if (waits_.size() > kMost && !known_.contains(wait)) return 0;
@@ -44,7 +44,7 @@ uint32_t PageWaits::number(const profile::Sample& sample, profile::WakeId wake) 
   return at->second;
 }
 
-PageWait PageWaits::row(const profile::Sample& sample, profile::WakeId wake) {
+PageWait PageWaits::row(const profile::Sample& sample, profile::WakerId waker) {
   const profile::WaitClass waits = classes_.of(sample);
   const std::string call = profile::system_call_name(sample.system_call, machine_);
   const uint32_t group = alike_.of(sample.wait_target);
@@ -53,8 +53,8 @@ PageWait PageWaits::row(const profile::Sample& sample, profile::WakeId wake) {
   if (group != 0)
     wait.which = profile::wait_target_words(profile_.wait_targets()[sample.wait_target.value - 1]);
   if (const auto frame = profile::asking_frame(profile_, sample.stack)) wait.place = place_of_(frame);
-  if (!wake) return wait;
-  const profile::Wake& by = profile_.wakes()[wake.value - 1];
+  if (!waker) return wait;
+  const profile::Waker& by = profile_.wakers()[waker.value - 1];
   wait.by = static_cast<int32_t>(by.thread.value) - 1;
   if (const auto frame = profile::asking_frame(profile_, by.stack)) wait.by_place = place_of_(frame);
   wait.other = by.other;

@@ -30,13 +30,13 @@ class PageWaits {
   std::vector<PageWait> finish() && { return std::move(waits_); }
 
  private:
-  uint32_t number(const profile::Sample& sample, profile::WakeId wake);
-  PageWait row(const profile::Sample& sample, profile::WakeId wake);
+  uint32_t number(const profile::Sample& sample, profile::WakerId waker);
+  PageWait row(const profile::Sample& sample, profile::WakerId waker);
 
   const profile::Profile& profile_;
   std::function<uint32_t(profile::FrameId)> place_of_;
   std::string machine_;
-  std::vector<profile::WakeId> wakes_;  // by sample
+  std::vector<profile::WakerId> wakers_;  // by sample
   profile::WaitClasses classes_;
   profile::WaitTargetGroups alike_;
   std::vector<PageWait> waits_ = std::vector<PageWait>(1);

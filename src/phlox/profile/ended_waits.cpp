@@ -14,7 +14,7 @@ namespace phlox::profile {
 
 std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& filter,
                                     const WaitTargetGroups& wait_targets) {
-  const std::vector<WakeId> wakes = wakes_of_whole_waits(profile);
+  const std::vector<WakerId> wakers = wakers_of_whole_waits(profile);
   // Threads of a pool count as one if it is known what they did.
   using Key = std::tuple<WaitClass, int16_t, uint32_t, FrameId, ThreadId, FrameId, std::string>;
   struct Sum {
@@ -26,19 +26,19 @@ std::vector<EndedWaits> ended_waits(const Profile& profile, const SampleFilter& 
   };
   std::map<Key, Sum> sums;
   WaitClasses classes(profile);
-  for (size_t i = 0; i < wakes.size(); ++i) {
+  for (size_t i = 0; i < wakers.size(); ++i) {
     const Sample& sample = profile.samples()[i];
-    if (!wakes[i]) continue;
+    if (!wakers[i]) continue;
     const auto part = filter.part_of_everything(sample);
     if (!part.passes) continue;
-    const Wake& wake = profile.wakes()[wakes[i].value - 1];
-    const FrameId by_frame = asking_frame(profile, wake.stack);
+    const Waker& waker = profile.wakers()[wakers[i].value - 1];
+    const FrameId by_frame = asking_frame(profile, waker.stack);
     Sum& sum = sums[{classes.of(sample), sample.system_call, wait_targets.of(sample.wait_target),
-                     asking_frame(profile, sample.stack), by_frame ? ThreadId() : wake.thread, by_frame,
-                     std::string(without_number(wake.other))}];
-    if (!wake.other.empty()) sum.others.insert(wake.other);
-    if (wake.thread) sum.by[wake.thread] += part.wall;
-    if (sample.wake) ++sum.count;
+                     asking_frame(profile, sample.stack), by_frame ? ThreadId() : waker.thread, by_frame,
+                     std::string(without_number(waker.other))}];
+    if (!waker.other.empty()) sum.others.insert(waker.other);
+    if (waker.thread) sum.by[waker.thread] += part.wall;
+    if (sample.waker) ++sum.count;
     sum.wall += part.wall;
     sum.threads.insert(sample.thread);
   }

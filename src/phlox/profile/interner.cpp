@@ -96,13 +96,13 @@ void Interner::stacks(std::span<const Step> steps, std::span<StackId> out) {
   for (size_t i = 0; i < steps.size(); ++i) out[i] = stack(steps[i].parent, steps[i].frame);
 }
 
-WakeId Interner::wake(const Wake& wake) {
-  std::tuple key(wake.thread, wake.stack, wake.other);
-  if (const auto found = wakes_.find(key); found != wakes_.end()) return found->second;
-  if (wakes_.size() >= limits_.wakes) return {};
-  const WakeId id(static_cast<uint32_t>(wakes_.size()) + 1);
-  wakes_.emplace(std::move(key), id);
-  sink_.emit(id, wake);
+WakerId Interner::waker(const Waker& waker) {
+  std::tuple key(waker.thread, waker.stack, waker.other);
+  if (const auto found = wakers_.find(key); found != wakers_.end()) return found->second;
+  if (wakers_.size() >= limits_.wakers) return {};
+  const WakerId id(static_cast<uint32_t>(wakers_.size()) + 1);
+  wakers_.emplace(std::move(key), id);
+  sink_.emit(id, waker);
   return id;
 }
 

@@ -26,7 +26,7 @@ class Interner {
     uint32_t frames = 1'000'000;
     size_t name_bytes = size_t{128} << 20;
     uint32_t stacks = 8'000'000;
-    size_t wakes = 1'000'000;
+    size_t wakers = 1'000'000;
     size_t wait_targets = 1'000'000;
   };
 
@@ -64,7 +64,7 @@ class Interner {
   void stacks(std::span<const Step> steps, std::span<StackId> out);
 
   // The same for wakers. Beyond the limit: none.
-  WakeId wake(const Wake& wake);
+  WakerId waker(const Waker& waker);
   // The same for wait targets.
   WaitTargetId wait_target(const WaitTarget& wait_target);
 
@@ -93,7 +93,7 @@ class Interner {
   tsl::robin_map<uint64_t, FrameId, Spread> frames_by_key_;
   tsl::robin_map<ContentKey, FrameId, ContentHash> frames_by_content_;
   StackTable stacks_;
-  std::map<std::tuple<ThreadId, StackId, std::string>, WakeId> wakes_;
+  std::map<std::tuple<ThreadId, StackId, std::string>, WakerId> wakers_;
   std::map<std::tuple<WaitTargetKind, std::string, std::string>, WaitTargetId> wait_targets_;
   uint32_t last_frame_ = 0;
 };

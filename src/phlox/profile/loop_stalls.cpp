@@ -281,7 +281,7 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
         break;
       wall += one.wall;
       samples += one.samples;
-      ended = bool(one.wake);
+      ended = bool(one.waker);
     }
     const bool in_callback = rows[std::exchange(i, next)].step == Step::turn;
     if (!in_callback || wall <= longest) continue;

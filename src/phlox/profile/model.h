@@ -19,7 +19,7 @@ using ModuleId = Id<struct ModuleTag>;
 using FrameId = Id<struct FrameTag>;
 using StackId = Id<struct StackTag>;
 using SampleId = Id<struct SampleTag>;
-using WakeId = Id<struct WakeTag>;
+using WakerId = Id<struct WakerTag>;
 using WaitTargetId = Id<struct WaitTargetTag>;
 
 // The beginning of Process::way_of_reading for the capture inside the kernel. Waits are then the scheduler's
@@ -124,12 +124,12 @@ enum class Quality : uint8_t {
 };
 
 // A waker, which ended a wait: a thread of the recording, with its place then; or another, by name.
-struct Wake {
+struct Waker {
   ThreadId thread;    // none: not a recorded thread of the same process
   StackId stack;      // its stack at that moment; none: not known
   std::string other;  // without a thread: command and number of the process, "nginx (4711)"
 
-  friend bool operator==(const Wake&, const Wake&) = default;
+  friend bool operator==(const Waker&, const Waker&) = default;
 };
 
 // A wait target (wait_target.h names them).
@@ -163,7 +163,7 @@ inline constexpr int16_t kCallNotRecorded = -2;
 // One thread over one interval of time in which stack and states were the same in every sample.
 struct Sample {
   ThreadId thread;
-  WakeId wake;               // blocked: the waker; none: the wait continued, or not known
+  WakerId waker;             // blocked: the waker; none: the wait continued, or not known
   WaitTargetId wait_target;  // blocked: the wait target; none: not known
   // Running, in a recording without native frames: the library or extension module whose code ran; none: the
   // interpreter's, the kernel's, or not known.

@@ -39,8 +39,8 @@ void Profile::add(FrameId id, const Frame& frame) {
 void Profile::add(StackId id, const Stack& stack) {
   put(stacks_, id, stack);
 }
-void Profile::add(WakeId id, const Wake& wake) {
-  put(wakes_, id, wake);
+void Profile::add(WakerId id, const Waker& waker) {
+  put(wakers_, id, waker);
 }
 void Profile::add(WaitTargetId id, const WaitTarget& wait_target) {
   put(wait_targets_, id, wait_target);
@@ -80,8 +80,8 @@ void Profile::replace_samples(std::vector<Sample> samples, std::vector<Stack> st
 
 void Profile::replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of) {
   stacks_ = std::move(stacks);
-  for (Wake& wake : wakes_)
-    wake.stack = wake.stack.value < new_of.size() ? new_of[wake.stack.value] : StackId();
+  for (Waker& waker : wakers_)
+    waker.stack = waker.stack.value < new_of.size() ? new_of[waker.stack.value] : StackId();
   for (auto* samples : {&samples_, &samples_of_others_}) {
     for (Sample& sample : *samples)
       sample.stack = sample.stack.value < new_of.size() ? new_of[sample.stack.value] : StackId();
@@ -99,7 +99,7 @@ void Profile::emit_all(Sink& sink) const {
   emit_numbered(ModuleId(), modules_);
   emit_numbered(FrameId(), frames_);
   emit_numbered(StackId(), stacks_);
-  emit_numbered(WakeId(), wakes_);
+  emit_numbered(WakerId(), wakers_);
   emit_numbered(WaitTargetId(), wait_targets_);
   emit_numbered(SampleId(), samples_);
   for (const Event& event : events_) sink.emit(event);

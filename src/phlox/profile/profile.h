@@ -33,7 +33,7 @@ class Profile : public Sink {
   const std::vector<Module>& modules() const { return modules_; }
   const std::vector<Frame>& frames() const { return frames_; }
   const std::vector<Stack>& stacks() const { return stacks_; }
-  const std::vector<Wake>& wakes() const { return wakes_; }
+  const std::vector<Waker>& wakers() const { return wakers_; }
   const std::vector<WaitTarget>& wait_targets() const { return wait_targets_; }
   const std::vector<Sample>& samples() const { return samples_; }
   // Samples of the events that are not shown.
@@ -61,7 +61,7 @@ class Profile : public Sink {
   void add(ModuleId id, const Module& module);
   void add(FrameId id, const Frame& frame);
   void add(StackId id, const Stack& stack);
-  void add(WakeId id, const Wake& wake);
+  void add(WakerId id, const Waker& waker);
   void add(WaitTargetId id, const WaitTarget& wait_target);
   void add(SampleId id, const Sample& sample);
   void add(const Event& event);
@@ -73,7 +73,7 @@ class Profile : public Sink {
   std::vector<Module> modules_;
   std::vector<Frame> frames_;
   std::vector<Stack> stacks_;
-  std::vector<Wake> wakes_;
+  std::vector<Waker> wakers_;
   std::vector<WaitTarget> wait_targets_;
   std::vector<Sample> samples_, samples_of_others_;
   uint16_t shown_event_ = 0;

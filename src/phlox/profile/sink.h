@@ -30,7 +30,7 @@ struct NumberedRow<FrameId> : std::type_identity<Frame> {};
 template <>
 struct NumberedRow<StackId> : std::type_identity<Stack> {};
 template <>
-struct NumberedRow<WakeId> : std::type_identity<Wake> {};
+struct NumberedRow<WakerId> : std::type_identity<Waker> {};
 template <>
 struct NumberedRow<WaitTargetId> : std::type_identity<WaitTarget> {};
 template <>
@@ -50,7 +50,7 @@ struct Unnumbered {
 
 // One row of any kind, valid during the call that passes it.
 using AnyRow = std::variant<Unnumbered<Meta>, Numbered<ProcessId>, Numbered<ThreadId>, Numbered<ModuleId>,
-                            Numbered<FrameId>, Numbered<StackId>, Numbered<WakeId>, Numbered<WaitTargetId>,
+                            Numbered<FrameId>, Numbered<StackId>, Numbered<WakerId>, Numbered<WaitTargetId>,
                             Numbered<SampleId>, Unnumbered<Event>, Unnumbered<Tally>>;
 
 // Calls `receiver` with the parts of the row: (id, value) or (value).

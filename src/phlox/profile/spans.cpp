@@ -9,7 +9,7 @@ namespace {
 bool alike(const Sample& a, const Sample& b) {
   return a.stack == b.stack && a.cpu_state == b.cpu_state && a.gil_state == b.gil_state &&
          a.collecting == b.collecting && a.system_call == b.system_call && a.quality == b.quality &&
-         a.wait_target == b.wait_target && a.code_file == b.code_file && !a.wake;
+         a.wait_target == b.wait_target && a.code_file == b.code_file && !a.waker;
 }
 
 uint64_t key_of(ThreadId thread, uint16_t event) {
@@ -30,7 +30,7 @@ void Spans::add(const Sample& sample) {
       row.cpu += sample.cpu;
       row.samples += sample.samples;
       row.value += sample.value;
-      row.wake = sample.wake;
+      row.waker = sample.waker;
       if (sample.cpu_number >= 0) row.cpu_number = sample.cpu_number;
       open.grown = true;
       return;

@@ -181,7 +181,7 @@ void each_part(const Sample& sample, const std::vector<Piece>& pieces, Visit&& v
     Sample part = sample;
     part.start = from;
     part.wall = to - from;
-    if (to != end) part.wake = {};
+    if (to != end) part.waker = {};
     if (part.wall != sample.wall) {
       const Nanoseconds before = from - sample.start, after = to - sample.start;
       part.cpu = share(sample.cpu, after, sample.wall) - share(sample.cpu, before, sample.wall);

@@ -75,7 +75,7 @@ class Addition {
         modules_(all.modules().size()),
         frames_(all.frames().size()),
         stacks_(all.stacks().size()),
-        wakes_(all.wakes().size()),
+        wakers_(all.wakers().size()),
         wait_targets_(all.wait_targets().size()) {
     const Span before = span_of(all), added = span_of(other);
     overlap_ = !before.is_empty() && !added.is_empty() && share_a_clock(all, other) &&
@@ -167,10 +167,10 @@ class Addition {
   }
 
   void put_waits() {
-    for (Wake row : other_.wakes()) {
+    for (Waker row : other_.wakers()) {
       row.thread = shifted(row.thread, threads_);
       row.stack = shifted(row.stack, stacks_);
-      all_.emit(next<WakeId>(all_.wakes().size()), row);
+      all_.emit(next<WakerId>(all_.wakers().size()), row);
     }
     for (const WaitTarget& row : other_.wait_targets())
       all_.emit(next<WaitTargetId>(all_.wait_targets().size()), row);
@@ -179,7 +179,7 @@ class Addition {
   void put_samples() {
     for (Sample row : other_.samples()) {
       row.thread = shifted(row.thread, threads_);
-      row.wake = shifted(row.wake, wakes_);
+      row.waker = shifted(row.waker, wakers_);
       row.wait_target = shifted(row.wait_target, wait_targets_);
       row.code_file = shifted(row.code_file, modules_);
       row.stack = shifted(row.stack, stacks_);
@@ -208,7 +208,7 @@ class Addition {
 
   Profile& all_;
   const Profile& other_;
-  size_t processes_, threads_, modules_, frames_, stacks_, wakes_, wait_targets_;
+  size_t processes_, threads_, modules_, frames_, stacks_, wakers_, wait_targets_;
   bool overlap_ = false;
   Nanoseconds shift_ = 0;
   int64_t value_left_ = std::numeric_limits<int64_t>::max();

@@ -29,11 +29,11 @@ bool is_ended_wait(const Sample& sample) {
   return sample.cpu_state == CpuState::blocked && sample.gil_state != GilState::waits;
 }
 
-std::vector<WakeId> wakes_of_whole_waits(const Profile& profile) {
-  if (profile.wakes().empty()) return {};
-  std::vector<WakeId> wakes(profile.samples().size());
+std::vector<WakerId> wakers_of_whole_waits(const Profile& profile) {
+  if (profile.wakers().empty()) return {};
+  std::vector<WakerId> wakers(profile.samples().size());
   std::map<ThreadId, Going> going;
-  for (size_t i = 0; i < wakes.size(); ++i) {
+  for (size_t i = 0; i < wakers.size(); ++i) {
     const Sample& sample = profile.samples()[i];
     if (!is_ended_wait(sample)) continue;
     Going& wait = going[sample.thread];
@@ -42,11 +42,11 @@ std::vector<WakeId> wakes_of_whole_waits(const Profile& profile) {
     wait.system_call = sample.system_call;
     wait.end = sample.start + sample.wall;
     wait.samples.push_back(i);
-    if (!sample.wake || sample.wake.value > profile.wakes().size()) continue;
-    for (const size_t part : wait.samples) wakes[part] = sample.wake;
+    if (!sample.waker || sample.waker.value > profile.wakers().size()) continue;
+    for (const size_t part : wait.samples) wakers[part] = sample.waker;
     wait.samples.clear();
   }
-  return wakes;
+  return wakers;
 }
 
 bool waits_are_exact(const Profile& profile) {

@@ -11,7 +11,7 @@ namespace phlox::profile {
 bool is_ended_wait(const Sample& sample);
 
 // By sample: the waker of the wait that it belongs to. Empty: the recording knows none.
-std::vector<WakeId> wakes_of_whole_waits(const Profile& profile);
+std::vector<WakerId> wakers_of_whole_waits(const Profile& profile);
 
 // Whether waits have the length and the moment that the scheduler gave them. Otherwise the threads were
 // sampled, and nothing is known about a wait between two samples.

@@ -59,7 +59,7 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::opt
 
 Result<void> Writer::continue_after_what_is_there() {
   for (const auto& [table, added] :
-       {std::pair("wake", kAddWakes), {"awaited", kAddWaitTargets}, {"task_time", kAddTaskTimes}}) {
+       {std::pair("wake", kAddWakers), {"awaited", kAddWaitTargets}, {"task_time", kAddTaskTimes}}) {
     if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
     run(added);
@@ -67,7 +67,7 @@ Result<void> Writer::continue_after_what_is_there() {
   }
   if (!number("SELECT 1 FROM pragma_table_info('wake') WHERE name = 'kind'")) {
     begin();
-    run(kAddWakeKinds);
+    run(kAddWakerKinds);
     if (auto done = commit_rows(); !done) return done;
   }
   for (const auto& [column, added] : {std::pair("code_file", kAddCodeFiles), {"no_call", kAddNoCalls}}) {

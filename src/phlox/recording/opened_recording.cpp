@@ -41,7 +41,7 @@ struct OptionalTable {
 };
 constexpr OptionalTable kOptionalTables[] = {{"missing_names", &OptionalTables::missing_names},
                                              {"label", &OptionalTables::label},
-                                             {"wake", &OptionalTables::wake},
+                                             {"wake", &OptionalTables::waker},
                                              {"awaited", &OptionalTables::wait_targets}};
 
 // Whether a rollback journal is for this file alone. Applying one that names a super-journal at its end

@@ -13,7 +13,7 @@ namespace phlox::recording {
 
 // Tables that older recordings, or most, lack.
 struct OptionalTables {
-  bool missing_names = false, label = false, wake = false, wait_targets = false;
+  bool missing_names = false, label = false, waker = false, wait_targets = false;
 };
 
 struct OpenedRecording {

@@ -15,11 +15,11 @@ inline constexpr const char* kFromFormat1 =
     "PRAGMA user_version=2";
 
 // Added later; a reader that does not know it is not misled.
-inline constexpr const char* kAddWakes =
+inline constexpr const char* kAddWakers =
     "ALTER TABLE state ADD COLUMN wake INTEGER; "
     "CREATE TABLE wake (id INTEGER PRIMARY KEY, thread INTEGER, stack INTEGER, other TEXT, kind TEXT)";
 // Older rows have none: their wakers were not proved.
-inline constexpr const char* kAddWakeKinds = "ALTER TABLE wake ADD COLUMN kind TEXT";
+inline constexpr const char* kAddWakerKinds = "ALTER TABLE wake ADD COLUMN kind TEXT";
 
 inline constexpr const char* kAddWaitTargets =
     "ALTER TABLE state ADD COLUMN awaited INTEGER; "

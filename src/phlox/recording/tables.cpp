@@ -68,7 +68,7 @@ class Reading {
   Result<Profile> run() {
     for (auto part :
          {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules, &Reading::missing_names,
-          &Reading::frames, &Reading::stacks, &Reading::wakes, &Reading::wait_targets, &Reading::states,
+          &Reading::frames, &Reading::stacks, &Reading::wakers, &Reading::wait_targets, &Reading::states,
           &Reading::samples, &Reading::events, &Reading::tallies, &Reading::labels}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
@@ -210,19 +210,19 @@ class Reading {
   }
 
   // A row without a kind is from a version that proved nothing: nothing is reported for those waits.
-  Result<void> wakes() {
-    if (!has_.wake) return {};
+  Result<void> wakers() {
+    if (!has_.waker) return {};
     const bool has_kind = has_column("wake", "kind");
     const std::string columns = "id, thread, stack, other";
     return each("wake", has_kind ? columns + ", kind" : columns, [&](Columns& c) {
-      profile::Wake row;
+      profile::Waker row;
       c.row_id();
       row.thread = c.optional_reference<profile::ThreadTag>(profile_.threads().size());
       row.stack = c.optional_reference<profile::StackTag>(profile_.stacks().size());
       row.other = c.optional_text();
       const bool is_proved = has_kind && !c.optional_text().empty();
       if (!is_proved) row = {};
-      if (!c.failed()) profile_.emit(profile::WakeId(c.row()), row);
+      if (!c.failed()) profile_.emit(profile::WakerId(c.row()), row);
     });
   }
 
@@ -241,7 +241,7 @@ class Reading {
   // A row of `state`, as a Sample that has nothing else.
   Result<void> states() {
     const bool has_event = has_column("state", "event");
-    const bool has_wake = has_.wake && has_column("state", "wake");
+    const bool has_waker = has_.waker && has_column("state", "wake");
     const bool has_wait_target = has_.wait_targets && has_column("state", "awaited");
     const bool has_code_file = has_column("state", "code_file");
     const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
@@ -250,7 +250,7 @@ class Reading {
     const std::string columns = "id, cpu, gil, collecting, system_call, quality, cpu_number";
     return each(
         "state",
-        columns + (has_event ? ", event" : "") + (has_wake ? ", wake" : "") +
+        columns + (has_event ? ", event" : "") + (has_waker ? ", wake" : "") +
             (has_wait_target ? ", awaited" : "") + (has_code_file ? ", code_file" : "") +
             (has_no_call ? ", no_call" : ""),
         [&](Columns& c) {
@@ -263,8 +263,8 @@ class Reading {
           row.quality = c.value(profile::Quality::rejected);
           row.cpu_number = c.small_or_none();
           if (has_event) row.event = static_cast<uint16_t>(std::max<int16_t>(0, c.small_or_none(1, events)));
-          if (has_wake) row.wake = c.optional_reference<profile::WakeTag>(profile_.wakes().size());
-          if (row.wake && profile_.wakes()[row.wake.value - 1] == profile::Wake()) row.wake = {};
+          if (has_waker) row.waker = c.optional_reference<profile::WakerTag>(profile_.wakers().size());
+          if (row.waker && profile_.wakers()[row.waker.value - 1] == profile::Waker()) row.waker = {};
           if (has_wait_target)
             row.wait_target = c.optional_reference<profile::WaitTargetTag>(profile_.wait_targets().size());
           if (has_code_file)

@@ -8,7 +8,7 @@
 #include "phlox/base/text.h"
 #include "phlox/profile/tally.h"
 #include "phlox/profile/wait_target.h"
-#include "phlox/profile/wake_words.h"
+#include "phlox/profile/waker_words.h"
 #include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
 
@@ -77,7 +77,7 @@ Result<void> Writer::prepare_statements() {
   module_ = prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
   missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
-  wake_ = prepare("INSERT OR REPLACE INTO wake (id, thread, stack, other, kind) VALUES (?,?,?,?,?)");
+  waker_ = prepare("INSERT OR REPLACE INTO wake (id, thread, stack, other, kind) VALUES (?,?,?,?,?)");
   wait_target_ = prepare("INSERT OR REPLACE INTO awaited VALUES (?,?,?,?)");
   state_ = prepare(
       "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake, "
@@ -101,7 +101,7 @@ Result<void> Writer::prepare_statements() {
 
 void Writer::finalize_statements() {
   for (sqlite3_stmt** s :
-       {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &wake_, &wait_target_, &state_,
+       {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &waker_, &wait_target_, &state_,
         &grown_sample_, &event_, &tally_, &task_census_, &event_loop_, &task_stack_, &task_time_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
@@ -252,14 +252,14 @@ void Writer::write(profile::StackId id, const profile::Stack& s) {
       {row_of(id, before_.stacks), row_of(s.parent, before_.stacks), row_of(s.frame, before_.frames)});
 }
 
-void Writer::write(profile::WakeId id, const profile::Wake& w) {
-  Row(wake_)
-      .id(id, before_.wakes)
+void Writer::write(profile::WakerId id, const profile::Waker& w) {
+  Row(waker_)
+      .id(id, before_.wakers)
       .optional(reference(w.thread ? threads_.row(w.thread.value) : 0))
       .id(w.stack, before_.stacks)
       .optional_text(w.other)
-      .optional_text(profile::wake_kind(w));
-  step(wake_);
+      .optional_text(profile::waker_kind(w));
+  step(waker_);
 }
 
 void Writer::write(profile::WaitTargetId id, const profile::WaitTarget& a) {
@@ -276,7 +276,7 @@ int64_t Writer::state_of(const profile::Sample& s) {
                        uint64_t{s.collecting} << 8 | static_cast<uint64_t>(s.quality) << 12 |
                        uint64_t{s.event} << 16 | uint64_t{static_cast<uint16_t>(s.system_call)} << 32 |
                        uint64_t{static_cast<uint16_t>(s.cpu_number)} << 48;
-  const auto [at, fresh] = states_.try_emplace({key, s.wake.value, s.wait_target.value, s.code_file.value},
+  const auto [at, fresh] = states_.try_emplace({key, s.waker.value, s.wait_target.value, s.code_file.value},
                                                before_.states + static_cast<int64_t>(states_.size()) + 1);
   if (fresh) {
     const bool no_call = s.cpu_state == profile::CpuState::blocked && s.system_call == -1;
@@ -289,7 +289,7 @@ int64_t Writer::state_of(const profile::Sample& s) {
         .value(s.quality)
         .non_negative(s.cpu_number)
         .optional(reference(s.event))
-        .id(s.wake, before_.wakes)
+        .id(s.waker, before_.wakers)
         .id(s.wait_target, before_.wait_targets)
         .id(s.code_file, before_.modules)
         .optional(no_call ? std::optional<int64_t>(1) : std::nullopt);

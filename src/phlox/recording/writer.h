@@ -84,7 +84,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
  private:
   // The numbers of existing rows: added to every new id.
   struct Before {
-    uint32_t modules = 0, frames = 0, stacks = 0, wakes = 0, wait_targets = 0, task_censuses = 0,
+    uint32_t modules = 0, frames = 0, stacks = 0, wakers = 0, wait_targets = 0, task_censuses = 0,
              event_loops = 0, task_stacks = 0, task_times = 0, samples = 0;
     int64_t states = 0;
     bool any = false;
@@ -98,7 +98,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   void write(profile::ModuleId id, const profile::Module& module);
   void write(profile::FrameId id, const profile::Frame& frame);
   void write(profile::StackId id, const profile::Stack& stack);
-  void write(profile::WakeId id, const profile::Wake& wake);
+  void write(profile::WakerId id, const profile::Waker& waker);
   void write(profile::WaitTargetId id, const profile::WaitTarget& wait_target);
   void write(profile::SampleId id, const profile::Sample& sample);
   void write(const profile::Event& event);
@@ -139,19 +139,19 @@ class Writer : public profile::Sink, public profile::TaskSink {
   Descriptor mark_;  // of the file, or of the one to be replaced: locked while we write (schema.h)
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
-               *missing_names_ = nullptr, *frame_ = nullptr, *wake_ = nullptr, *wait_target_ = nullptr,
+               *missing_names_ = nullptr, *frame_ = nullptr, *waker_ = nullptr, *wait_target_ = nullptr,
                *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr,
                *task_census_ = nullptr, *event_loop_ = nullptr, *task_stack_ = nullptr, *task_time_ = nullptr;
   BulkInsert stacks_, samples_;
   // Rows of `state` by their values, waker, wait target, and library.
   struct StateKey {
     uint64_t values = 0;
-    uint32_t wake = 0, wait_target = 0, code_file = 0;
+    uint32_t waker = 0, wait_target = 0, code_file = 0;
     friend bool operator==(const StateKey&, const StateKey&) = default;
   };
   struct StateHash {
     size_t operator()(const StateKey& key) const noexcept {
-      return Spread{}((key.values ^ (uint64_t{key.wait_target} << 32 | key.wake) * 0x9E3779B97F4A7C15U) +
+      return Spread{}((key.values ^ (uint64_t{key.wait_target} << 32 | key.waker) * 0x9E3779B97F4A7C15U) +
                       uint64_t{key.code_file} * 0xD6E8FEB86659FD93U);
     }
   };

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/wake_words.h"
+#include "phlox/profile/waker_words.h"
 #include "phlox/report/await_rows.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/report.h"
@@ -216,7 +216,7 @@ void write_ended_waits(JsonText& json, const std::vector<EndedWaitRow>& rows) {
     json.integer("wall_ns", row.wall);
     json.count("waits", row.count);
     json.integer("threads", row.threads);
-    json.text("ended_how", profile::wake_kind({profile::ThreadId(row.by_threads > 0 ? 1 : 0), {}, row.by}));
+    json.text("ended_how", profile::waker_kind({profile::ThreadId(row.by_threads > 0 ? 1 : 0), {}, row.by}));
     json.text("ended_by", row.by);
     json.integer("ended_by_threads", row.by_threads);
     json.text("ended_in", row.by_name);

@@ -20,7 +20,7 @@ class Extract {
   void put(profile::Sample sample) {
     sample.stack = stack(sample.stack);
     sample.wait_target = wait_target(sample.wait_target);
-    sample.wake = {};
+    sample.waker = {};
     into_.emit(profile::SampleId(++samples_), sample);
   }
 
@@ -116,7 +116,7 @@ void Model::receive(const profile::AnyRow& row) {
   const std::lock_guard lock(mutex_);
   if (const auto* sample = std::get_if<profile::Numbered<profile::SampleId>>(&row)) {
     add(sample->id, sample->value);
-  } else if (!std::holds_alternative<profile::Numbered<profile::WakeId>>(row) &&
+  } else if (!std::holds_alternative<profile::Numbered<profile::WakerId>>(row) &&
              !std::holds_alternative<profile::Unnumbered<profile::Event>>(row)) {
     rows_.receive(row);  // no view shows wakers or events, and their number has no limit
   }

@@ -132,7 +132,7 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
   sample.collecting = record.collecting;
   sample.system_call = record.system_call;
   sample.quality = record.quality;
-  if (const auto wake = wakes_.find(record.wake); wake != wakes_.end()) sample.wake = wake->second;
+  if (const auto waker = wakers_.find(record.waker); waker != wakers_.end()) sample.waker = waker->second;
   if (record.cpu_state == profile::CpuState::blocked) sample.wait_target = wait_target_of(record, thread);
   if (const auto file = code_files_.find(record.code_file); file != code_files_.end())
     sample.code_file = file->second;
@@ -162,7 +162,7 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
     sample.stack = identities_.interner.stack({}, marker(std::string(kBetweenSamples)));
     sample.cpu_state = profile::CpuState::running;
     sample.system_call = -1;
-    sample.wake = {};
+    sample.waker = {};
     sample.wait_target = {};
   }
   put_split(record, thread, sample);
@@ -338,28 +338,28 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
   ended_[record.thread] = id;
 }
 
-void Consumer::take_wake(const WakeRecord& record, std::span<const std::byte> body) {
+void Consumer::take_waker(const WakerRecord& record, std::span<const std::byte> body) {
   // The sampler's numbers restart when there are too many.
-  if (record.wake == 1) wakes_.clear();
-  profile::Wake wake;
+  if (record.waker == 1) wakers_.clear();
+  profile::Waker waker;
   if (const auto thread = threads_.find(record.thread); thread != threads_.end()) {
-    wake.thread = thread->second.id;
+    waker.thread = thread->second.id;
   } else if (const auto ended = ended_.find(record.thread); ended != ended_.end()) {
-    wake.thread = ended->second;
+    waker.thread = ended->second;
   } else {
-    wake.other.assign(record.other, ::strnlen(record.other, sizeof record.other));
+    waker.other.assign(record.other, ::strnlen(record.other, sizeof record.other));
   }
   for (size_t i = 0; i < record.size && (i + 1) * sizeof(CodeLocation) <= body.size(); ++i) {
     CodeLocation location;
     std::memcpy(&location, body.data() + i * sizeof location, sizeof location);
     if (const profile::FrameId frame = frame_of(location))
-      wake.stack = identities_.interner.stack(wake.stack, frame);
+      waker.stack = identities_.interner.stack(waker.stack, frame);
   }
-  wakes_[record.wake] = identities_.interner.wake(wake);
+  wakers_[record.waker] = identities_.interner.waker(waker);
 }
 
 void Consumer::take_wait_target(const WaitTargetRecord& record, std::span<const std::byte> body) {
-  // As in take_wake().
+  // As in take_waker().
   if (record.wait_target == 1) wait_targets_.clear();
   if (files_ == nullptr) return;
   const std::string_view name(reinterpret_cast<const char*>(body.data()),
@@ -402,9 +402,9 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
       codes_.clear();
       known_frames_ = 0;
       break;
-    case RecordKind::wake: {
-      const auto record = record_at<WakeRecord>(bytes);
-      take_wake(record, bytes.subspan(sizeof record));
+    case RecordKind::waker: {
+      const auto record = record_at<WakerRecord>(bytes);
+      take_waker(record, bytes.subspan(sizeof record));
       break;
     }
     case RecordKind::wait_target: {

@@ -124,7 +124,7 @@ class Consumer {
   bool take_over(const ThreadRecord& record);
   void end_thread(const ThreadEndRecord& record);
   void put_rest(const ThreadState& thread, Nanoseconds end);
-  void take_wake(const WakeRecord& record, std::span<const std::byte> body);
+  void take_waker(const WakerRecord& record, std::span<const std::byte> body);
   void take_wait_target(const WaitTargetRecord& record, std::span<const std::byte> body);
   void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
   profile::WaitTargetId wait_target_of(const ThreadSample& record, ThreadState& thread);
@@ -156,7 +156,7 @@ class Consumer {
   std::unordered_map<uint32_t, ThreadState> threads_;
   // Threads that may be named as wakers after their end.
   std::unordered_map<uint32_t, profile::ThreadId> ended_;
-  std::unordered_map<uint32_t, profile::WakeId> wakes_;               // by number
+  std::unordered_map<uint32_t, profile::WakerId> wakers_;             // by number
   std::unordered_map<uint32_t, profile::WaitTargetId> wait_targets_;  // by number
   std::unordered_map<uint32_t, profile::ModuleId> code_files_;        // by number
   std::deque<LiveThread> live_;                                       // by id; ids ascend

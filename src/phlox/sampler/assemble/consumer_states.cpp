@@ -47,7 +47,7 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
   piece.cpu = 0;
   piece.samples = 0;
   // No sample saw this piece: the target and the waker of a wait in it are not known.
-  piece.wake = {};
+  piece.waker = {};
   piece.wait_target = {};
   piece.cpu_state = state;
   if (state != profile::CpuState::blocked) piece.system_call = -1;
@@ -109,7 +109,7 @@ void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profil
       before.start = sample.start;
       before.wall = parts.other;
       // No sample saw this piece, as in put_piece().
-      before.wake = {};
+      before.waker = {};
       before.wait_target = {};
       identities_.spans.add(before);
       sample.start += parts.other;

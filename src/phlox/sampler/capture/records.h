@@ -40,7 +40,7 @@ enum class RecordKind : uint32_t {
   codes_gone,
   thread,
   thread_end,
-  wake,
+  waker,
   wait_target,
   code_file
 };
@@ -64,7 +64,7 @@ struct ThreadSample {
   Nanoseconds ran = -1;
   Nanoseconds queued = -1;  // the part of `ran` in which it waited for a CPU; below zero: not separate
   uint32_t samples = 0;
-  uint32_t wake = 0;  // blocked: the waker, by the number of its record; 0: not known
+  uint32_t waker = 0;  // blocked: the waker, by the number of its record; 0: not known
   uint32_t keep = 0;
   uint32_t fresh = 0;
   int16_t cpu_number = -1;
@@ -162,9 +162,9 @@ struct CodesGoneRecord {
 
 // Wakers: a known thread, or another by name. Followed by `size` CodeLocations, its stack at that moment,
 // root first.
-struct WakeRecord {
-  RecordKind kind = RecordKind::wake;
-  uint32_t wake = 0;
+struct WakerRecord {
+  RecordKind kind = RecordKind::waker;
+  uint32_t waker = 0;
   uint32_t thread = 0;  // 0: `other`
   uint32_t size = 0;
   char other[32] = {};  // ends with a zero

@@ -12,7 +12,7 @@ bool are_alike(const ThreadSample& a, const ThreadSample& b) {
          a.rejected == b.rejected && a.collecting == b.collecting && a.system_call == b.system_call &&
          a.cpu_number == b.cpu_number && a.part == b.part && a.native == b.native &&
          a.native_place == b.native_place && a.native_id == b.native_id && a.wait_target == b.wait_target &&
-         a.waits_for == b.waits_for && a.code_file == b.code_file && a.wake == b.wake && a.wake == 0;
+         a.waits_for == b.waits_for && a.code_file == b.code_file && a.waker == b.waker && a.waker == 0;
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ void SampleLog::end(ObservedThread& thread, Nanoseconds now) {
     rest.time = thread.last_time;
     rest.wall = 0;
     rest.cpu = std::exchange(thread.cpu_carried, 0);
-    rest.samples = rest.wake = 0;
+    rest.samples = rest.waker = 0;
     push(rest);
   }
   ThreadEndRecord record;

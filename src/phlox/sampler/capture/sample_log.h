@@ -52,7 +52,7 @@ class SampleLog {
 
   void begin(const ThreadRecord& record) { push(record); }
   // False: there was no room.
-  bool tell(const WakeRecord& record, const std::vector<CodeLocation>& stack) {
+  bool tell(const WakerRecord& record, const std::vector<CodeLocation>& stack) {
     return ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(std::span(stack)));
   }
   bool tell(const auto& record, std::string_view name) {

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "phlox/process/cpu_set.h"
-#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/capture/sample_timer.h"
 
 namespace phlox::sampler {
 namespace {

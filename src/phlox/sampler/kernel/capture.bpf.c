@@ -8,7 +8,7 @@
 // offsets from the process's row of the one layout table. Functions that are not static are verified by the
 // kernel once, and not again for every way that leads to them: that is most of what loading takes.
 #include "wait_target.bpf.h"
-#include "wake.bpf.h"
+#include "waker.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -322,10 +322,10 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
   t->futex = waits && CALLS_FUTEX(call) ? regs->di : 0;
   note_wait_target(t, task, t->system_call, regs->di);
-  t->wake.thread = 0;
-  t->wake.process = 0;
-  t->wake.stack = 0;
-  t->wake.ended = KERNEL_ENDED_UNKNOWN;
+  t->waker.thread = 0;
+  t->waker.process = 0;
+  t->waker.stack = 0;
+  t->waker.ended = KERNEL_ENDED_UNKNOWN;
   t->walked = 0;
   t->waits = waits != 0;
   const int is_owed = t->walks_until < now + WALKS_AT_ONCE * WALK_EVERY;
@@ -437,7 +437,7 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
                              .off_since = t->off_since,
                              .native = t->native,
                              .stack = t->off,
-                             .wake = t->wake};
+                             .waker = t->waker};
   sample.system_call = t->system_call;
   if (is_short(t, now) && t->longest) {
     sample.stack = t->stand_in;
@@ -452,7 +452,7 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   }
   if (is_short(t, now)) sample.stack.flags |= KERNEL_TOGETHER;
   // The waker of the last wait is proved for the others only if the same thread ran when they ended.
-  if (is_short(t, now) && t->woken_by == SEVERAL) sample.wake.ended = KERNEL_ENDED_UNKNOWN;
+  if (is_short(t, now) && t->woken_by == SEVERAL) sample.waker.ended = KERNEL_ENDED_UNKNOWN;
   t->woken_by = 0;
   fill_times(&sample, t, tid, now);
   t->was_mostly_walked = t->mostly_walked > 0;
@@ -519,7 +519,7 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_
 
 // With which stack a thread of a recorded process wakes one of the same.
 static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
-  __u32 tgid = t->wake.process, cpu = bpf_get_smp_processor_id();
+  __u32 tgid = t->waker.process, cpu = bpf_get_smp_processor_id();
   struct kernel_process* p = is_kernel_worker(bpf_get_current_task_btf()) ? 0 : process_of(tgid);
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   // With which stacks threads wait comes first.
@@ -527,7 +527,7 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   walk_current(s, p);
   s->sample.head.type = KERNEL_STACK;
   send_sample(s, p);
-  t->wake.stack = s->sample.stack.count ? s->sample.stack.hash : 0;
+  t->waker.stack = s->sample.stack.count ? s->sample.stack.hash : 0;
   pay(s, p, now);
 }
 
@@ -576,7 +576,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   walk_sleeper(t, task, now);
   t->woken = (__u64)task;
   const __u64 begin = clock_now();
-  const int has_stack = judge_wake(t);
+  const int has_stack = judge_waker(t);
   count(KERNEL_COUNT_WAIT_TIME, clock_now() - begin);
   if (has_stack) walk_waker(t, now);
   count(KERNEL_COUNT_TIME, clock_now() - now);

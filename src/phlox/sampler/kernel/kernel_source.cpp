@@ -336,13 +336,13 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
     if ((sample.stack.flags & KERNEL_STANDS_IN) == 0) {
       // A wait for the GIL times out every few milliseconds, to ask for it again.
       const bool may_want_gil = now.gil_state == GilState::waits || now.gil_state == GilState::unknown;
-      if (!may_want_gil || sample.wake.ended != KERNEL_ENDED_BY_TIMEOUT) now.wake = wake_of(sample);
+      if (!may_want_gil || sample.waker.ended != KERNEL_ENDED_BY_TIMEOUT) now.waker = waker_of(sample);
       now.wait_target = wait_target_of(thread, sample);
       now.waits_for = record.waits_for;
     }
     now.wait_since = static_cast<Nanoseconds>(sample.off_since);
     put(thread, Piece::sample, now, own - queued, stack, native);
-    now.wake = 0;
+    now.waker = 0;
     thread.asleep = now;
     thread.asleep_stack = stack;
     thread.slept_until = thread.last_time;
@@ -353,7 +353,7 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
   thread.cpu_carried = carried;
   thread.came_back = thread.last_time;
   thread.wanted_gil = now.gil_state == GilState::waits;
-  thread.handed_gil = thread.wanted_gil && sample.wake.thread != 0;
+  thread.handed_gil = thread.wanted_gil && sample.waker.thread != 0;
 }
 
 // Reports the run before the thread left its CPU as in `left`: as the clock last found it. If the clock has

@@ -162,7 +162,7 @@ class KernelSource {
   void put_run(Thread& thread, const ThreadSample& left, bool held, Nanoseconds ran,
                const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
   // kernel_source_waits.cpp
-  uint32_t wake_of(const kernel_sample& sample);
+  uint32_t waker_of(const kernel_sample& sample);
   uint32_t index_of_waker(const kernel_sample& sample) const;
   uint32_t wait_target_of(const Thread& thread, const kernel_sample& sample);
   uint32_t number_of(WaitTargetRecord record, const std::string& name);
@@ -226,7 +226,7 @@ class KernelSource {
   uint64_t told_before_ = 0;
   std::unordered_map<uint64_t, int64_t> interpreters_;
   // Numbers of wakers: by our thread and stack, by others' names.
-  std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakes_;
+  std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakers_;
   // Numbers of wait targets.
   std::map<std::tuple<WaitTargetRecord::What, int32_t, process::OpenFile, std::string>, uint32_t>
       wait_targets_;

@@ -116,7 +116,7 @@ void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSampl
       thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time);
   ThreadSample wait = is_run || !thread.asleep ? run : *thread.asleep;
   wait.cpu_state = CpuState::blocked;
-  wait.wake = wait.wait_target = 0;
+  wait.waker = wait.wait_target = 0;
   wait.waits_for = {};
   wait.wait_since = 0;
   if (is_run || !thread.asleep) {

@@ -3,14 +3,14 @@
 
 #include <cstring>
 
-#include "phlox/profile/wake_words.h"
+#include "phlox/profile/waker_words.h"
 #include "phlox/sampler/kernel/kernel_source.h"
 
 namespace phlox::sampler {
 namespace {
 
 // After this many, numbering restarts.
-constexpr size_t kMostWakes = 100'000, kMostWaitTargets = 100'000;
+constexpr size_t kMostWakers = 100'000, kMostWaitTargets = 100'000;
 // arch/x86/entry/syscalls/syscall_64.tbl
 constexpr int16_t kWait4 = 61, kWaitid = 247;
 
@@ -23,7 +23,7 @@ const std::vector<CodeLocation> kNoFrames;
 // 0: not a thread of this process, or one that runs no Python. An ended thread counts if it existed during
 // that wait.
 uint32_t KernelSource::index_of_waker(const kernel_sample& sample) const {
-  const auto tid = static_cast<pid_t>(sample.wake.thread);
+  const auto tid = static_cast<pid_t>(sample.waker.thread);
   if (const auto found = threads_.find(tid); found != threads_.end()) return found->second->index;
   const auto ended = ended_.find(tid);
   const bool was_there =
@@ -31,34 +31,34 @@ uint32_t KernelSource::index_of_waker(const kernel_sample& sample) const {
   return was_there ? ended->second.index : 0;
 }
 
-uint32_t KernelSource::wake_of(const kernel_sample& sample) {
-  const kernel_wake& wake = sample.wake;
-  const bool timed_out = wake.ended == KERNEL_ENDED_BY_TIMEOUT;
-  if (!timed_out && (wake.ended != KERNEL_ENDED_BY_THREAD || wake.thread == 0)) return 0;
+uint32_t KernelSource::waker_of(const kernel_sample& sample) {
+  const kernel_waker& waker = sample.waker;
+  const bool timed_out = waker.ended == KERNEL_ENDED_BY_TIMEOUT;
+  if (!timed_out && (waker.ended != KERNEL_ENDED_BY_THREAD || waker.thread == 0)) return 0;
   const uint32_t thread = timed_out ? 0 : index_of_waker(sample);
-  const auto* stack = stacks_.find(wake.stack);
+  const auto* stack = stacks_.find(waker.stack);
   std::string other;
   if (timed_out) {
     other = profile::kItsTimeout;
-  } else if (thread == 0 && static_cast<pid_t>(wake.process) == process_) {
+  } else if (thread == 0 && static_cast<pid_t>(waker.process) == process_) {
     other = profile::kThreadWithoutPython;
   } else if (thread == 0) {
-    const size_t length = ::strnlen(wake.name, sizeof wake.name);
-    other = fmt::format("{} ({})", std::string_view(wake.name, length), wake.process);
+    const size_t length = ::strnlen(waker.name, sizeof waker.name);
+    other = fmt::format("{} ({})", std::string_view(waker.name, length), waker.process);
   }
-  const bool has_stack = thread != 0 && wake.stack != 0 && stack != nullptr;
-  if (wakes_.size() >= kMostWakes) wakes_.clear();
-  const auto [known, fresh] = wakes_.try_emplace({thread, has_stack ? wake.stack : 0, other},
-                                                 static_cast<uint32_t>(wakes_.size()) + 1);
+  const bool has_stack = thread != 0 && waker.stack != 0 && stack != nullptr;
+  if (wakers_.size() >= kMostWakers) wakers_.clear();
+  const auto [known, fresh] = wakers_.try_emplace({thread, has_stack ? waker.stack : 0, other},
+                                                  static_cast<uint32_t>(wakers_.size()) + 1);
   if (!fresh) return known->second;
-  WakeRecord record;
-  record.wake = known->second;
+  WakerRecord record;
+  record.waker = known->second;
   record.thread = thread;
   other.copy(record.other, sizeof record.other - 1);
   const std::vector<CodeLocation>& frames = has_stack ? *stack : kNoFrames;
   record.size = static_cast<uint32_t>(frames.size());
-  if (log_.tell(record, frames)) return record.wake;
-  wakes_.erase(known);
+  if (log_.tell(record, frames)) return record.waker;
+  wakers_.erase(known);
   return 0;
 }
 
@@ -95,13 +95,13 @@ void KernelSource::take(const KernelWaitTarget& record) {
 // A child that ends wakes the thread that waits for it.
 uint32_t KernelSource::wait_target_of(const Thread& thread, const kernel_sample& sample) {
   if (thread.wait_target_since == sample.off_since) return thread.wait_target;
-  if ((sample.system_call != kWait4 && sample.system_call != kWaitid) || sample.wake.process == 0) return 0;
+  if ((sample.system_call != kWait4 && sample.system_call != kWaitid) || sample.waker.process == 0) return 0;
   WaitTargetRecord child;
   child.what = WaitTargetRecord::What::child;
-  child.file.process = static_cast<pid_t>(sample.wake.process);
+  child.file.process = static_cast<pid_t>(sample.waker.process);
   child.since = static_cast<Nanoseconds>(sample.off_since);
   return number_of(child,
-                   std::string(sample.wake.name, ::strnlen(sample.wake.name, sizeof sample.wake.name)));
+                   std::string(sample.waker.name, ::strnlen(sample.waker.name, sizeof sample.waker.name)));
 }
 
 }  // namespace phlox::sampler

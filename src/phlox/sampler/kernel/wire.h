@@ -102,13 +102,13 @@ struct kernel_stack {
   __u16 flags; /* KERNEL_HOLDS_GIL... */
 };
 
-/* What ended a wait, as far as it is proved (wake.bpf.h). */
+/* What ended a wait, as far as it is proved (waker.bpf.h). */
 enum kernel_ended {
   KERNEL_ENDED_UNKNOWN,
   KERNEL_ENDED_BY_THREAD,
   KERNEL_ENDED_BY_TIMEOUT, /* of its own system call */
 };
-struct kernel_wake {
+struct kernel_waker {
   __u32 thread; /* the waker; 0: there is none, or it is not known */
   __u32 process;
   __u64 stack; /* its hash, of a thread of the same process; 0: not walked */
@@ -168,8 +168,8 @@ struct kernel_thread {
   __u16 skips;             /* so many switches are not walked before the next one is */
   __u16 mean_skips;        /* what `skips` is on average, in sixteenths */
   __u32 woken_by; /* thread + 1 that ran where the waits were ended that are not told yet; ~0: several */
-  struct kernel_wake wake; /* of this time off the CPU */
-  __u64 woken;             /* the struct task_struct, while it is judged who wakes it */
+  struct kernel_waker waker; /* of this time off the CPU */
+  __u64 woken;               /* the struct task_struct, while it is judged who wakes it */
   struct kernel_found found;
   __u64 file;      /* that it waits for, a struct file; 0: none, or not known */
   __s32 waits_for; /* the number of its descriptor, or of a child */
@@ -248,7 +248,7 @@ struct kernel_sample {
    * own code at which the clock found it; 0: the clock found it in the kernel, or did not find it. */
   __u64 native;
   struct kernel_stack stack;
-  struct kernel_wake wake;
+  struct kernel_waker waker;
 };
 
 /* The native half of a stack, sent before the sample that has it: the registers with which the thread was in

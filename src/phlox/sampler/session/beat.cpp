@@ -45,7 +45,7 @@ void Beat::Seat::leave() {
   if (place_ == nullptr) return;
   const std::lock_guard lock(place_->mutex);
   // The timer re-arms itself, so it would go on without any thread.
-  if (--place_->seats == 0) place_->waker.reset();
+  if (--place_->seats == 0) place_->timer.reset();
   place_ = nullptr;
 }
 
@@ -53,15 +53,15 @@ void Beat::Seat::leave() {
 // threads are woken before the leader samples, and run on this CPU when it sleeps.
 Nanoseconds Beat::lead(Place& place, std::unique_lock<std::mutex>& lock) {
   place.is_led = true;
-  if (!place.waker) {
-    place.waker.emplace();
+  if (!place.timer) {
+    place.timer.emplace();
     place.schedule.start(clock_now());
   }
-  const uint64_t by_perf = place.waker->by_perf();
+  const uint64_t by_perf = place.timer->by_perf();
   lock.unlock();
-  const Nanoseconds now = place.waker->wait(place.schedule, clock_now(), place.cpu);
+  const Nanoseconds now = place.timer->wait(place.schedule, clock_now(), place.cpu);
   lock.lock();
-  place.by_perf = place.waker->by_perf() != by_perf;
+  place.by_perf = place.timer->by_perf() != by_perf;
   place.missed = place.schedule.missed();
   place.is_led = false;
   place.beats.fetch_add(1, std::memory_order_release);

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "phlox/base/clock.h"
+#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/capture/schedule.h"
-#include "phlox/sampler/capture/waker.h"
 
 namespace phlox::sampler {
 
@@ -72,9 +72,9 @@ class Beat {
     bool is_led = false;
     bool by_perf = false;
     std::atomic<uint32_t> beats{0};
-    uint64_t missed = 0;         // by the schedule
-    Schedule schedule;           // used by the leader, without the lock
-    std::optional<Waker> waker;  // the leader's; none: the place is empty
+    uint64_t missed = 0;               // by the schedule
+    Schedule schedule;                 // used by the leader, without the lock
+    std::optional<SampleTimer> timer;  // the leader's; none: the place is empty
   };
   Place& join(int cpu);
   Nanoseconds lead(Place& place, std::unique_lock<std::mutex>& lock);

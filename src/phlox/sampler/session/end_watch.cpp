@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/session/scheduling.h"
 
 namespace phlox::sampler {

@@ -12,7 +12,7 @@
 #include "phlox/python/code_object.h"
 #include "phlox/sampler/assemble/wait_target_files.h"
 #include "phlox/sampler/capture/process_sampler.h"
-#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/scheduling.h"
 

@@ -14,7 +14,7 @@
 #include "phlox/process/emulated_cpu.h"
 #include "phlox/process/maps.h"
 #include "phlox/process/process_state.h"
-#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 #include "phlox/sampler/kernel/process_config.h"
 

@@ -14,7 +14,7 @@
 #include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/tree_search.h"
 #include "phlox/sampler/session/warnings.h"

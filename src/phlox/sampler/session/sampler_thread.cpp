@@ -14,8 +14,8 @@
 
 #include "phlox/process/cpu_list.h"
 #include "phlox/process/cpu_set.h"
+#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/capture/schedule.h"
-#include "phlox/sampler/capture/waker.h"
 
 namespace phlox::sampler {
 namespace {
@@ -28,7 +28,7 @@ constexpr double kFastestNative = 5'000;
 // measured against the throughput of a target that never sleeps (docs/decisions/0001).
 constexpr Nanoseconds kWakeUp = 2'500;
 // No option overrides this: after a turn, the program has its CPU for as long as the turn took, plus what it
-// loses by cold caches and by arming a timer in a virtual machine (waker.h).
+// loses by cold caches and by arming a timer in a virtual machine (sample_timer.h).
 constexpr Nanoseconds kColdStart = 15'000;
 constexpr Nanoseconds kPublishEvery = kSecond / 20;
 // A turn takes far less.
@@ -68,7 +68,7 @@ class Wakings {
  private:
   std::optional<Beat::Seat> seat_;
   Nanoseconds beat_interval_ = 0;
-  Waker alone_;
+  SampleTimer alone_;
   uint64_t by_perf_ = 0, by_clock_ = 0;
 };
 

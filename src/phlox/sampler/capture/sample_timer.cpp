@@ -1,4 +1,4 @@
-#include "phlox/sampler/capture/waker.h"
+#include "phlox/sampler/capture/sample_timer.h"
 
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -40,7 +40,7 @@ void sleep_until(Nanoseconds when) {
   });
 }
 
-bool Waker::open(int cpu, Nanoseconds period) {
+bool SampleTimer::open(int cpu, Nanoseconds period) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_SOFTWARE;
@@ -62,14 +62,14 @@ bool Waker::open(int cpu, Nanoseconds period) {
   return true;
 }
 
-void Waker::close() {
+void SampleTimer::close() {
   if (page_ != nullptr) ::munmap(page_, 2 * static_cast<size_t>(::sysconf(_SC_PAGESIZE)));
   page_ = nullptr;
   event_ = Descriptor();
 }
 
 // False: no event came.
-bool Waker::wait_for_event(Schedule& schedule) {
+bool SampleTimer::wait_for_event(Schedule& schedule) {
   if (left_ == 0) {
     // A new period starts now, not at the last event; the lost time is made up for in this one.
     const Nanoseconds now = clock_now();
@@ -98,7 +98,7 @@ bool Waker::wait_for_event(Schedule& schedule) {
   return ready > 0 && (wanted.revents & POLLIN) != 0;
 }
 
-Nanoseconds Waker::wait(Schedule& schedule, Nanoseconds now, int cpu) {
+Nanoseconds SampleTimer::wait(Schedule& schedule, Nanoseconds now, int cpu) {
   if (cpu != cpu_) {
     close();
     cpu_ = cpu;

@@ -14,10 +14,10 @@ inline constexpr std::string_view kItsTimeout = "its timeout";
 inline constexpr std::string_view kThreadWithoutPython = "a thread that runs no Python";
 
 // In recordings and for programs; empty: not known.
-inline std::string_view wake_kind(const Wake& wake) {
-  if (wake.thread || wake.other == kThreadWithoutPython) return "thread";
-  if (wake.other.empty()) return {};
-  return wake.other == kItsTimeout ? "timeout" : "process";
+inline std::string_view waker_kind(const Waker& waker) {
+  if (waker.thread || waker.other == kThreadWithoutPython) return "thread";
+  if (waker.other.empty()) return {};
+  return waker.other == kItsTimeout ? "timeout" : "process";
 }
 
 }  // namespace phlox::profile

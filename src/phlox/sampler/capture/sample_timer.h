@@ -11,12 +11,12 @@
 
 namespace phlox::sampler {
 
-class Waker {
+class SampleTimer {
  public:
-  explicit Waker(bool allow_perf = true) : perf_allowed_(allow_perf) {}
-  ~Waker() { close(); }
-  Waker(const Waker&) = delete;
-  Waker& operator=(const Waker&) = delete;
+  explicit SampleTimer(bool allow_perf = true) : perf_allowed_(allow_perf) {}
+  ~SampleTimer() { close(); }
+  SampleTimer(const SampleTimer&) = delete;
+  SampleTimer& operator=(const SampleTimer&) = delete;
 
   // Sleeps until the schedule's next moment. `cpu`: where this thread is pinned; -1: nowhere. Returns the
   // time.

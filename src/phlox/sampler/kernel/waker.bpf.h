@@ -93,7 +93,7 @@ static __always_inline int is_waker(struct task_struct* task, struct task_struct
 }
 
 // Into t->wake. Gives 1 if the current thread is the waker, and has a stack to walk. Verified once.
-__noinline int judge_wake(struct kernel_thread* t) {
+__noinline int judge_waker(struct kernel_thread* t) {
   if (!t) return 0;
   // Of a call that does nothing but sleep it would say nothing.
   if (t->system_call < 0 || CALLS_SLEEP(t->system_call) || t->waits_for_what == KERNEL_WAITS_FOR_TIME)
@@ -102,15 +102,15 @@ __noinline int judge_wake(struct kernel_thread* t) {
   const __u64 queue = queue_of(task);
   const enum wake_context context = context_of(task, queue);
   if (context != IN_CALL && context != IN_SOFTIRQ && is_own_timeout(woken, queue)) {
-    t->wake.ended = KERNEL_ENDED_BY_TIMEOUT;
+    t->waker.ended = KERNEL_ENDED_BY_TIMEOUT;
     return 0;
   }
   if (!is_waker(task, woken, t, context)) return 0;
-  t->wake.ended = KERNEL_ENDED_BY_THREAD;
-  t->wake.thread = task->pid;
-  t->wake.process = task->tgid;
+  t->waker.ended = KERNEL_ENDED_BY_THREAD;
+  t->waker.thread = task->pid;
+  t->waker.process = task->tgid;
   // The name of the process: that of a thread of some library (jemalloc_bg_thd) does not tell which process
   // it is.
-  BPF_CORE_READ_INTO(&t->wake.name, task, group_leader, comm);
+  BPF_CORE_READ_INTO(&t->waker.name, task, group_leader, comm);
   return !(task->flags & PF_EXITING);
 }
