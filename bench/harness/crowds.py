@@ -21,7 +21,7 @@ def rounds_of(settings, version, args, rate, seconds):
     """Passes over all threads per second, as counted in the recording."""
     with Target(settings.pythons[version], "threads.py", args) as target:
         outcome = Phlox(settings.phlox).start(target.pid, rate, seconds).finish()
-    return float("nan") if outcome.error else outcome.recording.tally["ticks"] / (outcome.recording.tally["elapsed_ns"] * 1e-9)
+    return float("nan") if outcome.error else outcome.recording.counters["ticks"] / (outcome.recording.counters["elapsed_ns"] * 1e-9)
 
 
 def threads_rows(settings, version):

@@ -62,12 +62,12 @@ def whole_row(settings, profiler, version, target, seconds, rate=1000):
     if outcome.error:
         row["error"] = outcome.error
         return row
-    tally = outcome.recording.tally
-    looks = max(1, tally.get("native", 0))
-    row.update(way=outcome.recording.way[0], looks=looks, whole=tally.get("native_whole", 0) / looks, cut=tally.get("native_cut", 0) / looks,
-               restarted=tally.get("native_restarted", 0) / looks, unmerged=tally.get("native_unmerged", 0) / looks,
+    counters = outcome.recording.counters
+    looks = max(1, counters.get("native", 0))
+    row.update(way=outcome.recording.way[0], looks=looks, whole=counters.get("native_whole", 0) / looks, cut=counters.get("native_cut", 0) / looks,
+               restarted=counters.get("native_restarted", 0) / looks, unmerged=counters.get("native_unmerged", 0) / looks,
                samples=outcome.samples, rejected=outcome.failed,
-               recorder_us=tally.get("recorder_cpu_ns", 0) / max(1, outcome.samples) / 1e3)
+               recorder_us=counters.get("recorder_cpu_ns", 0) / max(1, outcome.samples) / 1e3)
     return row
 
 

@@ -1,4 +1,4 @@
-"""What benchmarks read from a .phlox file: stacks with counts, times, tallies. Plain SQLite, no phlox code."""
+"""What benchmarks read from a .phlox file: stacks with counts, times, counters. Plain SQLite, no phlox code."""
 import os
 import sqlite3
 
@@ -18,9 +18,9 @@ class Recording:
         epoch = int(self.meta.get("sample_epoch_ns", 0))  # absent: no sample was taken
         self.rows = [(epoch + 1000 * start, wall, cpu, samples, stack, quality) for start, wall, cpu, samples, stack, quality in database.execute(
             "SELECT start_us, wall_ns, cpu_ns, samples, stack, quality FROM sample JOIN state ON state.id = sample.state ORDER BY sample.rowid")]
-        self.tally = {}
+        self.counters = {}
         for name, value in database.execute("SELECT name, value FROM tally"):
-            self.tally[name] = self.tally.get(name, 0) + value
+            self.counters[name] = self.counters.get(name, 0) + value
         self.way = [way for way, in database.execute("SELECT way_of_reading FROM process")]
         database.close()
         self.known = {None: []}

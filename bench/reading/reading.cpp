@@ -404,7 +404,7 @@ struct Distribution {
   }
 };
 
-struct Tally {
+struct Counters {
   uint64_t samples = 0, accepted = 0, detached = 0, impossible = 0, rejected = 0;
   uint64_t accepted_asleep = 0;  // proved by "it slept, and was not scheduled in since"
   uint64_t retries = 0, ran = 0, moved = 0, unreadable = 0,
@@ -434,7 +434,7 @@ class Run {
     const auto interval = options_.rate > 0 ? 1e9 / options_.rate : 0.0;
     int64_t planned = begun;
     uint64_t random = 0x9E3779B97F4A7C15ULL ^ static_cast<uint64_t>(begun), missed = 0;
-    while (tally_.samples < options_.samples) {
+    while (counters_.samples < options_.samples) {
       random ^= random >> 12, random ^= random << 25, random ^= random >> 27;
       const double unit = static_cast<double>((random * 0x2545F4914F6CDD1DULL) >> 11) * 0x1.0p-53;
       const int64_t before = now();
@@ -471,13 +471,13 @@ class Run {
   }
 
   void sample(int64_t woken) {
-    ++tally_.samples;
+    ++counters_.samples;
     bool accepted = false;
     if (options_.way == Way::ptrace) {
       accepted = sample_stopped();
     } else {
       for (int attempt = 1; attempt <= options_.attempts; ++attempt) {
-        tally_.retries += attempt > 1;
+        counters_.retries += attempt > 1;
         const Verdict verdict = sample_once(attempt, woken);
         accepted = verdict == Verdict::accepted;
         // Proved, but no stack: the thread does not run, so the next attempt would read the same bytes.
@@ -486,13 +486,13 @@ class Run {
     }
     done_ = now();
     turn_.add(done_ - woken);
-    tally_.follow_ups += reader_.pages().follow_ups;
+    counters_.follow_ups += reader_.pages().follow_ups;
     if (!accepted) {
-      ++tally_.rejected;
+      ++counters_.rejected;
       return;
     }
-    ++tally_.accepted;
-    tally_.detached += stack_.end == End::detached;
+    ++counters_.accepted;
+    counters_.detached += stack_.end == End::detached;
     record();
   }
 
@@ -510,7 +510,7 @@ class Run {
       Thread* other = reader_.thread(holder);
       if (other != nullptr) {
         thread_ = other;
-        ++tally_.switches;
+        ++counters_.switches;
         before = thread_->schedule();
         if (attempt > 1) state = thread_->state_and_cpu().first;
         reader_.pages().capture();
@@ -532,9 +532,9 @@ class Run {
     if (options_.proof == Proof::count) {
       const bool ran = !(before == after);
       const bool away = cpu != cpu_ && !(asleep(state) && !ran);
-      tally_.ran += ran;
-      tally_.moved += !ran && away;
-      tally_.accepted_asleep += !ran && cpu != cpu_ && !away;
+      counters_.ran += ran;
+      counters_.moved += !ran && away;
+      counters_.accepted_asleep += !ran && cpu != cpu_ && !away;
       proved = !ran && !away;
     } else if (options_.proof == Proof::words) {
       Stack& again = again_;
@@ -542,10 +542,10 @@ class Run {
       reader_.walk(*thread_, again);
       proved = again.top == stack_.top && !again.codes.empty() && !stack_.codes.empty() &&
                again.codes[0] == stack_.codes[0];
-      tally_.ran += !proved;
+      counters_.ran += !proved;
     }
-    if (proved && !whole) (stack_.end == End::broken ? tally_.broken : tally_.unreadable) += 1;
-    if (!proved && (!whole || !possible())) ++tally_.refused_impossible;
+    if (proved && !whole) (stack_.end == End::broken ? counters_.broken : counters_.unreadable) += 1;
+    if (!proved && (!whole || !possible())) ++counters_.refused_impossible;
     if (cpu != cpu_ && options_.way == Way::same_cpu) follow(cpu);
     return !proved ? Verdict::unproved : whole ? Verdict::accepted : Verdict::no_stack;
   }
@@ -556,7 +556,7 @@ class Run {
   void note_lateness(const Schedule& schedule) {
     const int64_t left = done_ > 0 ? planned_ - done_ : 0;
     const auto ran = static_cast<int64_t>(schedule.run - seen_run_);
-    if (done_ > 0 && seen_ == thread_ && ran > left + 100'000) ++tally_.late_on_target;
+    if (done_ > 0 && seen_ == thread_ && ran > left + 100'000) ++counters_.late_on_target;
     seen_ = thread_;
     seen_run_ = schedule.run;
   }
@@ -565,7 +565,7 @@ class Run {
   int evidence(int attempt) {
     if (options_.evidence == Evidence::both) {
       const int stat = thread_->state_and_cpu().second, rseq = thread_->rseq_cpu(options_.pid);
-      (stat == rseq ? tally_.cpu_agree : tally_.cpu_differ) += 1;
+      (stat == rseq ? counters_.cpu_agree : counters_.cpu_differ) += 1;
       return attempt == 1 ? rseq : stat;
     }
     if (options_.evidence == Evidence::stat || attempt > 1) return thread_->state_and_cpu().second;
@@ -579,7 +579,7 @@ class Run {
     if (asleep(state)) return;
     if (current >= 0) cpu = current;
     if (cpu == cpu_ || !move_to(cpu)) return;
-    ++tally_.cpu_changes;
+    ++counters_.cpu_changes;
     cpu_ = cpu;
   }
 
@@ -594,7 +594,7 @@ class Run {
     const int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
     ptrace(PTRACE_CONT, thread_->tid, nullptr, signal);
     const bool whole = stack_.end == End::base || stack_.end == End::detached;
-    tally_.unreadable += !whole;
+    counters_.unreadable += !whole;
     return whole;
   }
 
@@ -636,7 +636,7 @@ class Run {
       ok = place->second;
     }
     if (!ok) {
-      ++tally_.impossible;
+      ++counters_.impossible;
       if (examples_.size() < 5) examples_.push_back(text());
     }
     // A thread that waits for its CPU shows the same stack at every sample: count it once for the leaf
@@ -645,7 +645,7 @@ class Run {
     const bool moved_on = run > last_run_[thread_->tid] + 10'000;
     last_run_[thread_->tid] = run;
     if (!moved_on) {
-      ++tally_.still;
+      ++counters_.still;
     } else if (!stack_.codes.empty()) {
       const std::string& name = options_.fresh_names ? stack_.names[0] : cached_name(stack_.codes[0]);
       ++leaves_[options_.check == Check::serials && name[0] == 'f' ? "f_" + name.substr(name.rfind('_') + 1)
@@ -670,18 +670,18 @@ class Run {
     };
     std::printf("{\"class\": \"%s\",\n\"locked\": %s,\n\"seconds\": %.3f,\n", class_,
                 locked_ ? "true" : "false", seconds);
-    u("samples", tally_.samples), u("missed", missed), u("accepted", tally_.accepted),
-        u("rejected", tally_.rejected);
-    u("impossible", tally_.impossible), u("detached", tally_.detached),
-        u("accepted_asleep", tally_.accepted_asleep);
-    u("retries", tally_.retries), u("ran", tally_.ran), u("moved", tally_.moved),
-        u("unreadable", tally_.unreadable);
-    u("broken", tally_.broken), u("refused_impossible", tally_.refused_impossible),
-        u("follow_ups", tally_.follow_ups);
-    u("late_on_target", tally_.late_on_target), u("still", tally_.still),
-        u("cpu_changes", tally_.cpu_changes), u("switches", tally_.switches),
-        u("cpu_agree", tally_.cpu_agree);
-    u("cpu_differ", tally_.cpu_differ), u("stale_whole", reader_.stale_whole),
+    u("samples", counters_.samples), u("missed", missed), u("accepted", counters_.accepted),
+        u("rejected", counters_.rejected);
+    u("impossible", counters_.impossible), u("detached", counters_.detached),
+        u("accepted_asleep", counters_.accepted_asleep);
+    u("retries", counters_.retries), u("ran", counters_.ran), u("moved", counters_.moved),
+        u("unreadable", counters_.unreadable);
+    u("broken", counters_.broken), u("refused_impossible", counters_.refused_impossible),
+        u("follow_ups", counters_.follow_ups);
+    u("late_on_target", counters_.late_on_target), u("still", counters_.still),
+        u("cpu_changes", counters_.cpu_changes), u("switches", counters_.switches),
+        u("cpu_agree", counters_.cpu_agree);
+    u("cpu_differ", counters_.cpu_differ), u("stale_whole", reader_.stale_whole),
         u("stale_generator", reader_.stale_generator);
     u("stale_broken", reader_.stale_broken);
     std::printf("\"target_migrations\": %ld,\n", moved);
@@ -694,7 +694,7 @@ class Run {
     for (size_t i = 0; i < 5; ++i)
       std::printf("%s\"%s\": %.3f", i > 0 ? ", " : "", phases[i],
                   static_cast<double>(cost_[i]) / 1000.0 /
-                      static_cast<double>(std::max<uint64_t>(1, tally_.samples)));
+                      static_cast<double>(std::max<uint64_t>(1, counters_.samples)));
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     const auto us = [](const timeval& t) {
@@ -702,7 +702,7 @@ class Run {
     };
     std::printf("},\n\"cpu_us_per_sample\": %.2f,\n\"leaves\": {",
                 (us(usage.ru_utime) + us(usage.ru_stime)) /
-                    static_cast<double>(std::max<uint64_t>(1, tally_.samples)));
+                    static_cast<double>(std::max<uint64_t>(1, counters_.samples)));
     bool first = true;
     for (const auto& [name, count] : leaves_) {
       std::printf("%s\"%s\": %llu", first ? "" : ", ", name.c_str(), static_cast<unsigned long long>(count));
@@ -721,7 +721,7 @@ class Run {
   const char* class_ = "";
   bool locked_ = true;
   Stack stack_, again_;
-  Tally tally_;
+  Counters counters_;
   Distribution latency_, turn_;
   int64_t cost_[5] = {};
   int64_t planned_ = 0, done_ = 0;

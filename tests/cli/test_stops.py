@@ -243,9 +243,9 @@ def in_cpuset(before, pid, *options):
 def qualities():
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:
         of = dict(db.execute("SELECT quality, sum(samples) FROM sample JOIN state ON state.id = sample.state GROUP BY quality"))
-        tally = dict(db.execute("SELECT name, sum(value) FROM tally GROUP BY name"))
+        counters = dict(db.execute("SELECT name, sum(value) FROM tally GROUP BY name"))
         (way,) = db.execute("SELECT way_of_reading FROM process").fetchone()
-    return of, tally, way
+    return of, counters, way
 
 
 @pytest.mark.parametrize("way", ("auto", "no-kernel", "same-cpu", "ptrace", "native", "native-no-kernel"))
@@ -270,8 +270,8 @@ def test_a_thread_on_a_refused_cpu_is_stopped_and_that_is_said(start, workdir, o
     pinned(target, cpus, 1)
     run = in_cpuset(before, target.pid, "--way", "no-kernel")
     _, said = run.communicate(timeout=LIMIT)
-    of, tally, way = qualities()
-    assert tally["cpu_refused"] > 0 and tally["unproved"] == 0 and of[0] > 100
+    of, counters, way = qualities()
+    assert counters["cpu_refused"] > 0 and counters["unproved"] == 0 and of[0] > 100
     assert "ptrace stop" in way
     assert "may not use" in said
     goes_on(target.pid)
@@ -287,9 +287,9 @@ def test_the_others_are_still_read_on_their_own_cpu(start, workdir, on_one_cpu):
     pinned(target, cpus, 0)
     _, said = run.communicate(timeout=LIMIT)
     assert run.returncode == 0, said
-    _, tally, way = qualities()
+    _, counters, way = qualities()
     assert "same CPU" in way and "ptrace stop" in way
-    assert 0 < tally["cpu_refused"] < 0.8 * tally["samples"]
+    assert 0 < counters["cpu_refused"] < 0.8 * counters["samples"]
 
 
 def test_who_asked_for_the_same_cpu_has_nobody_stopped(start, workdir, on_one_cpu):
@@ -303,8 +303,8 @@ def test_who_asked_for_the_same_cpu_has_nobody_stopped(start, workdir, on_one_cp
     _, said = run.communicate(timeout=LIMIT)
     assert run.returncode == 0, said
     assert traced == 0
-    _, tally, way = qualities()
-    assert tally["cpu_refused"] > 0 and tally["unproved"] > 0
+    _, counters, way = qualities()
+    assert counters["cpu_refused"] > 0 and counters["unproved"] > 0
     assert "ptrace" not in way and "unproved" in way
     assert "may not use" in said
 
@@ -342,10 +342,10 @@ def test_who_is_traced_already_is_left_to_his_tracer(start, workdir, way):
     assert len(traced) == 1
     before = target.counts()["work"]
     wait_until(lambda: all(b > a for a, b in zip(before, target.counts()["work"])), "work of every thread")
-    _, tally, read = qualities()
+    _, counters, read = qualities()
     if way == "native-ptrace":
         # The other threads are stopped for their native half as asked.
-        assert tally["stop_refused"] > 0 and "ptrace stop" in read
+        assert counters["stop_refused"] > 0 and "ptrace stop" in read
         assert "could not be stopped" in said
     tracer.kill()
     assert "stop" not in tracer.communicate(timeout=LIMIT)[0]

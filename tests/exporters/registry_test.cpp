@@ -7,13 +7,13 @@
 
 #include "phlox/exporters/diff_svg.h"
 #include "phlox/exporters/recording_picture.h"
-#include "phlox/profile/tally.h"
+#include "phlox/profile/counters.h"
 #include "support/profile_of.h"
 
 namespace phlox::exporters {
 namespace {
 
-namespace tally = profile::tally;
+namespace counters = profile::counters;
 
 constexpr Nanoseconds kMillisecond = 1'000'000;
 
@@ -30,11 +30,11 @@ profile::Profile shop() {
   profile::Sample rejected = make.sample(worker, "(rejected, moved while read)", 2 * kMillisecond);
   rejected.quality = profile::Quality::rejected;
   make.put(rejected);
-  for (auto [name, value] : {std::pair{tally::kSamples, int64_t{5}},
-                             {tally::kRejectedMoved, 1},
-                             {tally::kTicks, 5},
-                             {tally::kElapsed, 50 * kMillisecond},
-                             {tally::kAskedRate, 100'000}}) {
+  for (auto [name, value] : {std::pair{counters::kSamples, int64_t{5}},
+                             {counters::kRejectedMoved, 1},
+                             {counters::kTicks, 5},
+                             {counters::kElapsed, 50 * kMillisecond},
+                             {counters::kAskedRate, 100'000}}) {
     profile.emit({profile::ProcessId(), std::string(name), value});
   }
   return profile;

@@ -489,7 +489,7 @@ TEST(PerfData, losses_are_said) {
   auto bytes = perf.build();
   bytes.resize(bytes.size() - 3);
   const Imported in = import(bytes);
-  EXPECT_EQ(in.profile.tally("lost"), 42);
+  EXPECT_EQ(in.profile.counter("lost"), 42);
   EXPECT_EQ(in.outcome.samples, 0u);
   EXPECT_EQ(in.outcome.warnings.size(), 3u);  // lost, cut, bytes
 }

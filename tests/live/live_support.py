@@ -140,7 +140,7 @@ class Recording:
                 names[stack] = [frame[1] for frame in self.stack(stack)]
             yield names[stack], looks, wall, quality
 
-    def tally(self, name):
+    def counter(self, name):
         return sum(value for (value,) in self.query("SELECT value FROM tally WHERE name = ?", name))
 
 

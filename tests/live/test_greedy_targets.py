@@ -48,9 +48,9 @@ def test_it_ends_in_time_with_little_memory(python, tmp_path, what, way, shortes
     assert seconds < MOST_SECONDS
     assert memory < MOST_MEMORY, f"{memory >> 20} MiB"
     recording = Recording(tmp_path / "a.phlox")
-    assert recording.tally("samples") > 0
+    assert recording.counter("samples") > 0
     # What was left out is said where it is counted.
-    assert ("left out" in words) == (recording.tally("left_out") > 0)
+    assert ("left out" in words) == (recording.counter("left_out") > 0)
     assert (tmp_path / "a.phlox").stat().st_size < MOST_MEMORY
     if what == "names":
         longest, = recording.query("SELECT max(length(function)) FROM frame")[0]

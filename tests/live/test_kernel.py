@@ -33,10 +33,10 @@ def inside(record):
 
 def families(recording, least):
     assert families_never_mix(sound(recording)) > least
-    assert recording.tally("rejected_broken") == 0
-    rejected = sum(recording.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
-    assert rejected <= 0.01 * recording.tally("samples")
-    assert recording.tally("lost") == 0
+    assert recording.counter("rejected_broken") == 0
+    rejected = sum(recording.counter(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
+    assert rejected <= 0.01 * recording.counter("samples")
+    assert recording.counter("lost") == 0
     assert recording.query("SELECT DISTINCT way_of_reading FROM process") == [("in the kernel (BPF)",)]
 
 
@@ -111,7 +111,7 @@ def test_a_wait_has_the_length_that_the_program_found(python, inside, tmp_path):
 def test_all_of_a_thread_s_time_is_there(python, inside):
     with Target(python, TARGETS / "threads.py", 60) as target:
         recording = inside(target.pid, 1.5)
-    elapsed = recording.tally("elapsed_ns")
+    elapsed = recording.counter("elapsed_ns")
     threads = recording.query("SELECT t.name, t.start_ns, t.end_ns, sum(s.wall_ns) FROM thread t JOIN sample s ON s.thread = t.id GROUP BY t.id")
     assert len(threads) == 6
     for name, start, end, wall in threads:
@@ -136,7 +136,7 @@ def test_what_a_program_starts_is_recorded_too(python, inside, tmp_path):
     cpu = sum(cpu for cpu, stack in recording.query("SELECT cpu_ns, stack FROM sample") if stack in spinning)
     assert 0.6e9 < cpu < 1.1e9, "each used half a second"
     # What of its program's file a forked child has not touched is not in its page tables: read from outside, it is.
-    assert recording.tally("rejected_unreadable") <= 0.05 * recording.tally("samples")
+    assert recording.counter("rejected_unreadable") <= 0.05 * recording.counter("samples")
 
 
 @since(3, 8)

@@ -22,7 +22,7 @@ def inside(record):
     def run(target, seconds=SECONDS):
         recording = record(target.pid, seconds, *WAY)
         assert way(recording) == "in the kernel (BPF), with native frames, the kernel's too"
-        assert recording.tally("lost") == 0
+        assert recording.counter("lost") == 0
         return recording
     return run
 
@@ -37,9 +37,9 @@ def test_python_in_c_in_python_seven_deep(python, inside):
         assert found == NESTED[:len(found)], frames
         deep += len(found) == len(NESTED)
     assert deep > 0
-    assert recording.tally("native_unmerged") <= recording.tally("native") * 0.01
+    assert recording.counter("native_unmerged") <= recording.counter("native") * 0.01
     assert whole(recording) > 0.98
-    assert recording.tally("native") >= 0.98 * recording.tally("samples")
+    assert recording.counter("native") >= 0.98 * recording.counter("samples")
 
 
 @since(3, 8)
@@ -76,7 +76,7 @@ def test_a_thread_without_python(builder, inside, extension):  # noqa: F811
     names = [names for names, *_ in recording.stacks("ext-pool")]
     assert sum("ext_pool" in one and "ext_middle" in one for one in names) > 0.9 * len(names)
     (used,), = recording.query("SELECT sum(cpu_ns) FROM sample JOIN thread ON thread.id = thread WHERE kernel_name = 'ext-pool'")
-    assert used > 0.2 * recording.tally("elapsed_ns")
+    assert used > 0.2 * recording.counter("elapsed_ns")
 
 
 @with_headers
@@ -107,9 +107,9 @@ def test_a_wait_has_the_native_frames_that_it_began_with(builder, what, function
     waits = [(names, wall) for names, _, wall, _ in recording.stacks() if function in names]
     found = sum(wall for names, wall in waits if any(re.search(leaf, name) for name in names[names.index(function) + 1:]))
     (asleep,), = recording.query("SELECT sum(wall_ns) FROM sample JOIN state ON state.id = sample.state WHERE state.cpu = 3")
-    assert asleep > 0.1 * recording.tally("elapsed_ns")
+    assert asleep > 0.1 * recording.counter("elapsed_ns")
     assert found > 0.9 * asleep
-    assert recording.tally("native_cut") == 0
+    assert recording.counter("native_cut") == 0
 
 
 def test_long_waits_of_a_program_that_switches_more_often_than_is_paid_for(record, tmp_path):
@@ -133,7 +133,7 @@ def test_who_was_blocked_before_the_recording_is_read_as_it_lies(python, inside)
     found = [names for names, *_ in recording.stacks() if "wait" in names]
     assert found
     assert all(any("read" in name for name in names[names.index("wait") + 1:]) for names in found), found[0]
-    assert recording.tally("native_unmerged") == 0
+    assert recording.counter("native_unmerged") == 0
 
 
 def test_threads_without_python_that_were_blocked_before(inside, tmp_path):
@@ -148,7 +148,7 @@ def test_threads_without_python_that_were_blocked_before(inside, tmp_path):
     rows = recording.query("SELECT t.id, sum(s.wall_ns), s.stack FROM thread t JOIN sample s ON s.thread = t.id WHERE t.python_id = 0 GROUP BY 1")
     assert len(rows) == 3
     for _, wall, stack in rows:
-        assert wall > 0.5 * recording.tally("elapsed_ns")
+        assert wall > 0.5 * recording.counter("elapsed_ns")
         assert any(frame[1] == "parked" for frame in recording.stack(stack)), recording.stack(stack)
 
 

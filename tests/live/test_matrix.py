@@ -46,8 +46,8 @@ def test_stacks_and_lines_are_right(python, record, rows, tmp_path):
     with Target(python, TARGETS / "hard.py", 60, 50) as target:
         stacks = record(target.pid, SECONDS, "-r", "1000", "--max-overhead", "off")
     looks, impossible, examples = families.judge(stacks)
-    samples = stacks.tally("samples")
-    rejected = sum(stacks.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
+    samples = stacks.counter("samples")
+    rejected = sum(stacks.counter(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
 
     with Target(python, LINES, tmp_path / "lines.json") as target:
         lines = record(target.pid, SECONDS, "-r", "1000", "--max-overhead", "off")
@@ -55,7 +55,7 @@ def test_stacks_and_lines_are_right(python, record, rows, tmp_path):
     spots, right, wrong = lines_of(lines, reported)
 
     found_by, = stacks.query("SELECT found_by FROM process")[0]
-    rows[python.name] = Row(found_by, looks, impossible, 1 - rejected / samples, stacks.tally("target_time_ns") / samples / 1e3, spots, right)
+    rows[python.name] = Row(found_by, looks, impossible, 1 - rejected / samples, stacks.counter("target_time_ns") / samples / 1e3, spots, right)
     assert impossible == 0, examples[:3]
     assert looks > 50
     assert rejected <= 0.02 * samples

@@ -80,9 +80,9 @@ def share(rows, holds):
 
 def whole(recording):
     """Of the looks with a native half, those without any gap."""
-    looks = recording.tally("native")
+    looks = recording.counter("native")
     assert looks > 10
-    return recording.tally("native_whole") / looks
+    return recording.counter("native_whole") / looks
 
 
 NESTED = ["<module>", "nested", "by_sorted", "key_of", "by_reduce", "add_up", "by_sub", "replaced", "by_ctypes", "callback",
@@ -110,8 +110,8 @@ def test_python_in_c_in_python_seven_deep(python, source, record):
         assert found == NESTED[:len(found)], frames
         deep += len(found) == len(NESTED)
     assert deep > 0
-    assert recording.tally("native_unmerged") <= recording.tally("native") * 0.05
-    assert recording.tally("native") > 10
+    assert recording.counter("native_unmerged") <= recording.counter("native") * 0.05
+    assert recording.counter("native") > 10
 
 
 @since(3, 6)
@@ -179,7 +179,7 @@ def test_asleep_in_a_function_that_counts_from_its_frame_pointer(builder, record
         recording = record(target.pid, SECONDS, "--native", *RATE)
     wanted = ["<module>", "asleep", "sleep_by_frame_pointer", "ext_nap"]
     assert share(stacks(recording), lambda frames: in_order(frames, wanted)) > 0.9
-    assert recording.tally("native_whole") >= 0.9 * recording.tally("native")
+    assert recording.counter("native_whole") >= 0.9 * recording.counter("native")
 
 
 @with_headers
@@ -243,7 +243,7 @@ def test_a_blocked_thread_is_read_as_it_lies(python, record):
     # Beneath the Python function: os.read(), and the C library's read().
     assert any(re.search("read", name) for names in found for name in names[names.index("wait") + 1:]), found[0]
     # Before 3.10 its evaluations are placed by the loop's address, since then by their anchors: in the same places.
-    assert recording.tally("native_unmerged") == 0
+    assert recording.counter("native_unmerged") == 0
     assert "native frames of blocked threads only" in way(recording)
 
 
@@ -261,7 +261,7 @@ def needs_trampolines(python):
 def trampolines_are_named(recording):
     names = {name.split(":")[2] for name in named_trampolines(recording) if name.startswith("py::")}
     assert {"key_of", "by_reduce", "busy"} <= names, names
-    assert recording.tally("native_cut") <= recording.tally("native") * 0.1
+    assert recording.counter("native_cut") <= recording.counter("native") * 0.1
     # In the place of the Python frame beside it, hence folded.
     assert share(stacks(recording), lambda frames: not any("py::" in frame for frame in frames)) == 1
     assert share(stacks(recording, all_frames=True), lambda frames: any("py::" in frame for frame in frames)) > 0.5

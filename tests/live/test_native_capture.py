@@ -92,10 +92,10 @@ def test_five_hundred_threads_within_half_the_default_limit_on_descriptors(tmp_p
     threads, = recording.query("SELECT count(DISTINCT thread) FROM sample")[0]
     assert threads >= 450, threads  # on a busy machine the last ones come late
     assert "Too many open files" not in said
-    assert recording.tally("rejected_moved") <= 0.02 * recording.tally("samples")
-    assert recording.tally("native") > 500
+    assert recording.counter("rejected_moved") <= 0.02 * recording.counter("samples")
+    assert recording.counter("native") > 500
     # Who has no event waits for the next round or is stopped for a moment: its time is there all the same.
-    assert recording.tally("native_whole") >= 0.95 * recording.tally("native")
+    assert recording.counter("native_whole") >= 0.95 * recording.counter("native")
     charged, looked = (recording.query(q)[0][0] * 1e-9 for q in (
         "SELECT sum(cpu_ns) FROM sample", "SELECT max(start_us * 1000 + wall_ns) - min(start_us) * 1000 FROM sample"))
     # The target ran on while the recorder started and named what it had found.
@@ -108,7 +108,7 @@ def test_threads_over_the_budget_of_events_take_turns(tmp_path):
         recording, said = recorded(tmp_path, target, 3, "--native-source", "perf", limit=64)
     if "perf events" not in way(recording):
         pytest.skip("perf events are refused here")
-    assert recording.tally("native_without_event") >= 20
+    assert recording.counter("native_without_event") >= 20
     assert "without a perf event: there may be 16 at once" in said
     held = recording.query("SELECT count(DISTINCT t.id) FROM sample s JOIN thread t ON t.id = s.thread JOIN stack k ON k.id = s.stack "
                            "JOIN frame f ON f.id = k.frame WHERE f.kind IN (1, 2)")[0][0]
@@ -143,7 +143,7 @@ def test_threads_on_other_cpus_do_not_wake_it(tmp_path):
     recording = Recording(tmp_path / "wakes.phlox")
     if "perf events" not in way(recording):
         pytest.skip("perf events are refused here")
-    looks, rounds = recording.tally("native"), recording.tally("ticks")
+    looks, rounds = recording.counter("native"), recording.counter("ticks")
     # One a round for each of two CPUs; by each other's threads it would be four.
     assert woken < 2.8 * rounds, (woken, rounds)
     # And hardly a wake-up without somebody who stands there, whether or not he has the GIL.

@@ -182,7 +182,7 @@ def test_greenlets_are_called_by_nobody(builder, monkeypatch, record):
     (marker, *callers), = roots
     # 3.10: and the frame that holds the library's own evaluation.
     assert marker == "(a greenlet begins here)" and len(callers) == (2 if builder.minor == 10 else 1), roots
-    assert recording.tally("native_whole") >= 0.95 * recording.tally("native") > 50
+    assert recording.counter("native_whole") >= 0.95 * recording.counter("native") > 50
 
 
 def test_the_trampoline_of_lazy_binding(tmp_path):

@@ -14,8 +14,8 @@ RATE = ("-r", "2000", "--max-overhead", "off")
 
 
 def accepted(recording):
-    samples = recording.tally("samples")
-    rejected = sum(recording.tally(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
+    samples = recording.counter("samples")
+    rejected = sum(recording.counter(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
     assert samples > 0
     return 1 - rejected / samples
 
@@ -93,7 +93,7 @@ def test_generators_and_exceptions(python, record):
     with Target(python, TARGETS / "leaf.py", 60) as target:
         recording = record(target.pid, share(python, 1.5), *RATE)
     assert accepted(recording) > 0.97
-    assert recording.tally("detached") <= 0.03 * recording.tally("samples")
+    assert recording.counter("detached") <= 0.03 * recording.counter("samples")
     # A generator that 3.12 has detached while it still is current_frame once made a stack of nothing of the whole.
     empty = recording.query("SELECT count(*) FROM sample s JOIN state ON state.id = s.state WHERE s.stack IS NULL AND state.quality IN (0, 1)")
     assert empty == [(0,)], "the program always has a frame"
@@ -115,7 +115,7 @@ def test_threads_and_what_they_wait_for(python, record):
     threads = recording.query("SELECT count(*) FROM thread")[0][0]
     assert threads >= 3
     total = sum(wall for *_, wall in states)
-    elapsed = recording.tally("elapsed_ns")
+    elapsed = recording.counter("elapsed_ns")
     assert 0.85 * threads * elapsed < total <= 1.02 * threads * elapsed, "every thread's whole time is accounted for"
     assert any(cpu == 3 for _, cpu, _, _ in states), "somebody is blocked"
 

@@ -35,7 +35,7 @@ TEST(Profile, emit_all_emits_each_kind_of_row) {
   Event event;
   event.text = "began";
   from.emit(event);
-  from.emit(Tally{ProcessId(1), "ticks", 3});
+  from.emit(Counter{ProcessId(1), "ticks", 3});
 
   Profile into;
   from.emit_all(into);
@@ -55,7 +55,7 @@ TEST(Profile, emit_all_emits_each_kind_of_row) {
   EXPECT_EQ(into.samples()[0].wall, 3);
   ASSERT_EQ(into.events().size(), 1U);
   EXPECT_EQ(into.events()[0].text, "began");
-  EXPECT_EQ(into.tally("ticks"), 3);
+  EXPECT_EQ(into.counter("ticks"), 3);
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "phlox/profile/tally.h"
+#include "phlox/profile/counters.h"
 
 namespace phlox::profile {
 namespace {
 
-Tally of(std::string_view name, int64_t value, uint32_t process = 1) {
+Counter of(std::string_view name, int64_t value, uint32_t process = 1) {
   return {ProcessId{process}, std::string(name), value};
 }
 
@@ -50,12 +50,12 @@ TEST(quality, rate_that_nobody_asked_for_is_no_promise) {
 TEST(quality, of_another_recorder_nothing_is_said_that_nobody_knows) {
   Profile profile;
   profile.emit_meta("recorded_by", "perf 6.1.0");
-  profile.emit(of(tally::kSamples, 5000));
-  profile.emit(of(tally::kLost, 7));
-  profile.emit(of(tally::kCut, 50));
-  profile.emit(of(tally::kNative, 4000));
-  profile.emit(of(tally::kNativeWhole, 3950));
-  profile.emit(of(tally::kElapsed, kSecond));
+  profile.emit(of(counters::kSamples, 5000));
+  profile.emit(of(counters::kLost, 7));
+  profile.emit(of(counters::kCut, 50));
+  profile.emit(of(counters::kNative, 4000));
+  profile.emit(of(counters::kNativeWhole, 3950));
+  profile.emit(of(counters::kElapsed, kSecond));
   EXPECT_EQ(quality_line(summarize_quality(profile)),
             "5,000 samples, recorded by perf 6.1.0, 7 lost, 50 cut; 98.8 % of 4,000 dumped stacks whole");
 }
@@ -99,13 +99,13 @@ TEST(quality, summary_adds_counts_but_not_rates_over_processes) {
   profile.emit(ProcessId{1}, process);
   profile.emit(ProcessId{2}, process);
   for (uint32_t id : {1U, 2U}) {
-    profile.emit(of(tally::kSamples, 100, id));
-    profile.emit(of(tally::kTicks, 50 * id, id));
-    profile.emit(of(tally::kRejectedBroken, id, id));
-    profile.emit(of(tally::kRejectedMoved, 1, id));
-    profile.emit(of(tally::kAskedRate, 200'000, id));
+    profile.emit(of(counters::kSamples, 100, id));
+    profile.emit(of(counters::kTicks, 50 * id, id));
+    profile.emit(of(counters::kRejectedBroken, id, id));
+    profile.emit(of(counters::kRejectedMoved, 1, id));
+    profile.emit(of(counters::kAskedRate, 200'000, id));
   }
-  profile.emit(of(tally::kElapsed, 2'000'000'000, 0));
+  profile.emit(of(counters::kElapsed, 2'000'000'000, 0));
   QualitySummary quality = summarize_quality(profile);
   EXPECT_EQ(quality.samples, 200);
   EXPECT_EQ(quality.rejected, 5);

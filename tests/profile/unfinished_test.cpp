@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "phlox/profile/counters.h"
 #include "phlox/profile/quality.h"
-#include "phlox/profile/tally.h"
 #include "support/profile_of.h"
 
 namespace phlox::profile {
@@ -21,7 +21,7 @@ Profile growing() {
     Process process;
     process.start = (id == 1 ? 5 : 11) * kSecond;
     profile.emit(ProcessId(id), process);
-    profile.emit({ProcessId(id), std::string(tally::kTicks), id == 1 ? 1000 : 400});
+    profile.emit({ProcessId(id), std::string(counters::kTicks), id == 1 ? 1000 : 400});
   }
   return profile;
 }

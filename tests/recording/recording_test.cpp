@@ -185,7 +185,7 @@ TEST_F(Recording, what_was_written_is_read) {
   EXPECT_FALSE(profile->samples()[1].stack);
   EXPECT_EQ(profile->events().back().text, "why");
   EXPECT_EQ(profile->events().back().thread, thread);
-  EXPECT_EQ(profile->tally("ticks"), 2);
+  EXPECT_EQ(profile->counter("ticks"), 2);
 }
 
 TEST_F(Recording, what_others_recorded_does_not_say_in_which_call_a_thread_was_blocked) {

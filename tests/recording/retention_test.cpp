@@ -12,9 +12,9 @@
 #include <functional>
 #include <random>
 
+#include "phlox/profile/counters.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/spans.h"
-#include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/view.h"
 #include "phlox/recording/reader.h"
@@ -210,7 +210,7 @@ class Append : public Long {
       sample.start = clock_now();
       maker.put(sample);
     }
-    out.emit({{}, std::string(tally::kElapsed), 10});
+    out.emit({{}, std::string(counters::kElapsed), 10});
     out.emit({ProcessId(1), "samples", spans});
   }
   static void begin_now(Sink& sink) {
@@ -248,8 +248,8 @@ TEST_F(Append, two_parts_are_one_recording_with_a_gap_that_is_said) {
     EXPECT_EQ(thread, i < 3 ? "first" : i < 6 ? "second" : "third");
     EXPECT_EQ(profile->frame(profile->stack(sample.stack).frame).function, thread);
   }
-  EXPECT_EQ(profile->tally("samples"), 9);
-  EXPECT_EQ(profile->tally(tally::kElapsed), 30);
+  EXPECT_EQ(profile->counter("samples"), 9);
+  EXPECT_EQ(profile->counter(counters::kElapsed), 30);
   EXPECT_EQ(std::count_if(profile->events().begin(), profile->events().end(),
                           [](const Event& e) { return e.kind == EventKind::lost; }),
             2);
@@ -312,8 +312,8 @@ void record_process(Writer& out, std::string_view ticks, const std::string& exec
   sample.start = clock_now();
   sample.wall = 1000;
   out.emit(SampleId(1), sample);
-  out.emit({ProcessId(1), std::string(tally::kSamples), 5});
-  out.emit({ProcessId(1), std::string(tally::kNativeWithoutEvent), ends ? 2 : 3});
+  out.emit({ProcessId(1), std::string(counters::kSamples), 5});
+  out.emit({ProcessId(1), std::string(counters::kNativeWithoutEvent), ends ? 2 : 3});
   if (!ends) {
     ASSERT_TRUE(out.commit());
     return;
@@ -345,8 +345,8 @@ TEST_F(Append, a_process_that_goes_on_is_one_process) {
   ASSERT_EQ(profile->threads().size(), 3u);
   for (const Sample& sample : profile->samples()) EXPECT_EQ(sample.thread, ThreadId(1));
   EXPECT_EQ(profile->samples().size(), 3u);
-  EXPECT_EQ(profile->tally(tally::kSamples), 15);
-  EXPECT_EQ(profile->tally(tally::kNativeWithoutEvent), 3);
+  EXPECT_EQ(profile->counter(counters::kSamples), 15);
+  EXPECT_EQ(profile->counter(counters::kNativeWithoutEvent), 3);
   EXPECT_EQ(std::count_if(profile->events().begin(), profile->events().end(),
                           [](const Event& e) { return e.kind == EventKind::process_start; }),
             1);

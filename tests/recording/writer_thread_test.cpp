@@ -94,7 +94,7 @@ TEST(WritersThread, passes_on_every_kind_of_row) {
   EXPECT_EQ(profile.wait_targets().size(), 1U);
   EXPECT_EQ(profile.wakers().size(), 1U);
   EXPECT_EQ(profile.events()[0].text, "began");
-  EXPECT_EQ(profile.tallies().size(), 1U);
+  EXPECT_EQ(profile.counters().size(), 1U);
 }
 
 TEST(WritersThread, waits_for_a_slow_sink_and_says_what_it_says) {

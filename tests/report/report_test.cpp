@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "phlox/profile/counters.h"
 #include "phlox/profile/cpu_shortage.h"
-#include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/report/json_text.h"
 #include "phlox/report/table.h"
@@ -908,7 +908,7 @@ TEST(Report, what_a_format_does_not_tell_is_not_said_to_be_nothing) {
   sample.stack = profile::StackId(1);
   sample.samples = 12;
   profile.emit(profile::SampleId(1), sample);
-  profile.emit({{}, std::string(profile::tally::kSamples), 12});
+  profile.emit({{}, std::string(profile::counters::kSamples), 12});
   ReportOptions options;
   options.choices.weight = profile::Weight::samples;
   const std::string text = report_text(report_of(profile, options));

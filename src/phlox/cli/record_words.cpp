@@ -21,8 +21,8 @@ profile::QualitySummary quality_of(const sampler::Progress& p) {
   process.way_of_reading = p.way;
   process.end = p.sampled_time;
   numbers.emit(profile::ProcessId(1), process);
-  sampler::put_process_tallies(numbers, profile::ProcessId(1), p);
-  sampler::put_recorder_tallies(numbers, p);
+  sampler::put_process_counters(numbers, profile::ProcessId(1), p);
+  sampler::put_recorder_counters(numbers, p);
   return profile::summarize_quality(numbers);
 }
 

@@ -137,12 +137,12 @@ void put_events(Json& json, const Offset& offset) {
   }
 }
 
-void put_tallies(Json& json, const Offset& offset) {
-  for (const profile::Tally& tally : offset.side->profile->tallies()) {
+void put_counters(Json& json, const Offset& offset) {
+  for (const profile::Counter& counter : offset.side->profile->counters()) {
     json.open('{');
-    json.number("process", int64_t{tally.process.value} - 1 + offset.processes);
-    json.text("name", tally.name);
-    json.number("value", tally.value);
+    json.number("process", int64_t{counter.process.value} - 1 + offset.processes);
+    json.text("name", counter.name);
+    json.number("value", counter.value);
     json.close('}');
   }
 }
@@ -158,7 +158,7 @@ void put_lists(Json& json, std::span<const PageSide> sides) {
   list("processes", put_processes);
   list("threads", put_threads);
   list("events", put_events);
-  list("tallies", put_tallies);
+  list("tallies", put_counters);
   list("recordings", [](Json& out, const Offset& offset) {
     out.open('{');
     out.text("name", offset.side->name);

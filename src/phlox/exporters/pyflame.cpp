@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "phlox/exporters/collapsed.h"
-#include "phlox/profile/tally.h"
+#include "phlox/profile/counters.h"
 
 namespace phlox::exporters {
 namespace {
@@ -86,7 +86,8 @@ void write_pyflame(const Profile& profile, const PyflameOptions& options, std::o
       counts[texts.of(sample.stack)] += sample.samples;
     }
   }
-  const auto moments = static_cast<uint64_t>(std::max<int64_t>(profile.tally(profile::tally::kTicks), 0));
+  const auto moments =
+      static_cast<uint64_t>(std::max<int64_t>(profile.counter(profile::counters::kTicks), 0));
   const uint64_t idle = moments > holding + failed ? moments - holding - failed : 0;
   if (!options.threads && !options.exclude_idle && idle > 0) out << "(idle) " << idle << "\n";
   if (failed > 0) out << "(failed) " << failed << "\n";
@@ -118,7 +119,7 @@ void write_pyflame_flamechart(const Profile& profile, const PyflameOptions& opti
   const Nanoseconds shift = meta_number(profile, "start_unix_ns") - start;
   // One of the two is 0.
   const int64_t rate_mhz =
-      profile.tally(profile::tally::kAskedRate) + profile.tally(profile::tally::kMostRate);
+      profile.counter(profile::counters::kAskedRate) + profile.counter(profile::counters::kMostRate);
   const Nanoseconds interval = rate_mhz > 0 ? kSecond * 1000 / rate_mhz : kSecond / 100;
   const auto write = [&](Nanoseconds time, const std::string& text) {
     out << (time + shift) / 1000 << '\n' << text << '\n';

@@ -11,10 +11,10 @@
 
 #include "phlox/exporters/words.h"
 #include "phlox/profile/await_time.h"
+#include "phlox/profile/counters.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/work.h"
 
@@ -79,8 +79,8 @@ std::string recording_facts(const profile::Profile& profile) {
     if (first.pid != 0) text += fmt::format("pid {}, ", first.pid);
   }
   Nanoseconds elapsed = 0;
-  for (const profile::Tally& tally : profile.tallies()) {
-    if (tally.name == profile::tally::kElapsed) elapsed = std::max(elapsed, tally.value);
+  for (const profile::Counter& counter : profile.counters()) {
+    if (counter.name == profile::counters::kElapsed) elapsed = std::max(elapsed, counter.value);
   }
   const auto threads = std::count_if(
       profile.threads().begin(), profile.threads().end(),

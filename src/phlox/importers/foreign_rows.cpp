@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "phlox/importers/python_frames.h"
-#include "phlox/profile/tally.h"
+#include "phlox/profile/counters.h"
 
 namespace phlox::importers {
 namespace {
@@ -159,11 +159,11 @@ void ForeignRows::put_spans() {
 }
 
 ImportOutcome ForeignRows::finish(Nanoseconds elapsed, std::string summary) {
-  namespace tally = profile::tally;
+  namespace counters = profile::counters;
   put_spans();
   sink_.emit_meta("recorded_by", recorded_by_.empty() ? "another tool" : recorded_by_);
-  sink_.emit({{}, std::string(tally::kSamples), static_cast<int64_t>(samples_)});
-  if (elapsed > 0) sink_.emit({{}, std::string(tally::kElapsed), std::min(elapsed, kLatestEnd)});
+  sink_.emit({{}, std::string(counters::kSamples), static_cast<int64_t>(samples_)});
+  if (elapsed > 0) sink_.emit({{}, std::string(counters::kElapsed), std::min(elapsed, kLatestEnd)});
   ImportOutcome out;
   out.samples = samples_;
   out.summary = std::move(summary);

@@ -38,7 +38,7 @@ class ForeignRows {
   // The count of another event in a sample that was already written.
   void value(profile::Sample sample);
 
-  // Writes meta and tallies, and from when to when each process and thread was sampled. `elapsed`: 0:
+  // Writes meta and counters, and from when to when each process and thread was sampled. `elapsed`: 0:
   // unknown.
   ImportOutcome finish(Nanoseconds elapsed, std::string summary);
   uint64_t samples() const { return samples_; }

@@ -19,7 +19,7 @@
 #include "phlox/importers/perf_stacks.h"
 #include "phlox/importers/perf_stream.h"
 #include "phlox/importers/perf_threads.h"
-#include "phlox/profile/tally.h"
+#include "phlox/profile/counters.h"
 
 namespace phlox::importers {
 namespace {
@@ -140,7 +140,7 @@ class PerfImport {
   std::string event_names() const;
   std::string samples_by_event() const;
   void put_meta();
-  void put_tallies();
+  void put_counters();
   ImportOutcome finish(const PerfStream& stream, const PerfOrder& order);
   std::string missing_python() const;
   std::string recorder() const;
@@ -342,19 +342,19 @@ void PerfImport::put_meta() {
   put("end_monotonic_ns", last_ == 0 ? "" : std::to_string(last_));
 }
 
-void PerfImport::put_tallies() {
-  namespace tally = profile::tally;
+void PerfImport::put_counters() {
+  namespace counters = profile::counters;
   const PerfStackCounts& counts = stacks_.counts();
   const auto put = [this](std::string_view name, uint64_t value) {
     sink_.emit({{}, std::string(name), static_cast<int64_t>(value)});
   };
-  put(tally::kSamples, samples_);
-  put(tally::kCut, cut_);
-  put(tally::kLost, lost_ + lost_samples_);
-  put(tally::kElapsed, static_cast<uint64_t>(last_ - first_));
-  put(tally::kNative, counts.unwound);
-  put(tally::kNativeWhole, counts.whole);
-  put(tally::kNativeCut, counts.unwound - counts.whole);
+  put(counters::kSamples, samples_);
+  put(counters::kCut, cut_);
+  put(counters::kLost, lost_ + lost_samples_);
+  put(counters::kElapsed, static_cast<uint64_t>(last_ - first_));
+  put(counters::kNative, counts.unwound);
+  put(counters::kNativeWhole, counts.whole);
+  put(counters::kNativeCut, counts.unwound - counts.whole);
 }
 
 // "1200 samples of cpu-clock, 31 of page-faults".
@@ -428,7 +428,7 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
   threads_.finish(last_);
   threads_.tell_pythons();
   put_meta();
-  put_tallies();
+  put_counters();
   ImportOutcome out;
   out.samples = samples_;
   out.modules = stacks_.modules();

@@ -222,8 +222,8 @@ struct Event {
   std::string text;
 };
 
-// A counted fact of the recording, one row for each (process, name): names in profile/tally.h.
-struct Tally {
+// A counted fact of the recording, one row for each (process, name): names in profile/counters.h.
+struct Counter {
   ProcessId process;  // none: the recorder itself
   std::string name;
   int64_t value = 0;

@@ -52,14 +52,14 @@ void Profile::add(const Event& event) {
   events_.push_back(event);
 }
 
-void Profile::add(const Tally& tally) {
-  for (Tally& row : tallies_) {
-    if (row.process == tally.process && row.name == tally.name) {
-      row.value = tally.value;
+void Profile::add(const Counter& counter) {
+  for (Counter& row : counters_) {
+    if (row.process == counter.process && row.name == counter.name) {
+      row.value = counter.value;
       return;
     }
   }
-  tallies_.push_back(tally);
+  counters_.push_back(counter);
 }
 
 void Profile::show_samples_of(uint16_t event) {
@@ -103,12 +103,12 @@ void Profile::emit_all(Sink& sink) const {
   emit_numbered(WaitTargetId(), wait_targets_);
   emit_numbered(SampleId(), samples_);
   for (const Event& event : events_) sink.emit(event);
-  for (const Tally& tally : tallies_) sink.emit(tally);
+  for (const Counter& counter : counters_) sink.emit(counter);
 }
 
-int64_t Profile::tally(std::string_view name) const {
+int64_t Profile::counter(std::string_view name) const {
   int64_t sum = 0;
-  for (const Tally& row : tallies_) {
+  for (const Counter& row : counters_) {
     if (row.name == name) sum += row.value;
   }
   return sum;

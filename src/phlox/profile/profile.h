@@ -39,7 +39,7 @@ class Profile : public Sink {
   // Samples of the events that are not shown.
   const std::vector<Sample>& samples_of_others() const { return samples_of_others_; }
   const std::vector<Event>& events() const { return events_; }
-  const std::vector<Tally>& tallies() const { return tallies_; }
+  const std::vector<Counter>& counters() const { return counters_; }
   const std::vector<TimeLabel>& time_labels() const { return time_labels_; }
 
   // The id must have been put.
@@ -49,7 +49,7 @@ class Profile : public Sink {
   const Stack& stack(StackId id) const { return stacks_[id.value - 1]; }
 
   // Sum over all processes and the recorder; 0 when there is none of that name.
-  int64_t tally(std::string_view name) const;
+  int64_t counter(std::string_view name) const;
 
   // Emits every row, in an order in which no row refers to a later one.
   void emit_all(Sink& sink) const;
@@ -65,7 +65,7 @@ class Profile : public Sink {
   void add(WaitTargetId id, const WaitTarget& wait_target);
   void add(SampleId id, const Sample& sample);
   void add(const Event& event);
-  void add(const Tally& tally);
+  void add(const Counter& counter);
 
   std::map<std::string, std::string, std::less<>> meta_;
   std::vector<Process> processes_;
@@ -78,7 +78,7 @@ class Profile : public Sink {
   std::vector<Sample> samples_, samples_of_others_;
   uint16_t shown_event_ = 0;
   std::vector<Event> events_;
-  std::vector<Tally> tallies_;
+  std::vector<Counter> counters_;
   std::vector<TimeLabel> time_labels_;
 };
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "phlox/profile/tally.h"
+#include "phlox/profile/counters.h"
 #include "phlox/profile/unfinished.h"
 
 namespace phlox::profile {
@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kRejected = "rejected_";  // prefix of each name
 constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
-    {tally::kRejectedMoved, "moved while read"},
-    {tally::kRejectedUnreadable, "unreadable memory"},
-    {tally::kRejectedBroken, "broken chain"},
+    {counters::kRejectedMoved, "moved while read"},
+    {counters::kRejectedUnreadable, "unreadable memory"},
+    {counters::kRejectedBroken, "broken chain"},
 };
 
 std::string grouped(int64_t value) {
@@ -42,7 +42,7 @@ std::string rate(double per_second) {
 // The maximum over processes, for values that are no sums.
 int64_t greatest(const Profile& profile, std::string_view name) {
   int64_t value = 0;
-  for (const Tally& row : profile.tallies()) {
+  for (const Counter& row : profile.counters()) {
     if (row.name == name) value = std::max(value, row.value);
   }
   return value;
@@ -77,41 +77,41 @@ std::string foreign_quality_line(const QualitySummary& quality) {
 
 QualitySummary summarize_quality(const Profile& profile) {
   QualitySummary quality;
-  quality.samples = profile.tally(tally::kSamples);
-  quality.missed = profile.tally(tally::kTicksMissed);
+  quality.samples = profile.counter(counters::kSamples);
+  quality.missed = profile.counter(counters::kTicksMissed);
   if (const auto by = profile.meta().find("recorded_by"); by != profile.meta().end())
     quality.recorded_by = by->second;
-  quality.retried = profile.tally(tally::kRetried);
-  quality.cut = profile.tally(tally::kCut);
-  quality.detached = profile.tally(tally::kDetached);
-  quality.unproved = profile.tally(tally::kUnproved);
-  quality.lost = profile.tally(tally::kLost);
+  quality.retried = profile.counter(counters::kRetried);
+  quality.cut = profile.counter(counters::kCut);
+  quality.detached = profile.counter(counters::kDetached);
+  quality.unproved = profile.counter(counters::kUnproved);
+  quality.lost = profile.counter(counters::kLost);
   for (const auto& [name, words] : kReasons) {
-    if (int64_t count = profile.tally(name); count > 0) {
+    if (int64_t count = profile.counter(name); count > 0) {
       quality.reasons.push_back({std::string(name.substr(kRejected.size())), std::string(words), count});
       quality.rejected += count;
     }
   }
   std::stable_sort(quality.reasons.begin(), quality.reasons.end(),
                    [](const RejectReason& a, const RejectReason& b) { return a.count > b.count; });
-  quality.left_out = profile.tally(tally::kLeftOut);
-  quality.native = profile.tally(tally::kNative);
-  quality.native_whole = profile.tally(tally::kNativeWhole);
-  quality.native_restarted = profile.tally(tally::kNativeRestarted);
-  quality.native_cut = profile.tally(tally::kNativeCut);
-  quality.native_unmerged = profile.tally(tally::kNativeUnmerged);
-  quality.native_without_event = greatest(profile, tally::kNativeWithoutEvent);
-  quality.kernel_threads = profile.tally(tally::kKernelThreads);
-  quality.target_time = profile.tally(tally::kTargetTime);
-  quality.recorder_time = profile.tally(tally::kRecorderTime);
+  quality.left_out = profile.counter(counters::kLeftOut);
+  quality.native = profile.counter(counters::kNative);
+  quality.native_whole = profile.counter(counters::kNativeWhole);
+  quality.native_restarted = profile.counter(counters::kNativeRestarted);
+  quality.native_cut = profile.counter(counters::kNativeCut);
+  quality.native_unmerged = profile.counter(counters::kNativeUnmerged);
+  quality.native_without_event = greatest(profile, counters::kNativeWithoutEvent);
+  quality.kernel_threads = profile.counter(counters::kKernelThreads);
+  quality.target_time = profile.counter(counters::kTargetTime);
+  quality.recorder_time = profile.counter(counters::kRecorderTime);
   // Rates and the elapsed time are facts of one process or of the recorder, never sums over processes.
-  quality.elapsed = greatest(profile, tally::kElapsed);
-  quality.asked_rate = double(greatest(profile, tally::kAskedRate)) / 1000;
-  quality.most_rate = double(greatest(profile, tally::kMostRate)) / 1000;
-  quality.max_overhead = double(greatest(profile, tally::kMaxOverhead)) / 1e6;
+  quality.elapsed = greatest(profile, counters::kElapsed);
+  quality.asked_rate = double(greatest(profile, counters::kAskedRate)) / 1000;
+  quality.most_rate = double(greatest(profile, counters::kMostRate)) / 1000;
+  quality.max_overhead = double(greatest(profile, counters::kMaxOverhead)) / 1e6;
   // For one process, as an average of all; if that is not known, for the one sampled most.
   const auto sampled = sampled_time(profile);
-  const int64_t ticks = sampled ? profile.tally(tally::kTicks) : greatest(profile, tally::kTicks);
+  const int64_t ticks = sampled ? profile.counter(counters::kTicks) : greatest(profile, counters::kTicks);
   quality.sampled = sampled.value_or(quality.elapsed);
   quality.processes = profile.processes().size();
   if (quality.sampled > 0) quality.achieved_rate = double(ticks) * 1e9 / double(quality.sampled);

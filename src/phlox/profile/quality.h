@@ -1,5 +1,5 @@
 // How far to trust a recording: the counted facts as one value, and as the one line of text below every
-// picture, report and end of a recording. Reads the tallies, never the samples.
+// picture, report and end of a recording. Reads the counters, never the samples.
 #pragma once
 
 #include <algorithm>

@@ -51,7 +51,7 @@ struct Unnumbered {
 // One row of any kind, valid during the call that passes it.
 using AnyRow = std::variant<Unnumbered<Meta>, Numbered<ProcessId>, Numbered<ThreadId>, Numbered<ModuleId>,
                             Numbered<FrameId>, Numbered<StackId>, Numbered<WakerId>, Numbered<WaitTargetId>,
-                            Numbered<SampleId>, Unnumbered<Event>, Unnumbered<Tally>>;
+                            Numbered<SampleId>, Unnumbered<Event>, Unnumbered<Counter>>;
 
 // Calls `receiver` with the parts of the row: (id, value) or (value).
 template <class Receiver>
@@ -83,7 +83,7 @@ class Sink {
     receive(Numbered<RowId>{id, row});
   }
   void emit(const Event& event) { receive(Unnumbered<Event>{event}); }
-  void emit(const Tally& tally) { receive(Unnumbered<Tally>{tally}); }
+  void emit(const Counter& counter) { receive(Unnumbered<Counter>{counter}); }
   void emit_meta(std::string_view key, std::string_view value) {
     receive(Unnumbered<Meta>{Meta{key, value}});
   }

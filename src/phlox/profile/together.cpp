@@ -143,9 +143,9 @@ class Addition {
       if (row.end != 0) row.end += shift_;
       all_.emit(next<ThreadId>(all_.threads().size()), row);
     }
-    for (Tally row : other_.tallies()) {
+    for (Counter row : other_.counters()) {
       row.process = shifted(row.process, processes_);
-      for (const Tally& known : all_.tallies()) {
+      for (const Counter& known : all_.counters()) {
         if (!row.process && !known.process && known.name == row.name) row.value += known.value;
       }
       all_.emit(row);

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "phlox/base/clock.h"
+#include "phlox/profile/counters.h"
 #include "phlox/profile/kept.h"
-#include "phlox/profile/tally.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/recorder_mark.h"
 #include "phlox/recording/schema.h"
@@ -114,7 +114,7 @@ Result<void> Writer::continue_after_what_is_there() {
              most("id", "state"),
              true,
              {}};
-  for (const std::string_view name : {profile::tally::kElapsed, profile::tally::kRecorderTime})
+  for (const std::string_view name : {profile::counters::kElapsed, profile::counters::kRecorderTime})
     before_.recorder_times.emplace(
         name,
         number(fmt::format("SELECT value FROM tally WHERE process = 0 AND name = '{}'", name)).value_or(0));

@@ -56,7 +56,7 @@ Result<void> Continued::load(sqlite3* database) {
   sound = sound && each_row(database, "SELECT process, name, value FROM tally", [&](sqlite3_stmt* row) {
             const auto found = by_row.find(static_cast<uint32_t>(sqlite3_column_int64(row, 0)));
             if (found != by_row.end())
-              found->second->tallies.emplace(text_of(row, 1), sqlite3_column_int64(row, 2));
+              found->second->counters.emplace(text_of(row, 1), sqlite3_column_int64(row, 2));
           });
   sound = sound && each_row(database,
                             fmt::format("SELECT process, tid, python_id, interpreter, thread.id, "

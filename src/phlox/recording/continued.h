@@ -40,7 +40,7 @@ class Continued {
     uint32_t row = 0;
     Nanoseconds start = 0;
     int64_t parent = 0;  // row; 0: none
-    std::map<std::string, int64_t, std::less<>> tallies;
+    std::map<std::string, int64_t, std::less<>> counters;
   };
   struct Thread {
     uint32_t row = 0;

@@ -69,7 +69,7 @@ class Reading {
     for (auto part :
          {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules, &Reading::missing_names,
           &Reading::frames, &Reading::stacks, &Reading::wakers, &Reading::wait_targets, &Reading::states,
-          &Reading::samples, &Reading::events, &Reading::tallies, &Reading::labels}) {
+          &Reading::samples, &Reading::events, &Reading::counters, &Reading::labels}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
     return std::move(profile_);
@@ -333,9 +333,9 @@ class Reading {
     });
   }
 
-  Result<void> tallies() {
+  Result<void> counters() {
     return each("tally", "process, name, value", [&](Columns& c) {
-      profile::Tally row;
+      profile::Counter row;
       row.process = profile::ProcessId(
           static_cast<uint32_t>(c.integer(0, static_cast<int64_t>(profile_.processes().size()))));
       row.name = c.text();

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/tally.h"
+#include "phlox/profile/counters.h"
 #include "phlox/profile/wait_target.h"
 #include "phlox/profile/waker_words.h"
 #include "phlox/recording/database.h"
@@ -89,7 +89,7 @@ Result<void> Writer::prepare_statements() {
     note_error();
   grown_sample_ = prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=?, value=? WHERE rowid=?");
   event_ = prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
-  tally_ = prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
+  counter_ = prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
   task_census_ = prepare("INSERT OR REPLACE INTO task_census VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   event_loop_ = prepare("INSERT OR REPLACE INTO event_loop VALUES (?,?,?,?)");
   task_stack_ = prepare("INSERT OR REPLACE INTO task_stack VALUES (?,?,?)");
@@ -102,7 +102,7 @@ Result<void> Writer::prepare_statements() {
 void Writer::finalize_statements() {
   for (sqlite3_stmt** s :
        {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &waker_, &wait_target_, &state_,
-        &grown_sample_, &event_, &tally_, &task_census_, &event_loop_, &task_stack_, &task_time_}) {
+        &grown_sample_, &event_, &counter_, &task_census_, &event_loop_, &task_stack_, &task_time_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }
@@ -341,23 +341,23 @@ void Writer::write(const profile::Event& e) {
   step(event_);
 }
 
-std::optional<int64_t> Writer::earlier_tally(const profile::Tally& t) const {
+std::optional<int64_t> Writer::earlier_counter(const profile::Counter& t) const {
   const auto there = continued_processes_.find(t.process.value);
   if (t.process && there == continued_processes_.end()) return {};
-  const auto& tallies = t.process ? there->second.tallies : before_.recorder_times;
-  const auto found = tallies.find(t.name);
-  return found != tallies.end() ? std::optional(found->second) : std::nullopt;
+  const auto& counters = t.process ? there->second.counters : before_.recorder_times;
+  const auto found = counters.find(t.name);
+  return found != counters.end() ? std::optional(found->second) : std::nullopt;
 }
 
-void Writer::write(const profile::Tally& t) {
+void Writer::write(const profile::Counter& t) {
   int64_t value = t.value;
-  if (const auto earlier = earlier_tally(t)) {
+  if (const auto earlier = earlier_counter(t)) {
     const bool is_maximum =
-        t.name == profile::tally::kNativeWithoutEvent || t.name == profile::tally::kKernelThreads;
+        t.name == profile::counters::kNativeWithoutEvent || t.name == profile::counters::kKernelThreads;
     value = is_maximum ? std::max(value, *earlier) : value + *earlier;
   }
-  Row(tally_).integer(processes_.row(t.process.value)).text(t.name).integer(value);
-  step(tally_);
+  Row(counter_).integer(processes_.row(t.process.value)).text(t.name).integer(value);
+  step(counter_);
 }
 
 void Writer::put_task_census(profile::TaskCensusId id, const profile::TaskCensus& c) {

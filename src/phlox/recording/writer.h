@@ -88,7 +88,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
              event_loops = 0, task_stacks = 0, task_times = 0, samples = 0;
     int64_t states = 0;
     bool any = false;
-    std::map<std::string, int64_t, std::less<>> recorder_times;  // tallies
+    std::map<std::string, int64_t, std::less<>> recorder_times;  // counters
   };
 
   Writer() = default;
@@ -102,7 +102,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   void write(profile::WaitTargetId id, const profile::WaitTarget& wait_target);
   void write(profile::SampleId id, const profile::Sample& sample);
   void write(const profile::Event& event);
-  void write(const profile::Tally& tally);
+  void write(const profile::Counter& counter);
   Result<void> set_up();
   Result<void> commit_rows();
   Result<void> open(const std::string& path, const std::optional<Owner>& owner);
@@ -126,7 +126,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   void flush(BulkInsert& rows);
   void note_error();
   int64_t state_of(const profile::Sample& sample);
-  std::optional<int64_t> earlier_tally(const profile::Tally& tally) const;
+  std::optional<int64_t> earlier_counter(const profile::Counter& counter) const;
 
   std::string path_;  // as the user named it, for messages
   std::string where_;
@@ -140,7 +140,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   sqlite3* database_ = nullptr;
   sqlite3_stmt *meta_ = nullptr, *process_ = nullptr, *thread_ = nullptr, *module_ = nullptr,
                *missing_names_ = nullptr, *frame_ = nullptr, *waker_ = nullptr, *wait_target_ = nullptr,
-               *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *tally_ = nullptr,
+               *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *counter_ = nullptr,
                *task_census_ = nullptr, *event_loop_ = nullptr, *task_stack_ = nullptr, *task_time_ = nullptr;
   BulkInsert stacks_, samples_;
   // Rows of `state` by their values, waker, wait target, and library.

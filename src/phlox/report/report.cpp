@@ -12,6 +12,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/counters.h"
 #include "phlox/profile/gil_holders.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/native_frames.h"
@@ -19,7 +20,6 @@
 #include "phlox/profile/quality.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/stack_places.h"
-#include "phlox/profile/tally.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/whole_waits.h"
 #include "phlox/report/analysis.h"

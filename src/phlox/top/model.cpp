@@ -11,7 +11,7 @@ class Extract {
  public:
   Extract(const profile::Profile& from, profile::Profile& into) : from_(from), into_(into) {
     for (const auto& [key, value] : from.meta()) into.emit_meta(key, value);
-    for (const profile::Tally& tally : from.tallies()) into.emit(tally);
+    for (const profile::Counter& counter : from.counters()) into.emit(counter);
     put_all(from.processes(), [&](auto id, auto& row) { into.emit(profile::ProcessId(id), row); });
     put_all(from.threads(), [&](auto id, auto& row) { into.emit(profile::ThreadId(id), row); });
     put_all(from.modules(), [&](auto id, auto& row) { into.emit(profile::ModuleId(id), row); });

@@ -435,8 +435,8 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
   if (descendants_.is_due(now)) check_descendants(now);
   if (now < next_.commit) return;
   identities_->spans.flush();
-  for (const auto& one : active_) one->put_tallies();
-  put_recorder_tallies(*sink_, total());
+  for (const auto& one : active_) one->put_counters();
+  put_recorder_counters(*sink_, total());
   if (now >= next_.cpus) {
     profile::put_cpu_use(*sink_, cpus_.since_start());
     profile::put_descendants(*sink_, descendants_.rows());
@@ -478,7 +478,7 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   sink.emit(last);
   sink.emit_meta("end_monotonic_ns", std::to_string(last.time));
   outcome_.progress = total();
-  put_recorder_tallies(sink, outcome_.progress);
+  put_recorder_counters(sink, outcome_.progress);
   profile::put_cpu_use(sink, cpus_.since_start());
   check_descendants(last.time);
   profile::put_descendants(sink, descendants_.rows());

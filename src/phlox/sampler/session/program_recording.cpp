@@ -15,17 +15,17 @@
 #include "phlox/process/reading_user.h"
 #include "phlox/process/text_file.h"
 #include "phlox/process/thread_probe.h"
+#include "phlox/profile/counters.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/source_rights.h"
-#include "phlox/profile/tally.h"
 #include "phlox/python/process_name.h"
 #include "phlox/sampler/session/rank.h"
 
 namespace phlox::sampler {
 namespace {
 
-namespace tally = profile::tally;
+namespace counters = profile::counters;
 
 // What a busy sampler writes in a tenth of a second: 100,000 samples a second with a few new frames each.
 constexpr size_t kRingBytes = size_t{4} << 20;
@@ -47,20 +47,20 @@ struct Counted {
   std::string_view name;
 };
 constexpr Counted kCounted[] = {
-    {&Progress::ticks, &Counts::ticks, tally::kTicks},
-    {&Progress::samples, &Counts::samples, tally::kSamples},
-    {&Progress::retried, &Counts::retried, tally::kRetried},
-    {&Progress::detached, &Counts::detached, tally::kDetached},
-    {&Progress::cut, &Counts::cut, tally::kCut},
-    {&Progress::unproved, &Counts::unproved, tally::kUnproved},
-    {&Progress::rejected_moved, &Counts::moved, tally::kRejectedMoved},
-    {&Progress::rejected_unreadable, &Counts::unreadable, tally::kRejectedUnreadable},
-    {&Progress::rejected_broken, &Counts::broken, tally::kRejectedBroken},
-    {&Progress::stops, &Counts::stops, tally::kStops},
-    {&Progress::stop_refused, &Counts::stop_refused, tally::kStopRefused},
-    {&Progress::cpu_refused, &Counts::cpu_refused, tally::kCpuRefused},
-    {&Progress::lost, &Counts::lost, tally::kLost},
-    {&Progress::left_out, &Counts::not_read, tally::kLeftOut},
+    {&Progress::ticks, &Counts::ticks, counters::kTicks},
+    {&Progress::samples, &Counts::samples, counters::kSamples},
+    {&Progress::retried, &Counts::retried, counters::kRetried},
+    {&Progress::detached, &Counts::detached, counters::kDetached},
+    {&Progress::cut, &Counts::cut, counters::kCut},
+    {&Progress::unproved, &Counts::unproved, counters::kUnproved},
+    {&Progress::rejected_moved, &Counts::moved, counters::kRejectedMoved},
+    {&Progress::rejected_unreadable, &Counts::unreadable, counters::kRejectedUnreadable},
+    {&Progress::rejected_broken, &Counts::broken, counters::kRejectedBroken},
+    {&Progress::stops, &Counts::stops, counters::kStops},
+    {&Progress::stop_refused, &Counts::stop_refused, counters::kStopRefused},
+    {&Progress::cpu_refused, &Counts::cpu_refused, counters::kCpuRefused},
+    {&Progress::lost, &Counts::lost, counters::kLost},
+    {&Progress::left_out, &Counts::not_read, counters::kLeftOut},
 };
 
 std::string why_no_python(const SourceNumbers& numbers, bool ended) {
@@ -352,9 +352,9 @@ Progress ProgramRecording::numbers() {
   return now;
 }
 
-void ProgramRecording::put_tallies() {
+void ProgramRecording::put_counters() {
   Progress now = numbers();
-  put_process_tallies(sink_, id_, now, told_ ? &*told_ : nullptr);
+  put_process_counters(sink_, id_, now, told_ ? &*told_ : nullptr);
   told_ = std::move(now);
   // A program may have thousands of places where tasks wait.
   if (const Nanoseconds begun = clock_now(); census_ && (end_ != 0 || begun >= next_tasks_)) {
@@ -388,7 +388,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
     for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));
     for (std::string& line : details_of(numbers)) outcome.details.push_back(std::move(line));
   }
-  put_tallies();
+  put_counters();
   if (numbers.counts.reads == 0) why_no_python_ = sampler::why_no_python(numbers, end == End::gone);
   if (numbers.stateless.unknown > 0) {
     outcome.warnings.push_back(fmt::format(
@@ -426,24 +426,24 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   sink_.emit(event);
 }
 
-void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
-                         const Progress* told) {
+void put_process_counters(profile::Sink& sink, profile::ProcessId process, const Progress& now,
+                          const Progress* told) {
   const auto put = [&](std::string_view name, auto value, auto before) {
     if (told == nullptr || value != before)
       sink.emit({process, std::string(name), static_cast<int64_t>(value)});
   };
   const Progress before = told != nullptr ? *told : Progress();
   for (const Counted& c : kCounted) put(c.name, now.*c.total, before.*c.total);
-  put(tally::kTicksMissed, now.ticks_missed, before.ticks_missed);
-  put(tally::kTargetTime, now.target_time, before.target_time);
-  if (now.kernel_threads > 0) put(tally::kKernelThreads, now.kernel_threads, before.kernel_threads);
+  put(counters::kTicksMissed, now.ticks_missed, before.ticks_missed);
+  put(counters::kTargetTime, now.target_time, before.target_time);
+  if (now.kernel_threads > 0) put(counters::kKernelThreads, now.kernel_threads, before.kernel_threads);
   if (now.native.samples == 0) return;
-  put(tally::kNative, now.native.samples, before.native.samples);
-  put(tally::kNativeWhole, now.native.whole, before.native.whole);
-  put(tally::kNativeRestarted, now.native.restarted, before.native.restarted);
-  put(tally::kNativeCut, now.native.cut, before.native.cut);
-  put(tally::kNativeUnmerged, now.native.unmerged, before.native.unmerged);
-  put(tally::kNativeWithoutEvent, now.native_without_event, before.native_without_event);
+  put(counters::kNative, now.native.samples, before.native.samples);
+  put(counters::kNativeWhole, now.native.whole, before.native.whole);
+  put(counters::kNativeRestarted, now.native.restarted, before.native.restarted);
+  put(counters::kNativeCut, now.native.cut, before.native.cut);
+  put(counters::kNativeUnmerged, now.native.unmerged, before.native.unmerged);
+  put(counters::kNativeWithoutEvent, now.native_without_event, before.native_without_event);
 }
 
 void add_to(Progress& total, const Progress& one) {

@@ -72,7 +72,7 @@ class ProgramRecording {
   std::optional<Nanoseconds> next_census() const;
   // Reports changes to the sink as events, and important ones to `warnings`.
   void put_changes(Nanoseconds now, std::vector<std::string>& warnings);
-  void put_tallies();
+  void put_counters();
   // Numbers of this program alone; of the times, only `sampled_time`.
   Progress numbers();
   // Ends the sampling and puts the rest. `outcome` gets warnings, details and modules.
@@ -125,7 +125,7 @@ class ProgramRecording {
   int name_tries_ = 0;               // name_process()
   int titles_ = 0;                   // that it has set
   std::string started_as_;           // its command line before the first of them
-  std::optional<Progress> told_;     // the last tallies that were emitted
+  std::optional<Progress> told_;     // the last counters that were emitted
   std::string way_, why_no_python_;
   double rate_ = -1;
   uint64_t left_out_ = 0;      // of the interner, for this program

@@ -8,7 +8,7 @@
 
 #include "phlox/base/descriptor.h"
 #include "phlox/process/kept_rights.h"
-#include "phlox/profile/tally.h"
+#include "phlox/profile/counters.h"
 #include "phlox/sampler/session/kernel_choice.h"
 #include "phlox/sampler/session/live_recorder.h"
 #include "phlox/sampler/session/program.h"
@@ -16,7 +16,7 @@
 namespace phlox::sampler {
 namespace {
 
-namespace tally = profile::tally;
+namespace counters = profile::counters;
 
 // A recording ends in time even if no Python ever comes up.
 Patience patience_of(const Options& options, Nanoseconds start) {
@@ -30,15 +30,15 @@ Patience patience_of(const Options& options, Nanoseconds start) {
 
 }  // namespace
 
-void put_recorder_tallies(profile::Sink& sink, const Progress& now) {
+void put_recorder_counters(profile::Sink& sink, const Progress& now) {
   const auto put = [&](std::string_view name, auto value) {
     sink.emit({{}, std::string(name), static_cast<int64_t>(value)});
   };
-  put(tally::kRecorderTime, now.recorder_cpu);
-  put(tally::kAskedRate, now.asked_rate_hz * 1000);
-  put(tally::kMostRate, now.most_rate_hz * 1000);
-  put(tally::kMaxOverhead, now.max_overhead_percent * 1e4);
-  put(tally::kElapsed, now.elapsed);
+  put(counters::kRecorderTime, now.recorder_cpu);
+  put(counters::kAskedRate, now.asked_rate_hz * 1000);
+  put(counters::kMostRate, now.most_rate_hz * 1000);
+  put(counters::kMaxOverhead, now.max_overhead_percent * 1e4);
+  put(counters::kElapsed, now.elapsed);
 }
 
 Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roots, const Options& options,

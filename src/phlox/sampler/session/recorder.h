@@ -90,9 +90,9 @@ struct Progress {
 
 // The rows of a recording for these numbers, by process and of the recorder itself. `told`: the numbers that
 // were emitted before; equal ones are not emitted again. Null: none were.
-void put_process_tallies(profile::Sink& sink, profile::ProcessId process, const Progress& now,
-                         const Progress* told = nullptr);
-void put_recorder_tallies(profile::Sink& sink, const Progress& now);
+void put_process_counters(profile::Sink& sink, profile::ProcessId process, const Progress& now,
+                          const Progress* told = nullptr);
+void put_recorder_counters(profile::Sink& sink, const Progress& now);
 // Counts and times, added up.
 void add_to(Progress& total, const Progress& one);
 

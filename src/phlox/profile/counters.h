@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace phlox::profile::tally {
+namespace phlox::profile::counters {
 
 // Samples, those of threads that did not run included.
 inline constexpr std::string_view kSamples = "samples";
@@ -48,4 +48,4 @@ inline constexpr std::string_view kNativeWithoutEvent = "native_without_event";
 inline constexpr std::string_view kKernelThreads = "kernel_threads";
 inline constexpr std::string_view kElapsed = "elapsed_ns";
 
-}  // namespace phlox::profile::tally
+}  // namespace phlox::profile::counters
