@@ -52,7 +52,7 @@ def idle_row(settings, version, processes, threads):
         target.stop()
     row["error"] = outcome.error
     if not outcome.error:
-        row["recorded"] = len(outcome.recording.way)
+        row["recorded"] = len(outcome.recording.modes)
         row["rss_mib"] = outcome.rss_mib
     return row
 

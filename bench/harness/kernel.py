@@ -110,7 +110,7 @@ def host_row(settings, version, in_kernel):
         crowd.stop()
     row["error"] = outcome.error
     if not outcome.error:
-        row.update(recorded=len(outcome.recording.way), rss_mib=outcome.rss_mib)
+        row.update(recorded=len(outcome.recording.modes), rss_mib=outcome.rss_mib)
     return row
 
 

@@ -64,7 +64,7 @@ def whole_row(settings, profiler, version, target, seconds, rate=1000):
         return row
     counters = outcome.recording.counters
     looks = max(1, counters.get("native", 0))
-    row.update(way=outcome.recording.way[0], looks=looks, whole=counters.get("native_whole", 0) / looks, cut=counters.get("native_cut", 0) / looks,
+    row.update(way=outcome.recording.modes[0], looks=looks, whole=counters.get("native_whole", 0) / looks, cut=counters.get("native_cut", 0) / looks,
                restarted=counters.get("native_restarted", 0) / looks, unmerged=counters.get("native_unmerged", 0) / looks,
                samples=outcome.samples, rejected=outcome.failed,
                recorder_us=counters.get("recorder_cpu_ns", 0) / max(1, outcome.samples) / 1e3)

@@ -32,7 +32,7 @@ namespace {
 
 using namespace reading;
 
-enum class Way { same_cpu, ptrace, other_cpu };
+enum class Mode { same_cpu, ptrace, other_cpu };
 enum class Class { fifo, short_slice, plain };
 enum class Evidence { rseq, stat, both };
 enum class Proof { count, words, none };
@@ -45,7 +45,7 @@ struct Options {
   double rate = 1000;  // 0: as fast as possible, with a pause of 20 us for the target
   uint64_t samples = 1000;
   double seconds = 600;
-  Way way = Way::same_cpu;
+  Mode mode = Mode::same_cpu;
   Class scheduling = Class::fifo;
   long slice_us = 100;
   Evidence evidence = Evidence::rseq;
@@ -459,13 +459,13 @@ class Run {
   void start() {
     if (options_.slack) prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     if (options_.lock && mlockall(MCL_CURRENT) != 0) locked_ = false;
-    if (options_.way == Way::ptrace) {
+    if (options_.mode == Mode::ptrace) {
       if (ptrace(PTRACE_SEIZE, thread_->tid, nullptr, nullptr) != 0) fail("PTRACE_SEIZE");
       if (options_.cpu >= 0) move_to(options_.cpu);
       class_ = "plain";
       return;
     }
-    cpu_ = options_.way == Way::other_cpu ? options_.cpu : thread_->state_and_cpu().second;
+    cpu_ = options_.mode == Mode::other_cpu ? options_.cpu : thread_->state_and_cpu().second;
     if (!move_to(cpu_)) fail("sched_setaffinity");
     class_ = take_class(options_.scheduling, options_.slice_us);
   }
@@ -473,7 +473,7 @@ class Run {
   void sample(int64_t woken) {
     ++counters_.samples;
     bool accepted = false;
-    if (options_.way == Way::ptrace) {
+    if (options_.mode == Mode::ptrace) {
       accepted = sample_stopped();
     } else {
       for (int attempt = 1; attempt <= options_.attempts; ++attempt) {
@@ -523,7 +523,7 @@ class Run {
     const Schedule after = thread_->schedule();
     const int64_t t4 = now();
     int cpu = cpu_;
-    if (options_.way == Way::same_cpu) cpu = evidence(attempt);
+    if (options_.mode == Mode::same_cpu) cpu = evidence(attempt);
     const int64_t t5 = now();
     if (attempt == 1) {
       cost_[0] += t1 - t0, cost_[1] += t2 - t1, cost_[2] += t3 - t2, cost_[3] += t4 - t3, cost_[4] += t5 - t4;
@@ -546,7 +546,7 @@ class Run {
     }
     if (proved && !whole) (stack_.end == End::broken ? counters_.broken : counters_.unreadable) += 1;
     if (!proved && (!whole || !possible())) ++counters_.refused_impossible;
-    if (cpu != cpu_ && options_.way == Way::same_cpu) follow(cpu);
+    if (cpu != cpu_ && options_.mode == Mode::same_cpu) follow(cpu);
     return !proved ? Verdict::unproved : whole ? Verdict::accepted : Verdict::no_stack;
   }
 
@@ -762,7 +762,7 @@ Options parse(int count, char** words) {
     else if (key == "--seconds")
       options.seconds = std::atof(value.c_str());
     else if (key == "--way")
-      options.way = static_cast<Way>(choose(value, {"same-cpu", "ptrace", "other-cpu"}));
+      options.mode = static_cast<Mode>(choose(value, {"same-cpu", "ptrace", "other-cpu"}));
     else if (key == "--class")
       options.scheduling = static_cast<Class>(choose(value, {"fifo", "short", "plain"}));
     else if (key == "--slice-us")

@@ -58,13 +58,13 @@ TEST(Checkup, everything_granted_is_good) {
   }
   const Plan plan = plan_of(f);
   EXPECT_EQ(plan.forecast, Forecast::good);
-  EXPECT_EQ(plan.way, "in the kernel (BPF)");
+  EXPECT_EQ(plan.mode, "in the kernel (BPF)");
 }
 
 TEST(Checkup, without_the_kernels_way_the_next_one_is_good) {
   const Plan plan = plan_of(without_bpf());
   EXPECT_EQ(plan.forecast, Forecast::good);
-  EXPECT_EQ(plan.way, "same CPU (real time)");
+  EXPECT_EQ(plan.mode, "same CPU (real time)");
 }
 
 TEST(Checkup, what_is_refused_is_said_once_in_records_words) {
@@ -95,13 +95,13 @@ TEST(Checkup, a_refused_cpu_is_read_by_stops_or_unproved) {
   f.cpus.refused = {2, 3};
   f.cpus.error = EINVAL;
   EXPECT_EQ(plan_of(f).forecast, Forecast::fair);
-  EXPECT_EQ(plan_of(f).way, "same CPU (real time), ptrace stop where that CPU is refused");
+  EXPECT_EQ(plan_of(f).mode, "same CPU (real time), ptrace stop where that CPU is refused");
   EXPECT_TRUE(holds(row_of(f, "CPUs").found, "may not use 2-3 of its CPUs 0-3"));
   f.cpus.refused = f.cpus.wanted;
-  EXPECT_EQ(plan_of(f).way, "ptrace stop (the program's CPUs are refused)");
+  EXPECT_EQ(plan_of(f).mode, "ptrace stop (the program's CPUs are refused)");
   f.stop = EPERM;
   EXPECT_EQ(plan_of(f).forecast, Forecast::poor);
-  EXPECT_EQ(plan_of(f).way, "hands off (unproved) (the program's CPUs are refused)");
+  EXPECT_EQ(plan_of(f).mode, "hands off (unproved) (the program's CPUs are refused)");
   f.stop = 0;
   f.state->status.tracer = 17;
   EXPECT_EQ(plan_of(f).forecast, Forecast::poor);
@@ -111,13 +111,13 @@ TEST(Checkup, no_schedule_counts_prove_nothing) {
   Findings f = without_bpf();
   f.schedstat = false;
   EXPECT_EQ(plan_of(f).forecast, Forecast::poor);
-  EXPECT_TRUE(holds(plan_of(f).way, "unproved"));
+  EXPECT_TRUE(holds(plan_of(f).mode, "unproved"));
 }
 
 TEST(Checkup, a_trial_that_rejects_much_is_not_good) {
   Findings f = granted();
   f.trial.emplace();
-  f.trial->way = "same CPU (real time)";
+  f.trial->mode = "same CPU (real time)";
   f.trial->samples = 100;
   f.trial->rejected_moved = 5;
   EXPECT_EQ(plan_of(f).forecast, Forecast::fair);

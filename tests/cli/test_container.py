@@ -17,7 +17,7 @@ pytestmark = pytest.mark.live
 ID = "4d216b14a0c40e23de0a7aae3a289f3e4d216b14a0c40e23de0a7aae3a289f3e"
 USAGE, NO_PROCESS, PERMISSION = 2, 111, 114
 only_root = pytest.mark.skipif(not AS_ROOT, reason="gives up rights that only root has, or makes control groups")
-WAY = "in the kernel (BPF)" if looks_in_the_kernel() else "same CPU"
+MODE = "in the kernel (BPF)" if looks_in_the_kernel() else "same CPU"
 FOUND = re.compile(r"inside \(/inner/app\.py\) \d+")
 
 
@@ -43,7 +43,7 @@ def test_it_is_recorded_from_outside(contained):
         done = contained.outside("record", "-p", contained.pid, "-d", "0.5", "-o", "-", as_owner=as_owner)
         assert done.returncode == 0, done.stderr
         assert FOUND.search(done.stdout), done.stdout
-        assert WAY in done.stderr if not as_owner and AS_ROOT else "same CPU" in done.stderr
+        assert MODE in done.stderr if not as_owner and AS_ROOT else "same CPU" in done.stderr
         assert "unproved" not in done.stderr
     done = contained.outside("record", "--way", "no-kernel", "-p", contained.pid, "-d", "0.5", "-o", "-")
     assert done.returncode == 0, done.stderr
@@ -58,8 +58,8 @@ def test_it_is_recorded_from_within(contained):
     assert FOUND.search(done.stdout), done.stdout
     assert "same CPU" in done.stderr and "unproved" not in done.stderr
     said = contained.inside("doctor", "-p", contained.inner_pid)
-    way = re.search(r"read: (.+?); took", done.stderr).group(1).replace(", woken by a perf event", "")
-    assert said.returncode == 0 and f"would use: {way}" in said.stdout.replace(", woken by a perf event", ""), said.stdout
+    mode = re.search(r"read: (.+?); took", done.stderr).group(1).replace(", woken by a perf event", "")
+    assert said.returncode == 0 and f"would use: {mode}" in said.stdout.replace(", woken by a perf event", ""), said.stdout
     assert str(contained.inner_pid) in contained.inside("list").stdout
 
 
@@ -217,15 +217,15 @@ while True: sum(range(200))
 
 
 @only_root
-@pytest.mark.parametrize("way, program", [([], ["/inner/app.py"]), (["--way", "hands-off"], ["/inner/app.py"]), ([], ["-c", BESIDE])],
+@pytest.mark.parametrize("mode, program", [([], ["/inner/app.py"]), (["--way", "hands-off"], ["/inner/app.py"]), ([], ["-c", BESIDE])],
                          ids=["on_its_cpu", "from_elsewhere", "beside_the_holder"])
-def test_a_quota_shows_as_waiting_for_a_cpu(start, tmp_path, way, program):
+def test_a_quota_shows_as_waiting_for_a_cpu(start, tmp_path, mode, program):
     """Held back by its control group for four fifths of its time, a program that only computes is found runnable, not running."""
     with control_group("cpu", f"phlox-test-{os.getpid()}") as group:
         limit_cpu(group, 0.2)
         container = Container(start, tmp_path, "pivot_root", ("/usr/bin/python3", *program), groups=[group])
         recording = tmp_path / "a.phlox"
-        done = container.outside("record", "-p", container.pid, *way, "-d", "2", "-r", "200", "--max-overhead", "off", "-o", recording)
+        done = container.outside("record", "-p", container.pid, *mode, "-d", "2", "-r", "200", "--max-overhead", "off", "-o", recording)
         assert done.returncode == 0, done.stderr
         with contextlib.closing(sqlite3.connect(recording)) as db:
             threads = db.execute("SELECT sum(wall_ms), sum(iif(cpu = 'runnable', wall_ms, 0)), sum(cpu_ms) FROM stretch WHERE gil IS NOT 'waits' GROUP BY thread").fetchall()
@@ -254,10 +254,10 @@ def test_a_cpuset_that_keeps_phlox_off_its_cpu(start, tmp_path):
                 (group / "cpuset.mems").write_text(memory.read_text())
         container = Container(start, tmp_path, "pivot_root", groups=[its])
         before = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', ours]
-        for options, way in (([], WAY if WAY.startswith("in the kernel") else "ptrace stop"), (["--way", "no-kernel"], "ptrace stop")):
+        for options, mode in (([], MODE if MODE.startswith("in the kernel") else "ptrace stop"), (["--way", "no-kernel"], "ptrace stop")):
             done = container.outside("record", *options, "-p", container.pid, "-d", "0.6", "-o", "-", before=before)
             assert done.returncode == 0, done.stderr
-            assert FOUND.search(done.stdout) and way in done.stderr
+            assert FOUND.search(done.stdout) and mode in done.stderr
         said = container.outside("doctor", "-p", container.pid, before=[*before, "/usr/bin/python3", "-c", REFUSE, "bpf"])
         assert f"its cpuset leaves phlox {first}" in said.stdout and "ptrace stop" in said.stdout.splitlines()[-1], said.stdout
         container.process.kill()

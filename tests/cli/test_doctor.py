@@ -56,7 +56,7 @@ def without(*calls):
     return ["/usr/bin/python3", "-c", REFUSE, ",".join(calls)]
 
 
-def way_recorded(busy, before=()):
+def mode_recorded(busy, before=()):
     """As the recording itself names it."""
     done = subprocess.run([*before, PHLOX, "record", "-p", str(busy.pid), "-d", "0.8", "-o", "a.phlox"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -67,9 +67,9 @@ def last_line(said):
     return re.search(r"would use: (.+?)\. That is", said.last).group(1)
 
 
-def plain(way):
+def plain(mode):
     """Whether a perf event woke it depends on where the program ran."""
-    return way.replace(", woken by a perf event", "")
+    return mode.replace(", woken by a perf event", "")
 
 
 def is_in_the_kernel(said):
@@ -80,7 +80,7 @@ def test_the_last_line_is_what_a_recording_does(busy, workdir):
     said = doctor("-p", busy.pid)
     assert said.status == 0
     assert said.last.startswith(f"phlox record -p {busy.pid} would use: ")
-    assert plain(last_line(said)) == plain(way_recorded(busy))
+    assert plain(last_line(said)) == plain(mode_recorded(busy))
     assert int(re.search(r"\((\d+) samples were tried", said.last).group(1)) > 10
     assert said.grade("memory") == said.grade("Python") == "yes"
     assert re.search(r"CPython 3\.\d+\.\d+", said.found("Python"))
@@ -275,19 +275,19 @@ def test_a_filter_that_refuses_perf_events(busy, workdir):
     assert "only perf events tell them" in said.found("kernel frames")
     assert "ptrace stop" in said.found("--native")
     assert "a filter applies to phlox" in said.found("seccomp")
-    assert plain(last_line(said)) == plain(way_recorded(busy, without("perf_event_open")))
+    assert plain(last_line(said)) == plain(mode_recorded(busy, without("perf_event_open")))
 
 
 @where_calls_can_be_refused
 def test_cpus_that_phlox_may_not_enter(busy, workdir):
     said = filtered(busy, "sched_setaffinity")
     assert said.status == 0 and said.grade("CPUs") == "partly"
-    assert last_line(said) == way_recorded(busy, without("sched_setaffinity"))
+    assert last_line(said) == mode_recorded(busy, without("sched_setaffinity"))
     assert is_in_the_kernel(said) == ("That is good" in said.last)
     said = filtered(busy, "sched_setaffinity", "bpf")
     assert said.status == 0 and said.grade("CPUs") == "partly"
     assert "stopped for microseconds" in said.found("CPUs")
-    assert last_line(said) == way_recorded(busy, without("sched_setaffinity", "bpf"))
+    assert last_line(said) == mode_recorded(busy, without("sched_setaffinity", "bpf"))
     assert "That is fair" in said.last
     # And nobody was stopped to find that out.
     assert "samples were tried" not in said.last
@@ -297,7 +297,7 @@ def test_cpus_that_phlox_may_not_enter(busy, workdir):
 def test_where_nothing_proves_a_stack(busy, workdir):
     said = filtered(busy, "sched_setaffinity", "ptrace", "bpf")
     assert said.status == 0 and said.grade("stops") == "partly"
-    assert last_line(said) == way_recorded(busy, without("sched_setaffinity", "ptrace", "bpf"))
+    assert last_line(said) == mode_recorded(busy, without("sched_setaffinity", "ptrace", "bpf"))
     assert "That is poor: nothing proves" in said.last
 
 
@@ -365,7 +365,7 @@ def test_a_cpuset_without_the_programs_cpus(start, workdir):
         said = doctor("-p", target.pid, before=before)
         assert said.grade("CPUs") == "partly" and f"may not use {second} of its CPUs {second}" in said.found("CPUs")
         assert f"its cpuset leaves phlox {first}" in said.hints("CPUs")
-        assert last_line(said) == way_recorded(target, before)
+        assert last_line(said) == mode_recorded(target, before)
     except OSError as error:
         pytest.skip(f"may not make a control group: {error}")
     finally:

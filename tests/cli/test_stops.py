@@ -18,7 +18,7 @@ AS_ROOT = os.geteuid() == 0
 STORM = ROOT / "tests" / "cli" / "storm.py"
 FAST = ("-r", "400", "--max-overhead", "off")
 
-WAYS = {
+MODES = {
     "auto": (),
     "no-kernel": ("--way", "no-kernel"),
     "same-cpu": ("--way", "same-cpu"),
@@ -111,11 +111,11 @@ def nothing_was_lost(last):
     assert last["interrupted"] == 0
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("storm", STORMS)
-def test_a_program_that_is_sent_signals_works_on(start, workdir, way, storm):
+def test_a_program_that_is_sent_signals_works_on(start, workdir, mode, storm):
     target = Storm(start, *STORMS[storm])
-    run = record(target.pid, *WAYS[way])
+    run = record(target.pid, *MODES[mode])
     begun, done, windows = target.watched(run)
     _, said = run.communicate(timeout=LIMIT)
     assert run.returncode == 0, said
@@ -128,9 +128,9 @@ def test_a_program_that_is_sent_signals_works_on(start, workdir, way, storm):
     nothing_was_lost(target.end())
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_launched_program_gets_its_signals_and_reaped_by_its_parent(workdir, way):
-    done = subprocess.run([PHLOX, "record", "-o", "a.phlox", *FAST, *WAYS[way], "--", PYTHON, STORM, "3", "directed", "timer", "children",
+@pytest.mark.parametrize("mode", MODES)
+def test_a_launched_program_gets_its_signals_and_reaped_by_its_parent(workdir, mode):
+    done = subprocess.run([PHLOX, "record", "-o", "a.phlox", *FAST, *MODES[mode], "--", PYTHON, STORM, "3", "directed", "timer", "children",
                            "for=3"], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 7, done.stderr
     last = json.loads(done.stdout.splitlines()[-1])
@@ -154,20 +154,20 @@ sum(i * i for i in range(10 ** 9))
 """
 
 
-@pytest.mark.parametrize("way", ("ptrace", "native-ptrace"))
-def test_a_thread_that_becomes_another_program_is_not_left_standing(start, workdir, way):
+@pytest.mark.parametrize("mode", ("ptrace", "native-ptrace"))
+def test_a_thread_that_becomes_another_program_is_not_left_standing(start, workdir, mode):
     target = start([PYTHON, "-S", "-E", "-c", BECOMES, BECOMES], stderr=subprocess.PIPE)
     assert target.stdout.readline() == "ready\n"
-    run = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-o", "a.phlox", "-r", "5000", "--max-overhead", "off", *WAYS[way]],
+    run = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-o", "a.phlox", "-r", "5000", "--max-overhead", "off", *MODES[mode]],
                            stderr=subprocess.DEVNULL)
     assert target.communicate(timeout=LIMIT)[1] == "done\n"
     run.wait(timeout=LIMIT)
 
 
-@pytest.mark.parametrize("way", ("ptrace", "native-ptrace"))
-def test_many_threads_that_are_sent_signals(start, workdir, way):
+@pytest.mark.parametrize("mode", ("ptrace", "native-ptrace"))
+def test_many_threads_that_are_sent_signals(start, workdir, mode):
     target = Storm(start, "directed", threads=30)
-    run = record(target.pid, *WAYS[way])
+    run = record(target.pid, *MODES[mode])
     _, said = run.communicate(timeout=LIMIT)
     assert run.returncode == 0, said
     goes_on(target.pid)
@@ -189,23 +189,23 @@ print(got, ctypes.get_errno(), flush=True)
 """
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_system_call_is_never_broken_off(start, workdir, way):
+@pytest.mark.parametrize("mode", MODES)
+def test_a_system_call_is_never_broken_off(start, workdir, mode):
     target = start([PYTHON, "-c", SLEEPER], stdin=subprocess.PIPE)
     assert target.stdout.readline() == "ready\n"
     wait_until(lambda: states_of(target.pid)[target.pid][0] == "S", "its sleep")
-    done = phlox("record", "-p", target.pid, "-d", "1", "-o", "a.phlox", *FAST, *WAYS[way])
+    done = phlox("record", "-p", target.pid, "-d", "1", "-o", "a.phlox", *FAST, *MODES[mode])
     assert done.returncode == 0, done.stderr
     out, _ = target.communicate("now\n", timeout=LIMIT)
     assert out == "1 0\n"
 
 
-@pytest.mark.parametrize("way", ("ptrace", "native-ptrace", "auto"))
-def test_a_recorder_that_is_killed_leaves_nobody_standing(start, workdir, way):
+@pytest.mark.parametrize("mode", ("ptrace", "native-ptrace", "auto"))
+def test_a_recorder_that_is_killed_leaves_nobody_standing(start, workdir, mode):
     target = Storm(start, "directed")
     for attempt in range(8):
         run = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-o", f"{attempt}.phlox", "-r", "3000", "--max-overhead", "off",
-                                *WAYS[way]], stderr=subprocess.DEVNULL)
+                                *MODES[mode]], stderr=subprocess.DEVNULL)
         time.sleep(0.3 + 0.037 * attempt)
         run.kill()
         run.wait()
@@ -244,15 +244,15 @@ def qualities():
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:
         of = dict(db.execute("SELECT quality, sum(samples) FROM sample JOIN state ON state.id = sample.state GROUP BY quality"))
         counters = dict(db.execute("SELECT name, sum(value) FROM tally GROUP BY name"))
-        (way,) = db.execute("SELECT way_of_reading FROM process").fetchone()
-    return of, counters, way
+        (mode,) = db.execute("SELECT way_of_reading FROM process").fetchone()
+    return of, counters, mode
 
 
-@pytest.mark.parametrize("way", ("auto", "no-kernel", "same-cpu", "ptrace", "native", "native-no-kernel"))
-def test_in_a_cpuset_a_program_that_is_sent_signals_works_on(start, workdir, on_one_cpu, way):
+@pytest.mark.parametrize("mode", ("auto", "no-kernel", "same-cpu", "ptrace", "native", "native-no-kernel"))
+def test_in_a_cpuset_a_program_that_is_sent_signals_works_on(start, workdir, on_one_cpu, mode):
     before, _ = on_one_cpu
     target = Storm(start, "directed", "timer")
-    run = in_cpuset(before, target.pid, *WAYS[way])
+    run = in_cpuset(before, target.pid, *MODES[mode])
     target.watched(run)
     _, said = run.communicate(timeout=LIMIT)
     assert run.returncode == 0, said
@@ -270,9 +270,9 @@ def test_a_thread_on_a_refused_cpu_is_stopped_and_that_is_said(start, workdir, o
     pinned(target, cpus, 1)
     run = in_cpuset(before, target.pid, "--way", "no-kernel")
     _, said = run.communicate(timeout=LIMIT)
-    of, counters, way = qualities()
+    of, counters, mode = qualities()
     assert counters["cpu_refused"] > 0 and counters["unproved"] == 0 and of[0] > 100
-    assert "ptrace stop" in way
+    assert "ptrace stop" in mode
     assert "may not use" in said
     goes_on(target.pid)
 
@@ -287,8 +287,8 @@ def test_the_others_are_still_read_on_their_own_cpu(start, workdir, on_one_cpu):
     pinned(target, cpus, 0)
     _, said = run.communicate(timeout=LIMIT)
     assert run.returncode == 0, said
-    _, counters, way = qualities()
-    assert "same CPU" in way and "ptrace stop" in way
+    _, counters, mode = qualities()
+    assert "same CPU" in mode and "ptrace stop" in mode
     assert 0 < counters["cpu_refused"] < 0.8 * counters["samples"]
 
 
@@ -303,9 +303,9 @@ def test_who_asked_for_the_same_cpu_has_nobody_stopped(start, workdir, on_one_cp
     _, said = run.communicate(timeout=LIMIT)
     assert run.returncode == 0, said
     assert traced == 0
-    _, counters, way = qualities()
+    _, counters, mode = qualities()
     assert counters["cpu_refused"] > 0 and counters["unproved"] > 0
-    assert "ptrace" not in way and "unproved" in way
+    assert "ptrace" not in mode and "unproved" in mode
     assert "may not use" in said
 
 
@@ -328,14 +328,14 @@ while True:
 """
 
 
-@pytest.mark.parametrize("way", ("auto", "no-kernel", "native", "native-no-kernel", "native-ptrace"))
-def test_who_is_traced_already_is_left_to_his_tracer(start, workdir, way):
+@pytest.mark.parametrize("mode", ("auto", "no-kernel", "native", "native-no-kernel", "native-ptrace"))
+def test_who_is_traced_already_is_left_to_his_tracer(start, workdir, mode):
     """One thread of the program is: that one is read without being stopped, and said so where it is. The others are none the wiser."""
     target = Storm(start, "quiet")
     tracer = start(["/usr/bin/python3", "-c", TRACER, target.counts()["tids"][0]], stderr=subprocess.PIPE)
     if tracer.stdout.readline() != "ready\n":
         pytest.skip(tracer.stderr.read())
-    run = record(target.pid, *WAYS[way])
+    run = record(target.pid, *MODES[mode])
     _, said = run.communicate(timeout=LIMIT)
     assert run.returncode == 0, said
     traced = [state for state in states_of(target.pid).values() if state[1] == tracer.pid]
@@ -343,7 +343,7 @@ def test_who_is_traced_already_is_left_to_his_tracer(start, workdir, way):
     before = target.counts()["work"]
     wait_until(lambda: all(b > a for a, b in zip(before, target.counts()["work"])), "work of every thread")
     _, counters, read = qualities()
-    if way == "native-ptrace":
+    if mode == "native-ptrace":
         # The other threads are stopped for their native half as asked.
         assert counters["stop_refused"] > 0 and "ptrace stop" in read
         assert "could not be stopped" in said
@@ -359,9 +359,9 @@ def is_free(pid):
     return all(state not in "tT" and tracer == 0 for state, tracer in states_of(pid).values())
 
 
-@pytest.mark.parametrize("way", ["ptrace", "native-ptrace", "both-ptrace", "native-no-kernel"])
-def test_a_recorder_that_is_stopped_holds_no_thread(busy, start, workdir, way):
-    recorder = start([PHLOX, "record", "-q", *WAYS[way], "-r", "1000", "--max-overhead", "off", "-p", busy.pid, "-o", "a.phlox"], stderr=subprocess.PIPE)
+@pytest.mark.parametrize("mode", ["ptrace", "native-ptrace", "both-ptrace", "native-no-kernel"])
+def test_a_recorder_that_is_stopped_holds_no_thread(busy, start, workdir, mode):
+    recorder = start([PHLOX, "record", "-q", *MODES[mode], "-r", "1000", "--max-overhead", "off", "-p", busy.pid, "-o", "a.phlox"], stderr=subprocess.PIPE)
     wait_until(lambda: os.path.exists("a.phlox"), "a recorder at work")
     time.sleep(0.5)
     for instant in range(60):

@@ -126,13 +126,13 @@ def test_list_and_doctor_know_a_process_whose_first_thread_has_ended(headless):
 def test_the_first_thread_may_end_while_it_is_recorded(start, workdir):
     process = start([PYTHON, "-c", HEADLESS.replace("time.sleep(0.2)", "time.sleep(1.5)")])
     assert process.stdout.readline() == "ready\n"
-    for way in ("auto", "no-kernel"):
-        if way == "no-kernel":
+    for mode in ("auto", "no-kernel"):
+        if mode == "no-kernel":
             process = start([PYTHON, "-c", HEADLESS.replace("time.sleep(0.2)", "time.sleep(1.5)")])
             assert process.stdout.readline() == "ready\n"
-        done = phlox("record", "--way", way, "-d", "3", "-o", f"{way}.phlox", "-p", process.pid)
+        done = phlox("record", "--way", mode, "-d", "3", "-o", f"{mode}.phlox", "-p", process.pid)
         assert done.returncode == 0, done.stderr
-        rows = rows_of(f"{way}.phlox")
+        rows = rows_of(f"{mode}.phlox")
         assert sum(row["wall_ns"] for row in rows if row["tid"] != process.pid) > 2.5e9
         assert sum(row["wall_ns"] for row in rows if row["tid"] == process.pid) < 2e9
 

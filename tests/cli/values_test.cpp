@@ -40,14 +40,14 @@ TEST(Overhead, percent_or_off) {
   for (const char* text : {"", "0", "-1", "101", "no"}) EXPECT_FALSE(parse_overhead(text)) << text;
 }
 
-TEST(Way, hands_off_by_two_names_and_no_contradiction) {
-  EXPECT_EQ(parse_way("", false), sampler::Way::automatic);
-  EXPECT_EQ(parse_way("auto", false), sampler::Way::automatic);
-  EXPECT_EQ(parse_way("same-cpu", false), sampler::Way::same_cpu);
-  EXPECT_EQ(parse_way("ptrace", false), sampler::Way::ptrace);
-  EXPECT_EQ(parse_way("hands-off", true), sampler::Way::hands_off);
-  EXPECT_EQ(parse_way("", true), sampler::Way::hands_off);
-  EXPECT_FALSE(parse_way("ptrace", true));
+TEST(Mode, hands_off_by_two_names_and_no_contradiction) {
+  EXPECT_EQ(parse_mode("", false), sampler::Mode::automatic);
+  EXPECT_EQ(parse_mode("auto", false), sampler::Mode::automatic);
+  EXPECT_EQ(parse_mode("same-cpu", false), sampler::Mode::same_cpu);
+  EXPECT_EQ(parse_mode("ptrace", false), sampler::Mode::ptrace);
+  EXPECT_EQ(parse_mode("hands-off", true), sampler::Mode::hands_off);
+  EXPECT_EQ(parse_mode("", true), sampler::Mode::hands_off);
+  EXPECT_FALSE(parse_mode("ptrace", true));
 }
 
 TEST(OutputName, the_extension_chooses) {

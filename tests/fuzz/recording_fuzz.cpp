@@ -55,7 +55,7 @@ void write_good(const std::string& path) {
   Process process;
   process.pid = 10;
   process.command_line = "python3 app.py";
-  process.way_of_reading = "same CPU (real time)";
+  process.mode = "same CPU (real time)";
   sink.emit_meta("machine", "x86_64");
   sink.emit(ProcessId(1), process);
   for (uint32_t t = 1; t <= 2; ++t) {

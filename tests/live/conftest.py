@@ -45,8 +45,8 @@ def record(tmp_path):
     """record(pid, seconds, *options) -> Recording. By default not from inside the kernel, which has tests of its own."""
     def run(pid, seconds, *options, expect=0):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.phlox"
-        way = [] if {"--way", "--hands-off"} & set(options) else ["--way", "no-kernel"]
-        done = subprocess.run([PHLOX, "record", *way, "-p", str(pid), "-d", str(seconds), "-o", str(path), *map(str, options)],
+        mode = [] if {"--way", "--hands-off"} & set(options) else ["--way", "no-kernel"]
+        done = subprocess.run([PHLOX, "record", *mode, "-p", str(pid), "-d", str(seconds), "-o", str(path), *map(str, options)],
                               capture_output=True, text=True, timeout=seconds + 60)
         assert done.returncode == expect, done.stderr
         return Recording(path)

@@ -48,16 +48,16 @@ def test_on_how_many_cpus_it_may_run_is_kept(tmp_path):
         assert recording.execute("SELECT value FROM meta WHERE key = 'cpus_allowed'").fetchall() == [("1",)]
 
 
-@pytest.mark.parametrize("way", [(), ("--way", "kernel")], ids=["looks", "kernel"])
-def test_a_quota_that_is_used_up_is_named(way, tight_group, tmp_path):
-    if way and not possible():
+@pytest.mark.parametrize("mode", [(), ("--way", "kernel")], ids=["looks", "kernel"])
+def test_a_quota_that_is_used_up_is_named(mode, tight_group, tmp_path):
+    if mode and not possible():
         pytest.skip("phlox doctor: --way kernel cannot be had here")
     with subprocess.Popen([sys.executable, "-c", BURN], stdout=subprocess.PIPE, text=True) as target:
         try:
             assert target.stdout.readline().startswith("ready")
             tight_group.write_text(str(target.pid))
             recording = tmp_path / "a.phlox"
-            subprocess.run([PHLOX, "record", *way, "-p", str(target.pid), "-d", "2", "-o", recording], check=True, capture_output=True)
+            subprocess.run([PHLOX, "record", *mode, "-p", str(target.pid), "-d", "2", "-o", recording], check=True, capture_output=True)
         finally:
             target.kill()
             target.wait()

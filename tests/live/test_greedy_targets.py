@@ -33,14 +33,14 @@ KINDS = ["names", "files", "lines", "many", "deep", "threads"]
 
 
 # Of a name the kernel sends its first 512 bytes. Where it may not be asked, this is the way of no-kernel once more.
-@pytest.mark.parametrize("way, shortest", [("no-kernel", 1000), ("auto", 400)])
+@pytest.mark.parametrize("mode, shortest", [("no-kernel", 1000), ("auto", 400)])
 @pytest.mark.parametrize("what", KINDS)
 @since(3, 11)
 @once_a_version
-def test_it_ends_in_time_with_little_memory(python, tmp_path, what, way, shortest):
+def test_it_ends_in_time_with_little_memory(python, tmp_path, what, mode, shortest):
     with Target(python, GREEDY, what) as target, open(tmp_path / "said", "w+") as said:
         start = time.monotonic()
-        recorder = subprocess.Popen([PHLOX, "record", "--way", way, "-p", str(target.pid), "-d", "1.5", "-o", tmp_path / "a.phlox"], stderr=said)
+        recorder = subprocess.Popen([PHLOX, "record", "--way", mode, "-p", str(target.pid), "-d", "1.5", "-o", tmp_path / "a.phlox"], stderr=said)
         seconds, memory = ended(recorder, start)
         said.seek(0)
         words = said.read()

@@ -15,7 +15,7 @@ import pytest
 from live_support import PHLOX, TARGETS, Recording, Target, begins_with_the_generator, families_never_mix, names_are_of_one_moment, once_a_version, since, sound
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-WAY = ("--way", "kernel", "-r", "2000", "--max-overhead", "off")
+MODE = ("--way", "kernel", "-r", "2000", "--max-overhead", "off")
 
 
 def possible():
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kern
 
 @pytest.fixture
 def inside(record):
-    return lambda pid, seconds, *options: record(pid, seconds, *WAY, *options)
+    return lambda pid, seconds, *options: record(pid, seconds, *MODE, *options)
 
 
 def families(recording, least):
@@ -128,7 +128,7 @@ def test_what_a_program_starts_is_recorded_too(python, inside, tmp_path):
               "if __name__ == '__main__':\n    context = multiprocessing.get_context('fork')\n" \
               "    all = [context.Process(target=spin) for _ in range(2)]\n    [p.start() for p in all]; [p.join() for p in all]\n"
     (tmp_path / "tree.py").write_text(program)
-    done = subprocess.run([PHLOX, "record", *WAY, "-o", path, "--", python.path, tmp_path / "tree.py"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PHLOX, "record", *MODE, "-o", path, "--", python.path, tmp_path / "tree.py"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     recording = Recording(path)
     assert recording.query("SELECT count(*), count(DISTINCT way_of_reading) FROM process") == [(3, 1)]
@@ -223,7 +223,7 @@ SYS_MODULE, SYS_ADMIN, BPF = 16, 21, 39
 
 
 def test_it_gives_up_what_it_needs_no_more(tmp_path):
-    recorder = subprocess.Popen([PHLOX, "record", *WAY, "-p", str(os.getpid()), "-o", tmp_path / "rights.phlox"], stderr=subprocess.DEVNULL)
+    recorder = subprocess.Popen([PHLOX, "record", *MODE, "-p", str(os.getpid()), "-o", tmp_path / "rights.phlox"], stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 10
         while not (tmp_path / "rights.phlox").exists():
@@ -247,7 +247,7 @@ def test_a_recorder_that_is_killed_leaves_nothing_in_the_kernel(tmp_path):
 
     def loaded():
         return [name for number, name in bpf_programs().items() if number not in others and name in ours]
-    record = [PHLOX, "record", *WAY, "-p", str(os.getpid()), "-o", tmp_path / "killed.phlox", "--force"]
+    record = [PHLOX, "record", *MODE, "-p", str(os.getpid()), "-o", tmp_path / "killed.phlox", "--force"]
     for instant in range(int(os.environ.get("PHLOX_KILLS", "10"))):
         recorder = subprocess.Popen(record, stderr=subprocess.DEVNULL)
         if instant == 0:  # while it records, they are there

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from live_support import PHLOX, Recording, Target, once_a_version, since
-from test_kernel import WAY, possible
+from test_kernel import MODE, possible
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
@@ -25,7 +25,7 @@ def test_no_child_is_missed_and_each_has_its_cpu_time(python, record, tmp_path, 
         give_up = time.monotonic() + 20
         while (tmp_path / "log").read_text().count("\n") < 4 and time.monotonic() < give_up:
             time.sleep(0.05)
-        recording = record(target.pid, 2, *WAY)
+        recording = record(target.pid, 2, *MODE)
     begin, end = (int(recording.query("SELECT value FROM meta WHERE key = ?", key)[0][0]) for key in ("start_monotonic_ns", "end_monotonic_ns"))
     log = [tuple(map(int, line.split())) for line in (tmp_path / "log").read_text().splitlines() if line.count(" ") == 3]
     log = [row for row in log if row[1] > begin + 100_000_000 and row[2] < end - 20_000_000]
@@ -86,7 +86,7 @@ def test_a_child_that_becomes_another_program_is_recorded_as_that(python, tmp_pa
     (tmp_path / "becomes.py").write_text(BECOMES)
     with subprocess.Popen([python.path, tmp_path / "becomes.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
         pid = int(target.stdout.readline().split()[1])
-        with subprocess.Popen([PHLOX, "record", *WAY, "-p", str(pid), "-o", tmp_path / "out.phlox"], stderr=subprocess.PIPE, text=True) as recorder:
+        with subprocess.Popen([PHLOX, "record", *MODE, "-p", str(pid), "-o", tmp_path / "out.phlox"], stderr=subprocess.PIPE, text=True) as recorder:
             while not is_recorded(tmp_path / "out.phlox"):
                 assert recorder.poll() is None
                 time.sleep(0.05)
@@ -125,7 +125,7 @@ for work in (0, 0, 0, 0.01, 0.02):
 @once_a_version
 def test_a_python_that_ends_before_it_can_be_found_is_there_with_its_cpu_time(python, tmp_path):
     (tmp_path / "spawns.py").write_text(SPAWNS)
-    done = subprocess.run([PHLOX, "record", *WAY, "-o", tmp_path / "out.phlox", "--", python.path, tmp_path / "spawns.py"], capture_output=True, text=True)
+    done = subprocess.run([PHLOX, "record", *MODE, "-o", tmp_path / "out.phlox", "--", python.path, tmp_path / "spawns.py"], capture_output=True, text=True)
     assert done.returncode == 0 and "briefly" not in done.stderr and "another way" not in done.stderr, done.stderr
     used = {int(pid): int(ns) for pid, ns in (line.split() for line in done.stdout.splitlines() if line.count(" ") == 1 and line[0].isdigit())}
     recording = Recording(tmp_path / "out.phlox")

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from live_support import PHLOX, Target, once_a_version, since
-from test_kernel import WAY, possible
+from test_kernel import MODE, possible
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kern
 @once_a_version
 def test_c_code_of_a_library_is_named_and_the_interpreters_own_is_not(python, record):
     with Target(python, PROGRAMS / "in_c.py") as target:
-        recording = record(target.pid, 3, *WAY)
+        recording = record(target.pid, 3, *MODE)
     said = json.loads(subprocess.run([PHLOX, "report", "--json", recording.path], capture_output=True, text=True, check=True).stdout)
     functions = {row["name"]: row for row in said["functions"]}
     assert functions["squeeze"]["samples"] > 50 and functions["count"]["samples"] > 50

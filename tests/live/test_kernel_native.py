@@ -9,19 +9,19 @@ from judge import Case, judge
 from live_support import PHLOX, TARGETS, Target, families_never_mix, once_a_version, since, sound
 from test_kernel import possible
 from test_native import (HERE, NESTED, PROGRAM, SECONDS, WITH_HEADERS, extension, in_order, needs_trampolines, share, stacks,  # noqa: F401
-                         trampolines_are_named, way, whole, with_headers)
+                         trampolines_are_named, mode, whole, with_headers)
 from test_native_judge import NESTED as EVALUATIONS, SYSTEM, needs
 
 pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
-WAY = ("--native", "--way", "kernel", "-r", "1000", "--max-overhead", "off")
+MODE = ("--native", "--way", "kernel", "-r", "1000", "--max-overhead", "off")
 
 
 @pytest.fixture
 def inside(record):
     """record(), in this way alone."""
     def run(target, seconds=SECONDS):
-        recording = record(target.pid, seconds, *WAY)
-        assert way(recording) == "in the kernel (BPF), with native frames, the kernel's too"
+        recording = record(target.pid, seconds, *MODE)
+        assert mode(recording) == "in the kernel (BPF), with native frames, the kernel's too"
         assert recording.counter("lost") == 0
         return recording
     return run
@@ -192,12 +192,12 @@ def test_another_source_of_native_frames_is_refused_by_name():
 def test_gdb_finds_the_same_stack(python, tmp_path):
     """Of a process that is stopped: it leaves its CPU with the stack that gdb finds then."""
     needs(python, "ctypes", "zlib")
-    judge(Case(python, tmp_path, record=WAY), EVALUATIONS)
+    judge(Case(python, tmp_path, record=MODE), EVALUATIONS)
 
 
 @since(3, 8)
 @once_a_version
 def test_gdb_finds_the_same_stacks_of_several_threads(python, tmp_path):
     needs(python, "ctypes", "zlib")
-    case = Case(python, tmp_path, script="threads.py", record=WAY)
+    case = Case(python, tmp_path, script="threads.py", record=MODE)
     assert len(judge(case, ["work", *EVALUATIONS[1:6], "generator"])) == len(case.said) * len(case.moments)

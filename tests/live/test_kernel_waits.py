@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from live_support import PHLOX, Target, once_a_version, since
-from test_kernel import WAY, possible
+from test_kernel import MODE, possible
 from noise import Noise
 from wait_judge import WaitTargets, Ended, Handovers, read_ended, rows_by_thread
 
@@ -33,7 +33,7 @@ def test_who_waited_for_the_gil_and_who_held_it(python, record, tmp_path):
     if python.flags == "t":
         pytest.skip("no GIL")
     with Target(python, PROGRAMS / "handovers.py", tmp_path / "log", 3, 4) as target:
-        recording = record(target.pid, 3, *WAY)
+        recording = record(target.pid, 3, *MODE)
         log = [tuple(map(int, line)) for line in log_of(target, tmp_path / "log")]
     found = Handovers(recording, log)
     assert found.looked_at > 50
@@ -54,7 +54,7 @@ def test_who_ended_a_wait(python, record, tmp_path):
     if python.flags == "t":
         pytest.skip("locks of free-threaded builds yield their CPU for long before they block")
     with Target(python, PROGRAMS / "passing.py", tmp_path / "log", 3) as target:
-        recording = record(target.pid, 2, *WAY)
+        recording = record(target.pid, 2, *MODE)
         log = [(what, int(start), int(wall)) for what, start, wall in log_of(target, tmp_path / "log")]
     names = dict(recording.query("SELECT tid, name FROM thread"))
     (waiter,) = [tid for tid, name in names.items() if name.startswith("waiter")]
@@ -85,7 +85,7 @@ def test_what_ended_a_wait_beside_others(python, record, tmp_path):
     if python.flags == "t":
         pytest.skip("a pause of all threads, for the garbage collector, is a wait too, which the program cannot note")
     with Noise(), Target(python, PROGRAMS / "ended.py", tmp_path / "log") as target:
-        recording = record(target.pid, 3, *WAY)
+        recording = record(target.pid, 3, *MODE)
         (tmp_path / "log.enough").touch()
         log_of(target, tmp_path / "log")
         log = read_ended(tmp_path / "log")
@@ -102,7 +102,7 @@ def test_what_ended_a_wait_beside_others(python, record, tmp_path):
 @once_a_version
 def test_what_a_wait_was_for(python, record, tmp_path):
     with Target(python, PROGRAMS / "awaiting.py", tmp_path, 4, 0.006, "kernel") as target:
-        recording = record(target.pid, 3, *WAY)
+        recording = record(target.pid, 3, *MODE)
         log = [(kind, name, int(start), int(wall)) for kind, name, start, wall in log_of(target, tmp_path / "log", "\t")]
     found = WaitTargets(recording, "waiter", log, least=4_000_000)
     kinds = {"socket", "client", "listener", "pipe", "device", "file", "time", "process"} | ({"object"} if python.minor >= 10 else set())

@@ -89,9 +89,9 @@ NESTED = ["<module>", "nested", "by_sorted", "key_of", "by_reduce", "add_up", "b
           "by_attribute", "__getattr__", "by_generator", "generator"]
 
 
-def way(recording):
-    (way,), = recording.query("SELECT DISTINCT way_of_reading FROM process")
-    return way
+def mode(recording):
+    (mode,), = recording.query("SELECT DISTINCT way_of_reading FROM process")
+    return mode
 
 
 @pytest.mark.parametrize("source", ["ptrace", "auto"])
@@ -102,7 +102,7 @@ def test_python_in_c_in_python_seven_deep(python, source, record):
     # Which one the host grants is not the test's to say; that it is named is.
     named = {"ptrace": ["ptrace stop of running threads"],
              "auto": ["native frames by perf events", "ptrace stop of running threads"]}
-    assert any(text in way(recording) for text in named[source])
+    assert any(text in mode(recording) for text in named[source])
     deep = 0
     for _, frames, _ in stacks(recording):
         # Python frames are in the order of their calls, whatever lies between them, however short the stack.
@@ -244,7 +244,7 @@ def test_a_blocked_thread_is_read_as_it_lies(python, record):
     assert any(re.search("read", name) for names in found for name in names[names.index("wait") + 1:]), found[0]
     # Before 3.10 its evaluations are placed by the loop's address, since then by their anchors: in the same places.
     assert recording.counter("native_unmerged") == 0
-    assert "native frames of blocked threads only" in way(recording)
+    assert "native frames of blocked threads only" in mode(recording)
 
 
 def named_trampolines(recording):
@@ -463,15 +463,15 @@ calls()
 """
 
 
-@pytest.mark.parametrize("way", ["auto", "no-kernel"])
-def test_code_that_was_moved_to_memory_without_a_file_keeps_its_names(record, tmp_path, way):
+@pytest.mark.parametrize("mode", ["auto", "no-kernel"])
+def test_code_that_was_moved_to_memory_without_a_file_keeps_its_names(record, tmp_path, mode):
     library, program = tmp_path / "libmoved.so", tmp_path / "moved.py"
     subprocess.run(["gcc", "-O2", "-g", "-shared", "-fPIC", HERE / "moved_code.c", "-o", library], check=True)
     program.write_text(MOVED)
     python = collections.namedtuple("Python", "name path")("system", "/usr/bin/python3")
     with Target(python, program, library) as target:
         maps = pathlib.Path(f"/proc/{target.pid}/maps").read_text()
-        recording = record(target.pid, SECONDS, "--native", "--way", way, *RATE)
+        recording = record(target.pid, SECONDS, "--native", "--way", mode, *RATE)
     assert not re.search(r" r-xp .*libmoved", maps), "its code is not where its file is mapped"
     assert share(stacks(recording), lambda frames: in_order(frames, ["calls", "computes_moved"])) > 0.8
     assert share(stacks(recording), lambda frames: any("JIT" in frame for frame in frames)) < 0.05

@@ -13,7 +13,7 @@ import pytest
 
 from host_facts import kernel_tells_names
 from live_support import PHLOX, Recording, Target
-from test_native import way
+from test_native import mode
 from test_native_judge import SYSTEM
 
 pytestmark = pytest.mark.alone  # they measure rates and shares, of several CPUs
@@ -45,7 +45,7 @@ def test_kernel_frames_beneath_the_system_call(tmp_path):
     if "no kernel frames" in said:
         assert frames_of(recording, 2) == set()
         pytest.skip("this host does not grant kernel frames, and phlox says so")
-    assert way(recording).endswith("the kernel's too")
+    assert mode(recording).endswith("the kernel's too")
     assert recording.query("SELECT count(*) FROM module WHERE path = '[kernel]'") == [(1,)]
     deep = 0
     for stack in {stack for stack, in recording.query("SELECT DISTINCT stack FROM sample WHERE stack IS NOT NULL")}:
@@ -72,7 +72,7 @@ def test_without_the_right_there_are_none_and_it_is_said(tmp_path):
         recording, said = recorded(tmp_path, target, 1, "--native-source", "perf", before=["setpriv", "--bounding-set=-perfmon,-sys_admin"])
     assert "no kernel frames" in said and "perf_event_paranoid" in said
     assert frames_of(recording, 2) == set()
-    assert "the kernel's" not in way(recording)
+    assert "the kernel's" not in mode(recording)
 
 
 def cpu_of(pid):
@@ -106,7 +106,7 @@ def test_threads_over_the_budget_of_events_take_turns(tmp_path):
     """As a limit on descriptors of 64 would have it: 16 events."""
     with Target(SYSTEM, CAPTURED, "busy", 40) as target:
         recording, said = recorded(tmp_path, target, 3, "--native-source", "perf", limit=64)
-    if "perf events" not in way(recording):
+    if "perf events" not in mode(recording):
         pytest.skip("perf events are refused here")
     assert recording.counter("native_without_event") >= 20
     assert "without a perf event: there may be 16 at once" in said
@@ -141,7 +141,7 @@ def test_threads_on_other_cpus_do_not_wake_it(tmp_path):
         _, said = recorder.communicate(timeout=60)
     assert recorder.returncode == 0, said
     recording = Recording(tmp_path / "wakes.phlox")
-    if "perf events" not in way(recording):
+    if "perf events" not in mode(recording):
         pytest.skip("perf events are refused here")
     looks, rounds = recording.counter("native"), recording.counter("ticks")
     # One a round for each of two CPUs; by each other's threads it would be four.
@@ -161,9 +161,9 @@ def test_each_of_two_running_threads_is_looked_at_as_often_as_one(tmp_path):
     def looks_a_second(threads):
         with Target(SYSTEM, CAPTURED, "busy", threads) as target:
             recording, _ = recorded(tmp_path, target, 3, "--native-source", "perf")
-        if "perf events" not in way(recording):
+        if "perf events" not in mode(recording):
             pytest.skip("perf events are refused here")
-        classes.add("real time" in way(recording))
+        classes.add("real time" in mode(recording))
         rates = [looks / cpu for looks, cpu in recording.query("SELECT sum(samples), sum(cpu_ns) * 1e-9 FROM sample WHERE cpu_ns > 0 GROUP BY thread")
                  if cpu > 0.3]
         return min(rates) if len(rates) == threads else 0
@@ -186,7 +186,7 @@ def test_who_dozes_is_seen_asleep_on_every_cpu(tmp_path, of_cpus):
         # A worker waits on each CPU by then.
         threading.Timer(1, os.sched_setaffinity, (target.pid, {of_cpus(os.sched_getaffinity(0))})).start()
         recording, _ = recorded(tmp_path, target, 1 + seconds, "--native-source", "perf")
-    if "perf events" not in way(recording):
+    if "perf events" not in mode(recording):
         pytest.skip("perf events are refused here")
     found, = recording.query("SELECT sum(samples) FROM sample JOIN state ON state.id = sample.state WHERE state.cpu = 3 "
                              f"AND start_us > (SELECT max(start_us) FROM sample) - {seconds - 0.5} * 1e6")[0]

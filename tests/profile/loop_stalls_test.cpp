@@ -25,12 +25,12 @@ class LoopStallsOf : public testing::Test {
   LoopStallsOf() {
     profile.emit_meta("machine", "x86_64");
     Process process = profile.process(ProcessId(1));
-    process.way_of_reading = kInTheKernel;
+    process.mode = kInTheKernel;
     profile.emit(ProcessId(1), process);
   }
   void sampled(int64_t hz) {
     Process process = profile.process(ProcessId(1));
-    process.way_of_reading = "same CPU (real time)";
+    process.mode = "same CPU (real time)";
     profile.emit(ProcessId(1), process);
     profile.emit({ProcessId(1), "ticks", hz * 10});
     profile.emit({ProcessId(), "elapsed_ns", 10 * kSecond});
@@ -237,7 +237,7 @@ TEST_F(LoopStallsOf, what_a_forked_process_does_below_its_parents_loop_is_no_sta
   const ProcessId process = maker.process(4712);
   thread = maker.thread("MainThread", 4712, process);
   Process row = profile.process(process);
-  row.way_of_reading = kInTheKernel;
+  row.mode = kInTheKernel;
   profile.emit(process, row);
   blocked(kCallback + "fork_one:3;work:9", 400 * kMs, kNanosleep);
   EXPECT_EQ(stalls().rows.size(), 1u) << "it may be a program of its own";

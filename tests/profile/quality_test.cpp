@@ -20,7 +20,7 @@ TEST(quality, line_names_every_counted_fact) {
   quality.reasons = {{"moved", "moved while read", 5}, {"broken", "broken chain", 2}};
   quality.asked_rate = 200;
   quality.achieved_rate = 198.6;
-  quality.ways = {"same CPU (real time)"};
+  quality.modes = {"same CPU (real time)"};
   quality.elapsed = 10'000'000'000;
   quality.target_time = 21'000'000;
   quality.recorder_time = 90'000'000;
@@ -81,7 +81,7 @@ TEST(quality, what_is_taken_from_the_program_is_a_warning_where_it_is_felt) {
 TEST(quality, more_than_was_allowed_is_a_warning_though_it_is_hardly_felt) {
   QualitySummary quality;
   quality.elapsed = 10 * kSecond;
-  quality.ways = {std::string(kInTheKernel)};
+  quality.modes = {std::string(kInTheKernel)};
   quality.max_overhead = 0.02;
   quality.target_time = quality.elapsed / 50;
   EXPECT_EQ(cost_warning(quality), "");
@@ -95,7 +95,7 @@ TEST(quality, more_than_was_allowed_is_a_warning_though_it_is_hardly_felt) {
 TEST(quality, summary_adds_counts_but_not_rates_over_processes) {
   Profile profile;
   Process process;
-  process.way_of_reading = "ptrace stop";
+  process.mode = "ptrace stop";
   profile.emit(ProcessId{1}, process);
   profile.emit(ProcessId{2}, process);
   for (uint32_t id : {1U, 2U}) {
@@ -113,7 +113,7 @@ TEST(quality, summary_adds_counts_but_not_rates_over_processes) {
   EXPECT_EQ(quality.reasons[0].reason, "broken chain");
   EXPECT_DOUBLE_EQ(quality.asked_rate, 200);
   EXPECT_DOUBLE_EQ(quality.achieved_rate, 50);
-  EXPECT_EQ(quality.ways, std::vector<std::string>{"ptrace stop"});
+  EXPECT_EQ(quality.modes, std::vector<std::string>{"ptrace stop"});
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST(Analysis, waits_that_the_kernel_timed_have_no_error) {
     const auto thread = maker.thread("a");
     if (exact) {
       profile::Process process = profile.processes().front();
-      process.way_of_reading = profile::kInTheKernel;
+      process.mode = profile::kInTheKernel;
       profile.emit(profile::ProcessId(1), process);
     }
     for (int i = 0; i < 97; ++i) {

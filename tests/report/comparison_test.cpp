@@ -79,7 +79,7 @@ TEST(SamplingError, is_that_of_the_common_cases) {
     profile::Profile profile;
     ProfileMaker maker(profile);
     profile::Process process = profile.processes().front();
-    process.way_of_reading = profile::kInTheKernel;
+    process.mode = profile::kInTheKernel;
     profile.emit(profile::ProcessId(1), process);
     const profile::ThreadId threads[] = {maker.thread("a"), maker.thread("b")};
     for (const auto& span : row["stretches"].GetArray()) {

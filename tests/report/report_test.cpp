@@ -207,7 +207,7 @@ TEST(Report, waits_inside_the_kernel_are_exact) {
   EXPECT_FALSE(report_of(profile).waits_exact);
   Process process = profile.process(ProcessId(1));
   for (const char* more : {"", ", with native frames, the kernel's too"}) {
-    process.way_of_reading = std::string(kInTheKernel) + more;
+    process.mode = std::string(kInTheKernel) + more;
     profile.emit(ProcessId(1), process);
     EXPECT_TRUE(report_of(profile).waits_exact) << more;
   }
@@ -527,7 +527,7 @@ TEST(Report, intervals_say_from_where_to_where_and_never_leave_what_a_share_can_
 // As one that was recorded inside the kernel.
 void make_exact(Profile& profile) {
   Process process = profile.processes()[0];
-  process.way_of_reading = std::string(kInTheKernel);
+  process.mode = std::string(kInTheKernel);
   profile.emit(ProcessId(1), process);
 }
 
@@ -626,7 +626,7 @@ TEST(Report, an_event_loop_that_stalls_on_a_cpu_is_a_finding) {
   profile.emit_meta("machine", "x86_64");
   ProfileMaker maker(profile);
   profile::Process process = profile.process(profile::ProcessId(1));
-  process.way_of_reading = profile::kInTheKernel;
+  process.mode = profile::kInTheKernel;
   profile.emit(profile::ProcessId(1), process);
   const ThreadId thread = maker.thread("MainThread");
   const std::string loop = "main;/lib/asyncio/base_events.py/_run_once";

@@ -93,8 +93,8 @@ class Holding : public testing::Test {
 TEST_F(Holding, whoever_is_blocked_lies_still_as_it_is_whatever_the_way) {
   test::SleepingThread asleep;
   is_run_by(fake_.thread(), asleep.tid());
-  for (const Way way : {Way::automatic, Way::same_cpu, Way::ptrace, Way::hands_off}) {
-    config_.way = way;
+  for (const Mode mode : {Mode::automatic, Mode::same_cpu, Mode::ptrace, Mode::hands_off}) {
+    config_.mode = mode;
     take_turns(3);
     EXPECT_EQ(counts_.stops, 0U);
   }
@@ -119,7 +119,7 @@ TEST_F(Holding, whoever_runs_stands_still_while_we_have_its_cpu) {
 TEST_F(Holding, by_ptrace_whoever_runs_is_stopped_and_runs_on) {
   const test::SpinningProcess busy;
   config_.pid = busy.pid();
-  config_.way = Way::ptrace;
+  config_.mode = Mode::ptrace;
   is_run_by(fake_.thread(), busy.pid());
   // After a stop it may not have its CPU back when the next turn comes, and then it is not stopped again.
   take_turns(30);
@@ -133,7 +133,7 @@ TEST_F(Holding, by_ptrace_whoever_runs_is_stopped_and_runs_on) {
 TEST_F(Holding, hands_off_nothing_is_proved_and_nobody_disturbed) {
   const test::SpinningProcess busy;
   config_.pid = busy.pid();
-  config_.way = Way::hands_off;
+  config_.mode = Mode::hands_off;
   is_run_by(fake_.thread(), busy.pid());
   take_turns(5);
   EXPECT_EQ(counts_.stops, 0U);
@@ -151,7 +151,7 @@ TEST_F(Holding, on_a_cpu_that_we_may_not_enter_it_is_stopped_unless_that_was_rul
   EXPECT_EQ(counts_.stops, counts_.cpu_refused);
   EXPECT_TRUE(all([](const auto& s) { return s.quality == Quality::ok; }));
   seen_ = {};
-  config_.way = Way::same_cpu;
+  config_.mode = Mode::same_cpu;
   take_turns(30, every_cpu);
   EXPECT_GE(counts_.cpu_refused, 1U);
   EXPECT_EQ(counts_.stops, 0U);

@@ -9,7 +9,7 @@ ProfileMaker::ProfileMaker(profile::Sink& sink) : sink_(sink), interner_(sink) {
   process.command_line = "python3 app.py";
   process.python_version = "3.12.1";
   process.python_build = "default";
-  process.way_of_reading = "same CPU (real time)";
+  process.mode = "same CPU (real time)";
   process.start = kStart;
   sink_.emit(profile::ProcessId(1), process);
   profile::Event event;

@@ -116,7 +116,7 @@ TEST(layout, event_loops_have_the_parts_of_their_time) {
   model.emit_meta("machine", "x86_64");
   const auto thread = maker.thread("MainThread", 4711);
   profile::Process process;
-  process.way_of_reading = profile::kInTheKernel;
+  process.mode = profile::kInTheKernel;
   model.emit(profile::ProcessId(1), process);
   const auto add = [&](const std::string& stack, Nanoseconds wall, profile::CpuState state, int16_t call) {
     profile::Sample sample = maker.sample(thread, stack, wall);

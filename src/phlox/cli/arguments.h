@@ -40,7 +40,7 @@ struct RecordArguments {
   std::vector<std::string> pids;
   std::string container;
   SelectionArguments selection;
-  std::string duration, rate, output, max_overhead, way;
+  std::string duration, rate, output, max_overhead, mode;
   std::string keep, max_size, stall, max_pause;
   bool append = false;
   bool no_follow = false, hands_off = false, force = false, source = false;

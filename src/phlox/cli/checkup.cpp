@@ -173,7 +173,7 @@ Check native_row(const Findings& f) {
   numbers.events.kernel = f.kernel_events;
   return {"--native",
           f.native == sampler::NativeSource::perf ? Grade::works : Grade::partly,
-          "would use: " + sampler::describe_way(numbers),
+          "would use: " + sampler::describe_mode(numbers),
           {}};
 }
 
@@ -468,11 +468,11 @@ Plan plan_of(const Findings& f) {
     return plan;
   }
   judge(f, plan);
-  plan.way = f.trial               ? f.trial->way
-             : f.no_kernel_capture ? sampler::describe_way(numbers_of(f))
-                                   : std::string(profile::kInTheKernel);
-  plan.line = fmt::format("phlox {} would use: {}. That is {}: {}", f.retry, plan.way, word_of(plan.forecast),
-                          plan.why);
+  plan.mode = f.trial               ? f.trial->mode
+              : f.no_kernel_capture ? sampler::describe_mode(numbers_of(f))
+                                    : std::string(profile::kInTheKernel);
+  plan.line = fmt::format("phlox {} would use: {}. That is {}: {}", f.retry, plan.mode,
+                          word_of(plan.forecast), plan.why);
   if (f.trial) plan.line += fmt::format(" ({})", trial_words(*f.trial));
   if (!f.trial && !f.trial_failed.empty())
     plan.line += fmt::format(" (a trial took no sample: {})", f.trial_failed);

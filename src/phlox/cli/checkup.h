@@ -33,7 +33,7 @@ std::string_view word_of(Forecast forecast);
 
 struct Plan {
   Forecast forecast = Forecast::none;
-  std::string way;   // as the recording would name it; empty: none
+  std::string mode;  // as the recording would name it; empty: none
   std::string why;   // the reason for the judgement
   std::string line;  // all of it: the last line of the output
 };

@@ -50,7 +50,7 @@ std::string json_of(const Findings& findings, const std::vector<Check>& checks, 
     });
     json.object("record", [&] {
       json.text("outlook", word_of(plan.forecast));
-      json.text("way", plan.way);
+      json.text("way", plan.mode);
       json.text("why", plan.why);
       json.integer("status", findings.refused ? exit_status(findings.refused->kind) : kSuccess);
       if (findings.trial) {

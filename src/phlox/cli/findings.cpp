@@ -109,7 +109,7 @@ Result<void> check_process(pid_t pid, Findings& f) {
   }
   const std::atomic<bool> stop{false};
   sampler::Options options;
-  options.way = sampler::Way::same_cpu;
+  options.mode = sampler::Mode::same_cpu;
   auto recorder = sampler::Recorder::attach({pid}, options, stop);
   if (!recorder) return tl::unexpected<Error>(explain_attach_error(recorder.error(), pid, "record"));
   f.python = (*recorder)->description();
@@ -122,10 +122,10 @@ void try_recording(pid_t pid, Findings& f) {
   options.rate_is_limit = true;
   options.duration = kTrial;
   options.max_overhead_percent = 2;
-  options.way = f.no_kernel_capture ? sampler::Way::same_cpu : sampler::Way::kernel;
+  options.mode = f.no_kernel_capture ? sampler::Mode::same_cpu : sampler::Mode::kernel;
   const std::atomic<bool> stop{false};
   auto recorder = sampler::Recorder::attach({pid}, options, stop);
-  if (!recorder && options.way == sampler::Way::kernel) {
+  if (!recorder && options.mode == sampler::Mode::kernel) {
     f.no_kernel_capture = recorder.error();
     return try_recording(pid, f);
   }

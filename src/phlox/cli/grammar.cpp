@@ -129,7 +129,7 @@ void Grammar::describe_record() {
            false});
   b.flag("--hands-off", a.hands_off,
          "read only from other CPUs than the program's; stacks are not proved (same as --way hands-off)");
-  b.value("--way", a.way,
+  b.value("--way", a.mode,
           {{},
            "WAY",
            "how to read the program. kernel: inside the kernel, as root; same-cpu: on the thread's own CPU; "

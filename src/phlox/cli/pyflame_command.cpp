@@ -208,7 +208,7 @@ Result<void> record_for(const Arguments& a, OutputFile& output, Talk& talk) {
   sampler::Options options;
   options.rate_hz = 1 / a.interval;
   // Pyflame counts samples, and each must stand for the same amount of time.
-  options.way = sampler::Way::no_kernel;
+  options.mode = sampler::Mode::no_kernel;
   options.launched = a.trace;
   if (a.seconds >= 0) options.duration = static_cast<Nanoseconds>(a.seconds * 1e9);
   std::optional<process::LaunchedProgram> program;

@@ -174,7 +174,7 @@ class Recording {
       auto state = process::read_process_state(pid);
       if (!state) return fail(state);
       if (auto possible = process::check_recordable(*state); !possible) return possible;
-      if (state->traced() && options_.way == sampler::Way::ptrace) {
+      if (state->traced() && options_.mode == sampler::Mode::ptrace) {
         return fail(ErrorKind::target_state,
                     fmt::format("process {} is already traced by process {} ({}): only one can", pid,
                                 state->status.tracer, state->tracer_name),

@@ -76,13 +76,13 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
       named(line, "--max-overhead", parse_overhead(a.max_overhead.empty() ? "2" : a.max_overhead));
   if (!overhead) return fail(overhead);
   request.options.max_overhead_percent = *overhead;
-  auto way = parse_way(a.way, a.hands_off);
-  if (!way) return fail(way);
-  request.options.way = *way;
+  auto mode = parse_mode(a.mode, a.hands_off);
+  if (!mode) return fail(mode);
+  request.options.mode = *mode;
   auto native = native_source_of(a.native);
   if (!native) return fail(native);
   request.options.native = *native;
-  if (*way == sampler::Way::kernel) {
+  if (*mode == sampler::Mode::kernel) {
     if (*native && *native != sampler::NativeSource::automatic) {
       return fail(ErrorKind::usage,
                   "--native-source does not apply to --way kernel, which reads native frames itself",

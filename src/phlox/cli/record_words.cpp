@@ -18,7 +18,7 @@ namespace phlox::cli {
 profile::QualitySummary quality_of(const sampler::Progress& p) {
   profile::Profile numbers;
   profile::Process process;
-  process.way_of_reading = p.way;
+  process.mode = p.mode;
   process.end = p.sampled_time;
   numbers.emit(profile::ProcessId(1), process);
   sampler::put_process_counters(numbers, profile::ProcessId(1), p);

@@ -127,17 +127,17 @@ Result<std::optional<double>> parse_overhead(std::string_view text) {
               "percent above 0, or off: --max-overhead 2");
 }
 
-Result<sampler::Way> parse_way(std::string_view text, bool hands_off) {
+Result<sampler::Mode> parse_mode(std::string_view text, bool hands_off) {
   if (hands_off && !text.empty() && text != "hands-off") {
     return fail(ErrorKind::usage, fmt::format("--hands-off and --way {} contradict each other", text),
                 "give one of them");
   }
-  if (hands_off || text == "hands-off") return sampler::Way::hands_off;
-  if (text == "same-cpu") return sampler::Way::same_cpu;
-  if (text == "ptrace") return sampler::Way::ptrace;
-  if (text == "kernel") return sampler::Way::kernel;
-  if (text == "no-kernel") return sampler::Way::no_kernel;
-  return sampler::Way::automatic;
+  if (hands_off || text == "hands-off") return sampler::Mode::hands_off;
+  if (text == "same-cpu") return sampler::Mode::same_cpu;
+  if (text == "ptrace") return sampler::Mode::ptrace;
+  if (text == "kernel") return sampler::Mode::kernel;
+  if (text == "no-kernel") return sampler::Mode::no_kernel;
+  return sampler::Mode::automatic;
 }
 
 Result<uint64_t> parse_page_size(std::string_view text) {

@@ -32,7 +32,7 @@ Result<pid_t> parse_pid(std::string_view text);                       // "4711",
 Result<Nanoseconds> parse_duration(std::string_view text);            // "10", "1.5", "500ms", "2m", "1h"
 Result<double> parse_rate(std::string_view text);                     // "200", "max" (0)
 Result<std::optional<double>> parse_overhead(std::string_view text);  // "2", "0.5%", "off"
-Result<sampler::Way> parse_way(std::string_view text, bool hands_off);
+Result<sampler::Mode> parse_mode(std::string_view text, bool hands_off);
 Result<uint64_t> parse_size(std::string_view text);       // bytes: "200M", "1.5G", "500k", "1000000"
 Result<uint64_t> parse_page_size(std::string_view text);  // megabytes: "24", "1.5"
 Result<size_t> parse_count(std::string_view option, std::string_view text);

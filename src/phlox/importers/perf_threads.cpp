@@ -44,7 +44,7 @@ PerfThreads::Process& PerfThreads::process_row(pid_t pid, Nanoseconds time, bool
     // Otherwise its start is unknown: it existed when perf began.
     if (process.row.start == 0) process.row.start = begin_;
     process.row.pid = process.row.namespace_pid = pid;
-    process.row.way_of_reading = "perf record";
+    process.row.mode = "perf record";
     // Kernel threads have no program.
     const auto main = threads_.find(pid);
     if (program.empty() && main != threads_.end()) process.row.executable = main->second.row.kernel_name;

@@ -449,8 +449,8 @@ LoopStalls Judge::of(ThreadId thread, const std::vector<uint32_t>& samples, bool
   out.thread = thread;
   out.shortest = shortest_;
   const ProcessId process = profile_.thread(thread).process;
-  out.exact = process && process.value <= profile_.processes().size() &&
-              is_in_kernel(profile_.process(process).way_of_reading);
+  out.exact =
+      process && process.value <= profile_.processes().size() && is_in_kernel(profile_.process(process).mode);
   out.interval = out.exact ? 0 : interval_;
   if (!out.exact && interval_ == 0) return out;
   std::vector<Row> rows;

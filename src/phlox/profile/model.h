@@ -22,7 +22,7 @@ using SampleId = Id<struct SampleTag>;
 using WakerId = Id<struct WakerTag>;
 using WaitTargetId = Id<struct WaitTargetTag>;
 
-// The beginning of Process::way_of_reading for the capture inside the kernel. Waits are then the scheduler's
+// The beginning of Process::mode for the capture inside the kernel. Waits are then the scheduler's
 // own account.
 inline constexpr std::string_view kInTheKernel = "in the kernel (BPF)";
 
@@ -36,10 +36,10 @@ struct Process {
   std::string python_build;    // "default", "debug", "free-threaded", ...
   // The strategy that found the interpreter: "symbol _PyRuntime in libpython3.12.so.1.0".
   std::string found_by;
-  std::string way_of_reading;  // "same CPU (real time)", "ptrace stop", "hands off (unproved)", ...
-  Nanoseconds start = 0;       // when it was first seen
-  Nanoseconds end = 0;         // 0: still running when last seen
-  std::string how_ended;       // "exit 0", "signal 9", "exec", "recording ended", ""
+  std::string mode;       // "same CPU (real time)", "ptrace stop", "hands off (unproved)", ...
+  Nanoseconds start = 0;  // when it was first seen
+  Nanoseconds end = 0;    // 0: still running when last seen
+  std::string how_ended;  // "exit 0", "signal 9", "exec", "recording ended", ""
 
   // The executable or program, if known; may be empty.
   const std::string& command() const { return command_line.empty() ? executable : command_line; }
@@ -199,9 +199,9 @@ enum class EventKind : uint8_t {
   exec = 4,         // text: the new executable
   thread_start = 6,
   thread_end = 7,
-  lost = 8,         // value: ns without samples; text: why
-  rate_change = 9,  // value: the new rate in mHz; text: why
-  way_change = 10,  // text: the new mode
+  lost = 8,          // value: ns without samples; text: why
+  rate_change = 9,   // value: the new rate in mHz; text: why
+  mode_change = 10,  // text: the new mode
   // Calls that wait for a thread of a pool, from now on. value: how many; text: the pool's kind; thread: one
   // of its threads; none: the process has one pool of that kind
   calls_waiting = 11,

@@ -116,9 +116,9 @@ QualitySummary summarize_quality(const Profile& profile) {
   quality.processes = profile.processes().size();
   if (quality.sampled > 0) quality.achieved_rate = double(ticks) * 1e9 / double(quality.sampled);
   for (const Process& process : profile.processes()) {
-    if (process.way_of_reading.empty()) continue;
-    if (std::find(quality.ways.begin(), quality.ways.end(), process.way_of_reading) == quality.ways.end()) {
-      quality.ways.push_back(process.way_of_reading);
+    if (process.mode.empty()) continue;
+    if (std::find(quality.modes.begin(), quality.modes.end(), process.mode) == quality.modes.end()) {
+      quality.modes.push_back(process.mode);
     }
   }
   return quality;
@@ -167,9 +167,9 @@ std::string quality_line(const QualitySummary& quality) {
     if (quality.native_cut > 0) line += ", " + grouped(quality.native_cut) + " cut";
     if (quality.native_unmerged > 0) line += ", " + grouped(quality.native_unmerged) + " not merged";
   }
-  if (!quality.ways.empty()) {
+  if (!quality.modes.empty()) {
     line += "; read: ";
-    for (size_t i = 0; i < quality.ways.size(); ++i) line += (i == 0 ? "" : ", ") + quality.ways[i];
+    for (size_t i = 0; i < quality.modes.size(); ++i) line += (i == 0 ? "" : ", ") + quality.modes[i];
   }
   if (quality.elapsed > 0) {
     line += "; took " + percent(quality.target_share()) + " of a CPU from " +

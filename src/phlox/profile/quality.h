@@ -14,8 +14,8 @@
 namespace phlox::profile {
 
 // The mode of a process, with native frames or not.
-inline bool is_in_kernel(std::string_view way) {
-  return way.starts_with(kInTheKernel);
+inline bool is_in_kernel(std::string_view mode) {
+  return mode.starts_with(kInTheKernel);
 }
 
 struct RejectReason {
@@ -39,7 +39,7 @@ struct QualitySummary {
   double max_overhead = 0;            // share of a CPU that may be taken from the target; 0: no limit
   double achieved_rate = 0;           // samples taken for each second of recording; 0: not known
   std::string recorded_by;            // another recorder: "perf 6.1.0"
-  std::vector<std::string> ways;      // the modes, each once, in the order of the processes
+  std::vector<std::string> modes;     // the modes, each once, in the order of the processes
   int64_t native = 0;                 // samples with native frames
   int64_t native_whole = 0, native_restarted = 0, native_cut = 0, native_unmerged = 0;
   // The maximum number of threads that ran at once without a perf event of their own.
@@ -63,7 +63,7 @@ struct QualitySummary {
   }
   // Above 1 % every output warns: the shares may be biased against samples that could not be read.
   bool needs_warning() const { return rejected_share() > 0.01; }
-  bool in_kernel() const { return std::any_of(ways.begin(), ways.end(), is_in_kernel); }
+  bool in_kernel() const { return std::any_of(modes.begin(), modes.end(), is_in_kernel); }
 };
 
 QualitySummary summarize_quality(const Profile& profile);

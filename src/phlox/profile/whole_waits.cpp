@@ -52,7 +52,7 @@ std::vector<WakerId> wakers_of_whole_waits(const Profile& profile) {
 bool waits_are_exact(const Profile& profile) {
   const auto& processes = profile.processes();
   return !processes.empty() && std::all_of(processes.begin(), processes.end(), [](const auto& process) {
-    return process.python_version.empty() || is_in_kernel(process.way_of_reading);
+    return process.python_version.empty() || is_in_kernel(process.mode);
   });
 }
 

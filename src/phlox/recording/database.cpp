@@ -99,10 +99,10 @@ void settle_sqlite() {
   (void)done;
 }
 
-Database open_by(const std::string& path, int flags, const char* way) {
+Database open_by(const std::string& path, int flags, const char* vfs) {
   settle_sqlite();
   sqlite3* raw = nullptr;
-  sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, way);
+  sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, vfs);
   return Database(raw);
 }
 

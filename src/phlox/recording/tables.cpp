@@ -118,7 +118,7 @@ class Reading {
           row.python_version = c.text();
           row.python_build = c.text();
           row.found_by = c.text();
-          row.way_of_reading = c.text();
+          row.mode = c.text();
           row.start = c.time();
           row.end = c.time();
           row.how_ended = c.text();

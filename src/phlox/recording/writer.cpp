@@ -185,7 +185,7 @@ void Writer::write(profile::ProcessId id, const profile::Process& p) {
       .text(p.python_version)
       .text(p.python_build)
       .text(p.found_by)
-      .text(p.way_of_reading)
+      .text(p.mode)
       .integer(lives_on ? there->second.start : p.start)
       .integer(p.end)
       .text(p.how_ended);

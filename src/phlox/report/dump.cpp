@@ -251,7 +251,7 @@ std::string dump_json(const Profile& instant, const Dump& dump) {
       json.text("command_line", process.command_line);
       json.text("python_version", process.python_version);
       json.text("python_build", process.python_build);
-      json.text("way_of_reading", process.way_of_reading);
+      json.text("way_of_reading", process.mode);
     });
     json.objects("missing", dump.missing, [&](const DumpMissing& missing) {
       json.count("threads", missing.threads);

@@ -285,7 +285,7 @@ void write_quality(JsonText& json, std::string_view name, const profile::Quality
       json.integer("threads_without_event", quality.native_without_event);
     });
     json.integer("kernel_threads", quality.kernel_threads);
-    json.texts("ways_of_reading", quality.ways);
+    json.texts("ways_of_reading", quality.modes);
     json.integer("taken_from_target_ns", quality.target_time);
     json.integer("recorder_cpu_ns", quality.recorder_time);
   });

@@ -204,7 +204,7 @@ function drawCompared(pen: Pen, { page, sight }: Scene, range: Sight, word: stri
 }
 
 export const markColour = (kind: Happened) =>
-  kind === Happened.lost ? "--gil" : kind === Happened.rateChanges || kind === Happened.wayChanges ? "--bad" : "--ink";
+  kind === Happened.lost ? "--gil" : kind === Happened.rateChanges || kind === Happened.modeChanges ? "--bad" : "--ink";
 
 // Adds text where there is room before the next mark with text.
 function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number): void {

@@ -31,7 +31,7 @@ namespace phlox::sampler {
 inline constexpr size_t kMostKernelFrames = 64;
 
 // The requested source. automatic: the first of perf and ptrace that the host allows, and always syscall for
-// blocked threads. kernel: the capture inside the kernel, with everything else (Way::kernel).
+// blocked threads. kernel: the capture inside the kernel, with everything else (Mode::kernel).
 enum class NativeSource : uint8_t { automatic, perf, ptrace, syscall, kernel };
 std::string_view describe(NativeSource source);
 

@@ -20,6 +20,7 @@
 #include "phlox/process/thread_stop.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/interpreter.h"
+#include "phlox/sampler/capture/mode.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/perf_source.h"
 #include "phlox/sampler/capture/python_threads.h"
@@ -27,7 +28,6 @@
 #include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/capture/snapshot.h"
 #include "phlox/sampler/capture/stack_reader.h"
-#include "phlox/sampler/capture/way.h"
 
 namespace phlox::sampler {
 
@@ -51,7 +51,7 @@ class ProcessSampler {
  public:
   struct Config {
     pid_t pid = 0;
-    Way way = Way::automatic;
+    Mode mode = Mode::automatic;
     // The offset of the C library's rseq.cpu_id from the thread pointer; none: read /proc.
     std::optional<int64_t> rseq_cpu_offset;
     std::optional<Nanoseconds> birth;  // Program::birth
@@ -102,7 +102,7 @@ class ProcessSampler {
   Woken wait_for_event(Worker& worker, Nanoseconds interval, TurnLock& turn_lock);
   // Since the last turn of any worker.
   Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
-  Way way() const { return config_.way; }
+  Mode mode() const { return config_.mode; }
   bool process_gone() const { return threads_.process_gone(); }
   using Stateless = PythonThreads::Stateless;
   Stateless stateless() const { return threads_.stateless(); }
@@ -157,7 +157,7 @@ class ProcessSampler {
   bool read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   profile::CpuState free_state(PythonThread& slot, const process::SchedStat& stat);
   bool read_running(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
-  bool on_its_cpu() const { return config_.way != Way::ptrace && config_.way != Way::hands_off; }
+  bool on_its_cpu() const { return config_.mode != Mode::ptrace && config_.mode != Mode::hands_off; }
   bool read_with_native(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   bool by_event() const;
   PythonThread* caught();

@@ -159,12 +159,12 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
       instant.tasks = python::read_async_tasks(program.interpreter, program.memory, sources);
     }
     instant.missing = missing_of(sampler, options.limit);
-    row.way_of_reading = "same CPU (ordinary class)";
-    if (sampler.counts().stopped_alone > 0) row.way_of_reading += ", ptrace stop where that CPU is refused";
+    row.mode = "same CPU (ordinary class)";
+    if (sampler.counts().stopped_alone > 0) row.mode += ", ptrace stop where that CPU is refused";
     if (const auto source = sampler.native_source()) {
-      row.way_of_reading = *source == NativeSource::ptrace
-                               ? "ptrace stop of running threads, with native frames"
-                               : "same CPU (ordinary class), native frames of blocked threads only";
+      row.mode = *source == NativeSource::ptrace
+                     ? "ptrace stop of running threads, with native frames"
+                     : "same CPU (ordinary class), native frames of blocked threads only";
     }
     sink.emit(process, row);
     consumer.settle_all();

@@ -6,9 +6,9 @@ namespace phlox::sampler {
 
 Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots, const Options& options,
                                                    std::string& why_not) {
-  const bool asked = options.way == Way::kernel;
+  const bool asked = options.mode == Mode::kernel;
   const bool any_native = !options.native || options.native == NativeSource::automatic;
-  if (!asked && (options.way != Way::automatic || !any_native)) return nullptr;
+  if (!asked && (options.mode != Mode::automatic || !any_native)) return nullptr;
   const std::string retry = roots.size() == 1 && !options.launched
                                 ? fmt::format("record --way kernel -p {}", roots.front())
                                 : std::string("record --way kernel");
@@ -26,7 +26,7 @@ Result<void> check_kernel(std::unique_ptr<KernelSources>& kernel,
   bool any = programs.empty();
   for (const auto& one : programs) {
     const auto place = kernel->place(*one.program, one.pidfd);
-    if (!place && options.way == Way::kernel) return fail(place);
+    if (!place && options.mode == Mode::kernel) return fail(place);
     any |= place.has_value();
     if (!place) why_not = place.error().message;
   }

@@ -126,7 +126,7 @@ KernelSources::Member::Member(KernelSources& sources, Program& program, const ke
           program.interpreter, program.memory, ring, sources.native_, [this] { renew(); }, begin) {
   source_.with_code_files(code_files_);
   source_.of_process(program.pid);
-  numbers_.way = Way::kernel;
+  numbers_.mode = Mode::kernel;
   if (sources.native_) numbers_.native = NativeSource::kernel;
 }
 

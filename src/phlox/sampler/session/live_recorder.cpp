@@ -82,7 +82,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
-    auto& lines = options_.way == Way::kernel ? warnings : outcome_.details;
+    auto& lines = options_.mode == Mode::kernel ? warnings : outcome_.details;
     lines.push_back(fmt::format("process {} is sampled in another way: {}", pid, why));
     finder_->is_told(false);  // about the processes that this one starts
   }

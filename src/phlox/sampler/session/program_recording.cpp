@@ -94,10 +94,10 @@ ProcessSampler::Config ProgramRecording::config_of(const Program& program, const
   config.native = options.native;
   config.rseq_cpu_offset = program.rseq_cpu_offset;
   config.birth = program.birth;
-  config.way = options.way == Way::kernel ? Way::automatic : options.way;
+  config.mode = options.mode == Mode::kernel ? Mode::automatic : options.mode;
   // A non-stopping mode also rules out stops for the native half, unless they were requested.
   if (config.native == NativeSource::automatic &&
-      (options.way == Way::same_cpu || options.way == Way::hands_off))
+      (options.mode == Mode::same_cpu || options.mode == Mode::hands_off))
     config.native = NativeSource::perf;
   return config;
 }
@@ -178,10 +178,10 @@ std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
                                          shared.together);
 }
 
-void ProgramRecording::put_process(Nanoseconds end, const std::string& how, const std::string& way) {
+void ProgramRecording::put_process(Nanoseconds end, const std::string& how, const std::string& mode) {
   row_.end = end;
   row_.how_ended = how;
-  row_.way_of_reading = way;
+  row_.mode = mode;
   sink_.emit(id_, row_);
 }
 
@@ -220,7 +220,7 @@ void ProgramRecording::name_process() {
     if (!title.empty() && title != row_.command_line) {
       if (titles_++ == 0) started_as_ = row_.command_line;
       row_.command_line = titles_ <= kMostTitles ? title : started_as_;
-      put_process(0, "", way_);
+      put_process(0, "", mode_);
     }
   }
   if (name_tries_ >= kMostNameTries) return;
@@ -321,18 +321,18 @@ void ProgramRecording::put_changes(Nanoseconds now, std::vector<std::string>& wa
     }
     rate_ = numbers.rate_hz;
   }
-  const std::string way = describe_way(numbers);
-  if (numbers.counts.ticks == 0 || way == way_) return;
-  if (!way_.empty()) {
+  const std::string mode = describe_mode(numbers);
+  if (numbers.counts.ticks == 0 || mode == mode_) return;
+  if (!mode_.empty()) {
     profile::Event event;
-    event.kind = profile::EventKind::way_change;
+    event.kind = profile::EventKind::mode_change;
     event.time = now;
     event.process = id_;
-    event.text = way;
+    event.text = mode;
     sink_.emit(event);
   }
-  way_ = way;
-  put_process(0, "", way_);
+  mode_ = mode;
+  put_process(0, "", mode_);
 }
 
 Progress ProgramRecording::numbers() {
@@ -343,7 +343,7 @@ Progress ProgramRecording::numbers() {
   now.target_time = numbers.target_time;
   now.rests = numbers.rests;
   now.sampled_time = (end_ != 0 ? end_ : clock_now()) - sampled_from_;
-  now.way = describe_way(numbers);
+  now.mode = describe_mode(numbers);
   now.lost += consumer_.discarded();
   now.left_out += consumer_.without_line() + left_out_;
   if (native_) now.native = native_->counts();
@@ -416,7 +416,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
               end == End::gone   ? how_process_ended(pidfd_)
               : end == End::exec ? "exec"
                                  : "recording ended",
-              describe_way(numbers));
+              describe_mode(numbers));
   if (end == End::recording_ended) return;
   profile::Event event;
   event.kind = end == End::exec ? profile::EventKind::exec : profile::EventKind::process_end;
@@ -455,7 +455,7 @@ void add_to(Progress& total, const Progress& one) {
   total.native += one.native;
   total.kernel_threads += one.kernel_threads;
   total.native_without_event = std::max(total.native_without_event, one.native_without_event);
-  if (total.way.empty()) total.way = one.way;
+  if (total.mode.empty()) total.mode = one.mode;
 }
 
 }  // namespace phlox::sampler

@@ -85,7 +85,7 @@ class ProgramRecording {
  private:
   static ProcessSampler::Config config_of(const Program& program, const Options& options);
   std::unique_ptr<Source> make_source(const Shared& shared);
-  void put_process(Nanoseconds end, const std::string& how, const std::string& way);
+  void put_process(Nanoseconds end, const std::string& how, const std::string& mode);
   RemoteAddress first_interpreter();
   void name_threads();
   void name_process();
@@ -126,7 +126,7 @@ class ProgramRecording {
   int titles_ = 0;                   // that it has set
   std::string started_as_;           // its command line before the first of them
   std::optional<Progress> told_;     // the last counters that were emitted
-  std::string way_, why_no_python_;
+  std::string mode_, why_no_python_;
   double rate_ = -1;
   uint64_t left_out_ = 0;      // of the interner, for this program
   size_t kernel_threads_ = 0;  // the maximum

@@ -17,8 +17,8 @@
 #include "phlox/profile/sink.h"
 #include "phlox/python/locate.h"
 #include "phlox/sampler/assemble/native_stacks.h"
+#include "phlox/sampler/capture/mode.h"
 #include "phlox/sampler/capture/native_capture.h"
-#include "phlox/sampler/capture/way.h"
 
 namespace phlox::profile {
 class TaskSink;
@@ -31,7 +31,7 @@ struct Options {
   bool rate_is_limit = false;                  // that rate was not requested: a lower one is as good
   std::optional<Nanoseconds> duration;         // none: until stopped or the target ends
   std::optional<double> max_overhead_percent;  // of one CPU, taken from the target; none: no budget
-  Way way = Way::automatic;
+  Mode mode = Mode::automatic;
   bool isolated_cpus = false;  // may run on isolated and nohz_full CPUs too
   // The program was started for us: wait for its interpreter to come up, or, if it has none (a shell script,
   // make), for that of the first Python among its descendants; when that has ended, for the next.
@@ -74,7 +74,7 @@ struct Progress {
   double most_rate_hz = 0;          // if none was requested
   double max_overhead_percent = 0;  // 0: no budget
   double rate_hz = 0;               // achieved, of one process
-  std::string way;                  // "same CPU (real time)", ...
+  std::string mode;                 // "same CPU (real time)", ...
   Nanoseconds target_time = 0;
   Nanoseconds sampled_time = 0;  // how long each process was recorded, added up
   size_t processes = 0;          // recorded at the moment

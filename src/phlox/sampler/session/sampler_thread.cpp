@@ -84,7 +84,7 @@ void copy_numbers(const ProcessSampler& sampler, const SamplerThread::Numbers& f
                   SamplerThread::Numbers& into) {
   into = from;
   into.counts = sampler.counts();
-  into.way = sampler.way();
+  into.mode = sampler.mode();
   into.schedstat_off = sampler.schedstat_off();
   into.native = sampler.native_source();
   into.events = sampler.native_events();
@@ -100,24 +100,24 @@ std::string describe_same_cpu(const SamplerThread::Numbers& numbers) {
   return text;
 }
 
-std::string describe_python_way(const SamplerThread::Numbers& numbers) {
+std::string describe_python_mode(const SamplerThread::Numbers& numbers) {
   const Counts& counts = numbers.counts;
   // If all stops were refused, they are not mentioned.
   const bool stops = counts.stopped_alone > 0 || counts.stop_refused == 0;
-  switch (numbers.way) {
-    case Way::ptrace:
+  switch (numbers.mode) {
+    case Mode::ptrace:
       if (stops) return "ptrace stop";
       break;
-    case Way::hands_off:
+    case Mode::hands_off:
       break;
-    case Way::kernel:
+    case Mode::kernel:
       return std::string(profile::kInTheKernel);
-    case Way::automatic:
-    case Way::no_kernel:
-    case Way::same_cpu: {
+    case Mode::automatic:
+    case Mode::no_kernel:
+    case Mode::same_cpu: {
       if (counts.cpu_refused == 0) return describe_same_cpu(numbers);
       const std::string otherwise =
-          numbers.way != Way::same_cpu && stops ? "ptrace stop" : "hands off (unproved)";
+          numbers.mode != Mode::same_cpu && stops ? "ptrace stop" : "hands off (unproved)";
       // It has run on none of the program's CPUs.
       if (counts.migrations == 0) return otherwise + " (the program's CPUs are refused)";
       return describe_same_cpu(numbers) + ", " + otherwise + " where that CPU is refused";
@@ -395,18 +395,18 @@ void SamplerThread::run() {
   version_.fetch_add(1, std::memory_order_release);
 }
 
-std::string describe_way(const SamplerThread::Numbers& numbers) {
-  const std::string way = describe_python_way(numbers);
-  if (!numbers.native) return way;
+std::string describe_mode(const SamplerThread::Numbers& numbers) {
+  const std::string mode = describe_python_mode(numbers);
+  if (!numbers.native) return mode;
   switch (*numbers.native) {
     case NativeSource::ptrace:
       return "ptrace stop of running threads, with native frames";
     case NativeSource::perf:
-      return way + ", native frames by perf events" + (numbers.events.kernel ? ", the kernel's too" : "");
+      return mode + ", native frames by perf events" + (numbers.events.kernel ? ", the kernel's too" : "");
     case NativeSource::kernel:
-      return way + ", with native frames, the kernel's too";
+      return mode + ", with native frames, the kernel's too";
     default:
-      return way + ", native frames of blocked threads only";
+      return mode + ", native frames of blocked threads only";
   }
 }
 

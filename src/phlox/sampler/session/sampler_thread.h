@@ -108,7 +108,7 @@ class SamplerThread : public Source {
 
 // The mode, as outputs name it: "same CPU (real time)", "ptrace stop", "hands off (unproved)", "in the kernel
 // (BPF)".
-std::string describe_way(const SamplerThread::Numbers& numbers);
+std::string describe_mode(const SamplerThread::Numbers& numbers);
 
 // Further facts about its native frames, for --verbose.
 std::vector<std::string> details_of(const SamplerThread::Numbers& numbers);

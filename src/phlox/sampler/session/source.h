@@ -10,9 +10,9 @@
 #include <span>
 
 #include "phlox/base/clock.h"
+#include "phlox/sampler/capture/mode.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/process_sampler.h"
-#include "phlox/sampler/capture/way.h"
 #include "phlox/sampler/kernel/kernel_source.h"
 #include "phlox/sampler/session/scheduling.h"
 
@@ -24,7 +24,7 @@ struct SourceNumbers {
   double rate_hz = 0;           // requested at the moment
   Nanoseconds cpu = 0;          // of this thread
   Nanoseconds target_time = 0;  // taken from the target
-  Way way = Way::automatic;     // as requested
+  Mode mode = Mode::automatic;  // as requested
   SchedulingClass scheduling = SchedulingClass::ordinary;
   bool schedstat_off = false;
   std::optional<NativeSource> native;

@@ -113,7 +113,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
 bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen) {
   using State = process::ThreadStop::State;
   Domain& domain = threads_.domains()[slot.domain];
-  const bool may_stop = config_.way != Way::same_cpu && config_.way != Way::hands_off;
+  const bool may_stop = config_.mode != Mode::same_cpu && config_.mode != Mode::hands_off;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) ++counts_.retried;
     const auto before = slot.probe->schedstat();

@@ -6,7 +6,7 @@
 
 namespace phlox::sampler {
 
-enum class Way : uint8_t {
+enum class Mode : uint8_t {
   automatic,  // in the kernel if possible; otherwise as no_kernel
   no_kernel,  // on its CPU; by a stop of that one thread if we may not use the CPU
   same_cpu,   // on its CPU; read as it runs, unproved, if we may not use the CPU

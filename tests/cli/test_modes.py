@@ -25,29 +25,29 @@ def record_without(calls, busy):
     if done.stderr.startswith("no seccomp"):
         pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
-    return done.stderr, *ways()
+    return done.stderr, *modes()
 
 
-def ways():
+def modes():
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:
-        (way,) = db.execute("SELECT way_of_reading FROM process").fetchone()
+        (mode,) = db.execute("SELECT way_of_reading FROM process").fetchone()
         (proved,) = db.execute("SELECT count(*) FROM sample JOIN state ON state.id = sample.state WHERE quality = 0 AND cpu = 1").fetchone()
-    return way, proved
+    return mode, proved
 
 
 @where_calls_can_be_refused
 def test_a_cpu_that_phlox_may_not_enter_is_read_by_stops(busy, workdir):
     # What a cpuset without the target's CPU answers (kernel/sched/core.c: sched_setaffinity, EINVAL).
-    said, way, proved = record_without("sched_setaffinity", busy)
-    assert "ptrace stop" in way and proved > 0
+    said, mode, proved = record_without("sched_setaffinity", busy)
+    assert "ptrace stop" in mode and proved > 0
     assert "ptrace stop" in said
     assert still_runs(busy)
 
 
 @where_calls_can_be_refused
 def test_where_it_may_not_be_stopped_either_stacks_are_unproved_and_said_so(busy, workdir):
-    said, way, proved = record_without("sched_setaffinity,ptrace", busy)
-    assert "hands off" in way and proved == 0 and count("a.phlox") > 0
+    said, mode, proved = record_without("sched_setaffinity,ptrace", busy)
+    assert "hands off" in mode and proved == 0 and count("a.phlox") > 0
     assert "hands off" in said and "unproved" in said
     assert still_runs(busy)
 
@@ -55,8 +55,8 @@ def test_where_it_may_not_be_stopped_either_stacks_are_unproved_and_said_so(busy
 # Under the thread sanitizer: what each thread found out about the call is its own.
 @where_calls_can_be_refused
 def test_without_the_call_that_reads_memory_its_file_is_read(busy, workdir):
-    _, way, proved = record_without("process_vm_readv", busy)
-    assert "same CPU" in way and proved > 0
+    _, mode, proved = record_without("process_vm_readv", busy)
+    assert "same CPU" in mode and proved > 0
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:
         assert db.execute("SELECT name FROM thread").fetchall() == [("MainThread",)]
 
@@ -83,7 +83,7 @@ def test_a_kernel_that_does_not_count_schedules_proves_nothing_and_says_so(busy,
     if done.returncode == 99:
         pytest.skip(f"may not lay files over /proc: {done.stderr}")
     assert done.returncode == 0, done.stderr
-    way, proved = ways()
+    mode, proved = modes()
     assert proved == 0 and count("a.phlox") > 0
     assert "unproved" in done.stderr
     report = json.loads(subprocess.run([PHLOX, "report", "--json", "a.phlox"], capture_output=True, text=True, check=True).stdout)
@@ -104,5 +104,5 @@ def test_a_real_time_program_is_read_and_does_not_hold_the_recorder(start, workd
     done = phlox("record", "--way", "no-kernel", "-p", busy.pid, "-d", "1", "-r", "200", "--max-overhead", "off", "-o", "a.phlox")
     assert done.returncode == 0, done.stderr
     assert busy.poll() is None, "it was waited for"
-    way, proved = ways()
-    assert "same CPU" in way and proved > 10
+    mode, proved = modes()
+    assert "same CPU" in mode and proved > 10
