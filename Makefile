@@ -57,12 +57,12 @@ test-all: ## the same, and each test that looks at a program on every interprete
 test test-all:
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-test.txt
 	@tools/install-test-deps.sh
-	@$(MAKE) beside_pythons PRESET=dev
+	@$(MAKE) build_and_pythons PRESET=dev
 	@tools/run_tests.py $(if $(filter test-all,$@),--all) $(only_tests) build/dev
 
 # Interpreters are fetched while the compiler works.
-.PHONY: beside_pythons
-beside_pythons:
+.PHONY: build_and_pythons
+build_and_pythons:
 	@tools/get-pythons.sh & pythons=$$!; $(MAKE) build_preset && wait $$pythons
 
 # A new build directory compiles in batches (cmake/rooms.cmake); an existing one stays as it was configured.
@@ -107,7 +107,7 @@ tsan: ## run C++, cli and live tests under the thread sanitizer
 asan tsan:
 	@tools/install-build-deps.sh
 	@tools/install-test-deps.sh
-	@$(MAKE) beside_pythons PRESET=$@
+	@$(MAKE) build_and_pythons PRESET=$@
 	@tools/run_tests.py --sanitized $(only_tests) build/$@
 
 .PHONY: fuzz

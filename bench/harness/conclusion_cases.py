@@ -7,11 +7,11 @@ SPIN = ("spin", "<genexpr>")
 
 
 class Case:
-    """script:program, and its claims. `beside`: a shell command that runs at the same time; `options`: those
+    """script:program, and its claims. `meanwhile`: a shell command that runs at the same time; `options`: those
     of phlox record."""
 
-    def __init__(self, name, *claims, seconds=1.5, beside="", options=(), small=False, before_after=False, topic="small"):
-        self.name, self.claims, self.seconds, self.beside = name, claims, seconds, beside
+    def __init__(self, name, *claims, seconds=1.5, meanwhile="", options=(), small=False, before_after=False, topic="small"):
+        self.name, self.claims, self.seconds, self.meanwhile = name, claims, seconds, meanwhile
         self.options, self.small, self.before_after, self.topic = options, small, before_after, topic
         self.script, self.program = name.split()[0].split(":")
 
@@ -21,10 +21,10 @@ CAT = "yes | cat > /dev/null"
 
 CASES = [
     # Waits
-    Case("waits:timeouts", nobody("wait_in_vain"), wall("wait_in_vain"), beside=FORKS, topic="wakers"),
-    Case("waits:poll_timeouts", nobody("poll_in_vain"), wall("poll_in_vain"), beside=CAT, topic="wakers"),
+    Case("waits:timeouts", nobody("wait_in_vain"), wall("wait_in_vain"), meanwhile=FORKS, topic="wakers"),
+    Case("waits:poll_timeouts", nobody("poll_in_vain"), wall("poll_in_vain"), meanwhile=CAT, topic="wakers"),
     Case("waits:queues", waker("consume", "producer"), wall("consume"), topic="wakers", small=True),
-    Case("waits:pipes", waker("read_pipe", "pipe-writer"), wall("read_pipe"), beside=CAT, topic="wakers"),
+    Case("waits:pipes", waker("read_pipe", "pipe-writer"), wall("read_pipe"), meanwhile=CAT, topic="wakers"),
     Case("waits:sockets", waker("receive_bytes", "sender"), wall("receive_bytes"), topic="wakers"),
     Case("waits:locks", waker("want_lock", "holder"), wall("want_lock"), topic="wakers"),
     Case("waits:sleeps", wall("nap"), cpu("nap"), cpu("stir"), nobody("nap"), hottest(*SPIN), says("nap"), small=True),
@@ -76,7 +76,7 @@ CASES = [
     Case("processes:busy_children", own_children, cpu("compute"), topic="procs"),
     Case("processes:compiler", own_children, wall("wait_for_compiler"), cpu("wait_for_compiler"), topic="procs"),
     Case("processes:many_children", cpu("think"), wall("run_true", 0.15), topic="procs"),
-    Case("processes:pipe_from_child", waker("read_child", r"\bsh\b"), wall("read_child"), beside=CAT, topic="wakers"),
+    Case("processes:pipe_from_child", waker("read_child", r"\bsh\b"), wall("read_child"), meanwhile=CAT, topic="wakers"),
     # Two recordings
     Case("changes:removed", changed("changing"), whole_first, before_after=True, topic="diff"),
     Case("changes:faster", changed("changing"), whole_first, before_after=True, topic="diff"),

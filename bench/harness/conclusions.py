@@ -56,14 +56,14 @@ class Bench:
     def recorded(self, case, file, *edition):
         """(the truth that the program printed, the recorder's output)"""
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-        beside = subprocess.Popen(["sh", "-c", case.beside], stdout=subprocess.DEVNULL, start_new_session=True) if case.beside else None
+        meanwhile = subprocess.Popen(["sh", "-c", case.meanwhile], stdout=subprocess.DEVNULL, start_new_session=True) if case.meanwhile else None
         try:
             done = subprocess.run([self.phlox, "record", "--force", *case.options, "-o", file, "--", self.python, os.path.join(PROGRAMS, case.script + ".py"),
                                    case.program, str(case.seconds * self.scale), *edition], capture_output=True, text=True, timeout=300, env=environment)
         finally:
-            if beside:
-                os.killpg(beside.pid, signal.SIGKILL)
-                beside.wait()
+            if meanwhile:
+                os.killpg(meanwhile.pid, signal.SIGKILL)
+                meanwhile.wait()
         lines = [line for line in done.stdout.splitlines() if line.startswith("TRUTH ")]
         if done.returncode != 0 or not lines:
             raise RuntimeError("%s: %s" % (case.name, done.stderr.strip()[-500:]))

@@ -61,7 +61,7 @@ def in_turn_row(settings, tool, version, target):
     return row
 
 
-def beside_row(settings, version, target):
+def peer_row(settings, version, target):
     """Reads from outside; the recorder is alternately stopped and resumed."""
     label, script, args, native, _, _, span = target
     environment = interpreter(settings, version, script)
@@ -152,7 +152,7 @@ def kernel(settings):
         if version in settings.pythons:
             keep("in_turn", in_turn_row(settings, tool, version, target))
             if not alone and not settings.only:
-                keep("beside", beside_row(settings, version, target))
+                keep("beside", peer_row(settings, version, target))
     if settings.only:
         return result
     peers = [PySpy(settings.cache), Austin(settings.cache)] if settings.with_peers else []

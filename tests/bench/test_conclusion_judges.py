@@ -131,7 +131,7 @@ def below_nothing(e):
     e["json"]["functions"][1]["self"]["low"] = -0.1
 
 
-def beside_share(e):
+def next_to_share(e):
     e["json"]["lines"] = [dict(function("x", 1, 0.5), self=dict(amount(1, 0.5), low=0.6))]
 
 
@@ -189,7 +189,7 @@ CLAIMS = [
     (judges.waker("nap", "giver"), [by_a_stranger], [by_nobody]),
     (judges.own_children, [strangers], [says_pattern]),
     (judges.collecting, [collected_less], [says_pattern]),
-    (judges.intervals, [below_nothing, beside_share, in_words], []),
+    (judges.intervals, [below_nothing, next_to_share, in_words], []),
     (judges.account, [less_cpu], []),
     (judges.running, [runs_more], []),
     (judges.one_answer, [page_differs], []),

@@ -54,10 +54,10 @@ def of_nobody(file):
     return stat.S_ISREG(there.st_mode) and (there.st_uid, there.st_gid) == (NOBODY, NOBODY)
 
 
-@pytest.mark.parametrize("beside", ["-shm", "-wal", "-journal"])
+@pytest.mark.parametrize("suffix", ["-shm", "-wal", "-journal"])
 @pytest.mark.parametrize("link", [os.symlink, os.link], ids=["symlink", "hard link"])
-def test_a_link_beside_a_recording_leads_nowhere(theirs, precious, beside, link):
-    link(precious, f"{theirs}/a.phlox{beside}")
+def test_a_link_beside_a_recording_leads_nowhere(theirs, precious, suffix, link):
+    link(precious, f"{theirs}/a.phlox{suffix}")
     record(theirs / "a.phlox")
     assert untouched(precious)
 
@@ -156,11 +156,11 @@ def test_an_old_recording_of_somebody_shows_what_everybody_may_read(named, tmp_p
     assert "nobody is to see" not in phlox("report", "--source", output).stdout
 
 
-@pytest.mark.parametrize("beside", ["-shm", "-wal", "-journal"])
-def test_a_pipe_beside_a_recording_holds_nothing_up(tmp_path, beside):
+@pytest.mark.parametrize("suffix", ["-shm", "-wal", "-journal"])
+def test_a_pipe_beside_a_recording_holds_nothing_up(tmp_path, suffix):
     output = tmp_path / "a.phlox"
     assert phlox("record", "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(3000000))").returncode == 0
-    os.mkfifo(f"{output}{beside}")
+    os.mkfifo(f"{output}{suffix}")
     begun = time.monotonic()
     phlox("report", output, timeout=20)
     phlox("record", "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(3000000))", timeout=20)

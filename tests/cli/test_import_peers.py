@@ -32,8 +32,8 @@ main()
 
 def tool(name):
     """Of the environment that runs the tests, or of the system."""
-    beside = os.path.join(os.path.dirname(sys.executable), name)
-    return beside if os.path.exists(beside) else shutil.which(name)
+    next_to_python = os.path.join(os.path.dirname(sys.executable), name)
+    return next_to_python if os.path.exists(next_to_python) else shutil.which(name)
 
 
 def needs(name):

@@ -320,7 +320,7 @@ def test_by_the_command_line_those_that_are_there_and_that_come(start, workdir):
     others = [path for path in ordinary_pythons(os.environ.get("PHLOX_PYTHONS", ""), "[0-4]") if path != PYTHON]
     write("app.py", "import time\nwhile True: sum(range(100)), time.sleep(0.001)\n")
     there = [start([python, "app.py", token, str(i)]) for i, python in enumerate([PYTHON, *others[-1:]])]
-    beside = start([PYTHON, "app.py", "something-else"])
+    unrelated = start([PYTHON, "app.py", "something-else"])
     recorder = start([PHLOX, "record", "--name", f"{token} [0-9]$", "-d", "20", "-o", "a.phlox"], stderr=subprocess.PIPE)
     wait_until(lambda: is_recording("a.phlox") and len(rows("a.phlox", "SELECT 1 FROM process")) == len(there), "those that are there")
     late = start([PYTHON, "app.py", token, "9"])
@@ -334,7 +334,7 @@ def test_by_the_command_line_those_that_are_there_and_that_come(start, workdir):
     _, said = recorder.communicate(timeout=60)
     assert recorder.returncode == 0, said
     assert {pid for pid, in rows("a.phlox", "SELECT pid FROM process")} == {one.pid for one in [*there, late]}, said
-    assert beside.poll() is None
+    assert unrelated.poll() is None
     assert "recording process" in said and "started by" not in said, said
 
 

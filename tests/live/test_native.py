@@ -144,9 +144,9 @@ def _ran(pid, begin, end):
 @once_a_version
 def test_time_asleep_is_what_the_kernel_says_it_is(python, record):
     """Events find a thread running, whatever it does most."""
-    with Target(python, PROGRAM, "", "naps") as target, concurrent.futures.ThreadPoolExecutor() as beside:
+    with Target(python, PROGRAM, "", "naps") as target, concurrent.futures.ThreadPoolExecutor() as meanwhile:
         # While it is recorded: our looks make the thread wait.
-        ran = beside.submit(_ran, target.pid, 1, 3)
+        ran = meanwhile.submit(_ran, target.pid, 1, 3)
         recording = record(target.pid, 3, "--native", *RATE)
         ran = ran.result()
     walls = dict(recording.query("SELECT state.cpu = 3, sum(wall_ns) FROM sample JOIN state ON state.id = sample.state GROUP BY 1"))

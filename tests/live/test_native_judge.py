@@ -34,8 +34,8 @@ def file_of(python):
     """The file that holds the interpreter: the library if it has one."""
     exe, name, folder = asked(python, "import os, sys, sysconfig; print(os.path.realpath(sys.executable)); "
                                       "print(sysconfig.get_config_var('INSTSONAME')); print(sysconfig.get_config_var('LIBDIR'))")
-    beside = pathlib.Path(exe).parent.parent / "lib" / name
-    return next((str(path) for path in (beside, pathlib.Path(folder) / name) if path.suffix != ".a" and path.is_file()), exe)
+    next_to_it = pathlib.Path(exe).parent.parent / "lib" / name
+    return next((str(path) for path in (next_to_it, pathlib.Path(folder) / name) if path.suffix != ".a" and path.is_file()), exe)
 
 
 def needs(python, *modules):

@@ -151,7 +151,8 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(const std::string& path, co
     }
     if (exists && S_ISDIR(there.st_mode)) return cannot_write(path, EISDIR);
     output->secret_ = rules.secret;
-    auto opened = exists && !S_ISREG(there.st_mode) ? output->open_in_place(path) : output->open_beside(path);
+    auto opened =
+        exists && !S_ISREG(there.st_mode) ? output->open_in_place(path) : output->open_replacement(path);
     if (!opened) return fail(opened);
   }
   output->buffer_ = std::make_unique<Buffer>(output->descriptor_, rules.text);
@@ -167,7 +168,7 @@ Result<void> OutputFile::open_in_place(const std::string& path) {
   return {};
 }
 
-Result<void> OutputFile::open_beside(const std::string& path) {
+Result<void> OutputFile::open_replacement(const std::string& path) {
   struct stat there {};
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return cannot_write(path, errno);

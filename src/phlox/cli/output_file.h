@@ -45,7 +45,7 @@ class OutputFile {
   class Buffer;
 
   Result<void> open_in_place(const std::string& path);
-  Result<void> open_beside(const std::string& path);
+  Result<void> open_replacement(const std::string& path);
 
   std::string path_;                 // as the user named it, for messages
   std::optional<NewFile> new_file_;  // none: written in place

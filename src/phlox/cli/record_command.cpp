@@ -15,10 +15,10 @@
 #include "phlox/base/text.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
-#include "phlox/cli/beside.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
+#include "phlox/cli/other_pythons.h"
 #include "phlox/cli/overdue.h"
 #include "phlox/cli/record_request.h"
 #include "phlox/cli/record_words.h"
@@ -52,11 +52,11 @@ class Recording {
         stop_, [this](Overdue::Why why) { give_up(why); }, Overdue::Limits());
     if (program_) options_.release = [this] { return release(); };
     for (const pid_t pid : pids_) {
-      beside_.emplace_back(pid, [this](pid_t one) {
+      others_.emplace_back(pid, [this](pid_t one) {
         return options_.follow ? fmt::format("why: phlox doctor -p {}", one)
                                : std::string("without --no-follow they are recorded too");
       });
-      for (const pid_t other : pids_) beside_.back().recorded(other);
+      for (const pid_t other : pids_) others_.back().recorded(other);
     }
     options_.on_waiting = [this] {
       talk_.note(fmt::format("no {}Python yet in process {} ({}) or in what it started: waiting for one",
@@ -97,9 +97,9 @@ class Recording {
     say_descendants();
     check_siblings(true);
     std::string summary;
-    for (const Beside& beside : beside_) {
-      if (const std::string words = beside.unjudged_words(); !words.empty()) talk_.warn(words);
-      if (const std::string one = beside.summary(); !one.empty())
+    for (const OtherPythons& others : others_) {
+      if (const std::string words = others.unjudged_words(); !words.empty()) talk_.warn(words);
+      if (const std::string one = others.summary(); !one.empty())
         summary += (summary.empty() ? "" : ". ") + one;
     }
     if (!summary.empty()) destination_->sink().emit_meta(std::string(profile::kNotRecorded), summary);
@@ -127,16 +127,16 @@ class Recording {
   }
 
   void check_siblings(bool at_the_end) {
-    for (Beside& beside : beside_) {
-      beside.check();
+    for (OtherPythons& others : others_) {
+      others.check();
       if (options_.follow && !at_the_end) continue;  // they may still be recorded
-      for (const std::string& line : beside.news()) talk_.warn(line);
+      for (const std::string& line : others.news()) talk_.warn(line);
     }
   }
 
   // A Python that one of the processes started, and that is now recorded too.
   void on_descendant(pid_t pid) {
-    for (Beside& beside : beside_) beside.recorded(pid);
+    for (OtherPythons& others : others_) others.recorded(pid);
     ++descendants_;
     fresh_.push_back(pid);
   }
@@ -369,7 +369,7 @@ class Recording {
   pid_t pid_ = 0;  // the first of pids_
   std::unique_ptr<Destination> destination_;
   std::optional<process::LaunchedProgram> program_;
-  std::vector<Beside> beside_;
+  std::vector<OtherPythons> others_;
   int descendants_ = 0, lines_of_descendants_ = 0;
   std::vector<pid_t> fresh_;        // descendants not reported yet
   std::optional<Overdue> overdue_;  // the threads of this and the next member use the members above

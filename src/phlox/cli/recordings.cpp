@@ -57,7 +57,7 @@ symbols::DebugSearch debug_search_of(const InputArguments& arguments) {
 
 // The recording of a picture: `record -o flame.svg` keeps flame.svg.phlox, `view app.phlox` writes
 // app.phlox.html.
-std::optional<std::string> recording_beside(const std::string& path) {
+std::optional<std::string> hint_at_recording(const std::string& path) {
   for (const std::string& one : {path + ".phlox", path.substr(0, path.rfind('.'))})
     if (one != path && one.ends_with(".phlox") && ::access(one.c_str(), R_OK) == 0)
       return "the recording is " + one;
@@ -69,7 +69,7 @@ Result<const importers::Format*> format_of(importers::Input& input, const std::s
   if (!from.empty()) return importers::find_format(from);  // one of the choices: the parser checked it
   if (const importers::Format* format = importers::recognise(input)) return format;
   return fail(ErrorKind::input, fmt::format("phlox does not recognise the format of {}", path),
-              recording_beside(path).value_or("name its format with --from: " + importers::format_names()));
+              hint_at_recording(path).value_or("name its format with --from: " + importers::format_names()));
 }
 
 tl::unexpected<Error> not_read(const std::string& path, int error) {

@@ -44,8 +44,9 @@ Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& 
                             const std::string& path) {
   const bool whole = choices.from <= 0 && choices.to == std::numeric_limits<Nanoseconds>::max() &&
                      !choices.label_regex && !choices.by.label;
-  const bool beside = weighed == Weighed::threads && format.awaits >= exporters::Awaits::beside && whole;
-  if (weighed == Weighed::threads && !beside) return {};
+  const bool alongside =
+      weighed == Weighed::threads && format.awaits >= exporters::Awaits::alongside && whole;
+  if (weighed == Weighed::threads && !alongside) return {};
   if (auto sound = recording::check_tasks(rows, profile, path); !sound) return sound;
   const bool added = profile::add_await_time(profile, rows);
   if (weighed == Weighed::threads || (added && format.awaits == exporters::Awaits::page)) return {};

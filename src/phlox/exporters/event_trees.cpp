@@ -10,7 +10,7 @@ Result<std::vector<EventTree>> other_events(const profile::Profile& profile,
                                             const profile::Choices& choices) {
   std::vector<EventTree> out;
   const auto events = profile::sampled_events(profile);
-  const std::vector<bool> there = profile::sampled_besides(profile);
+  const std::vector<bool> there = profile::sampled_but_not_shown(profile);
   for (size_t i = 0; i < events.size(); ++i) {
     if (!there[i]) continue;
     // Without a name it is thread time next to await time: it was not requested.

@@ -269,7 +269,7 @@ Result<PageTables> make_page_tables(const Profile& profile, const profile::Choic
   const profile::SampledEvent shown = profile::shown_event(profile);
   if (!shown.name.empty() && shown.unit != profile::Unit::nanoseconds)
     place_of[profile.shown_event()] = builder.event(shown);
-  const std::vector<bool> there = profile::sampled_besides(profile);
+  const std::vector<bool> there = profile::sampled_but_not_shown(profile);
   for (size_t i = 1; i <= events.size(); ++i) {
     if (there[i - 1]) place_of[i] = builder.event(events[i - 1]);
   }

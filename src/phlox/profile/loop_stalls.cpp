@@ -31,7 +31,7 @@ constexpr Nanoseconds kLongestSum = 80'000'000, kShortSum = 2'500'000;
 constexpr Nanoseconds kBrief = 1'000'000, kBriefPiece = 1'500'000;
 constexpr double kBriefShare = 0.05;
 // The most that may be left of a turn, apart from its longest wait, if that wait counts as the turn.
-constexpr double kBeside = 0.02;
+constexpr double kMostLeft = 0.02;
 constexpr Nanoseconds kLittle = 5'000'000;
 // A run of fewer samples proves nothing.
 constexpr int64_t kFewSamples = 5;
@@ -489,7 +489,7 @@ struct Seen {
 }  // namespace
 
 bool Stall::is_one_turn() const {
-  return least > 0 && wall - least <= std::max(kLittle, Nanoseconds(double(wall) * kBeside));
+  return least > 0 && wall - least <= std::max(kLittle, Nanoseconds(double(wall) * kMostLeft));
 }
 
 std::vector<LoopStalls> loop_stalls(const Profile& profile, const SampleFilter& filter,

@@ -103,7 +103,7 @@ Result<void> show_event(Profile& profile, std::string_view name) {
   return {};
 }
 
-std::vector<bool> sampled_besides(const Profile& profile) {
+std::vector<bool> sampled_but_not_shown(const Profile& profile) {
   std::vector<bool> there(sampled_events(profile).size(), false);
   for (const Sample& sample : profile.samples_of_others()) {
     if (const size_t number = event_number(sample); number <= there.size()) there[number - 1] = true;

@@ -42,7 +42,7 @@ std::vector<SampledEvent> sampled_events(const Profile& profile);
 Result<void> show_event(Profile& profile, std::string_view name);
 
 // By number - 1: events that have samples among those that are not shown.
-std::vector<bool> sampled_besides(const Profile& profile);
+std::vector<bool> sampled_but_not_shown(const Profile& profile);
 
 // The event that is shown. Without a name: the recording has none.
 SampledEvent shown_event(const Profile& profile);

@@ -14,7 +14,7 @@ namespace {
 // Opens folders and regular files by the path that SQLite is given, without resolving links.
 constexpr const char* kAsIs = "phlox-as-is";
 
-bool is_beside(std::string_view path) {
+bool is_side_file(std::string_view path) {
   return path.ends_with("-wal") || path.ends_with("-shm") || path.ends_with("-journal");
 }
 
@@ -25,7 +25,7 @@ int open_plain(const char* path, int flags, int mode) {
   struct stat there {};
   const bool plain =
       ::fstat(file, &there) == 0 &&
-      (S_ISDIR(there.st_mode) || (S_ISREG(there.st_mode) && (!is_beside(path) || there.st_nlink < 2)));
+      (S_ISDIR(there.st_mode) || (S_ISREG(there.st_mode) && (!is_side_file(path) || there.st_nlink < 2)));
   if (plain) return file;
   ::close(file);
   errno = EACCES;

@@ -134,7 +134,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   std::optional<Place> place_;
   std::atomic<bool> has_file_{false};
   // Its log and the index of that: name, device and inode.
-  std::vector<std::pair<std::string, std::pair<dev_t, ino_t>>> beside_;
+  std::vector<std::pair<std::string, std::pair<dev_t, ino_t>>> side_files_;
   Safe safe_ = Safe::at_each_commit;
   Descriptor mark_;  // of the file, or of the one to be replaced: locked while we write (schema.h)
   sqlite3* database_ = nullptr;

@@ -145,11 +145,11 @@ Result<void> Writer::put_in_place() {
 }
 
 void Writer::note_side_files() {
-  beside_.clear();
+  side_files_.clear();
   for (const char* suffix : {"-wal", "-shm"}) {
     const std::string name = place_->name() + suffix;
     if (const auto there = status_of(*place_, name))
-      beside_.emplace_back(name, std::pair(there->st_dev, there->st_ino));
+      side_files_.emplace_back(name, std::pair(there->st_dev, there->st_ino));
   }
 }
 
@@ -179,7 +179,7 @@ int Writer::fold() {
   const int folded = sqlite3_exec(database_, "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
   if (folded != SQLITE_OK) note_error();
   sqlite3_close(std::exchange(database_, nullptr));
-  for (const auto& [name, identity] : beside_) {
+  for (const auto& [name, identity] : side_files_) {
     const auto there = status_of(*place_, name);
     if (there && there->st_dev == identity.first && there->st_ino == identity.second) place_->remove(name);
   }

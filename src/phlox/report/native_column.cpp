@@ -9,8 +9,8 @@ std::string native_words(const NativeBeneath& native) {
   const std::string share = share_words(native.share);
   const std::string library = native.module.empty() ? "" : " (" + plain(native.module) + ")";
   constexpr size_t kLeast = 20;
-  const size_t beside = library.size() + share.size() + 1;
-  const size_t room = kWidestName > beside + kLeast ? kWidestName - beside : kLeast;
+  const size_t rest = library.size() + share.size() + 1;
+  const size_t room = kWidestName > rest + kLeast ? kWidestName - rest : kLeast;
   return fitted_name(plain(native.name), room) + library + " " + share;
 }
 

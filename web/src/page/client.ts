@@ -22,7 +22,7 @@ export class Client {
 
   // `script`: the text of the page's own script, which the worker runs too.
   static async start(script: string): Promise<Client> {
-    return (await Client.inWorker(script)) ?? Client.besideThePage();
+    return (await Client.inWorker(script)) ?? Client.onThePage();
   }
 
   private static inWorker(script: string): Promise<Client | null> {
@@ -49,7 +49,7 @@ export class Client {
     });
   }
 
-  private static besideThePage(): Client {
+  private static onThePage(): Client {
     const desk = new Desk((message) => client.receive(message));
     const client: Client = new Client((message) => void setTimeout(() => void desk.receive(message)), false);
     return client;

@@ -4,7 +4,7 @@ import { element } from "./dom";
 
 const gap = 14; // pixels from the pointer
 
-function placeBeside(box: HTMLElement, x: number, y: number): void {
+function placeNextTo(box: HTMLElement, x: number, y: number): void {
   const { width, height } = box.getBoundingClientRect();
   const below = y + gap + height <= window.innerHeight - 4;
   box.style.left = `${Math.max(4, Math.min(x + gap, window.innerWidth - width - 8))}px`;
@@ -20,7 +20,7 @@ export class Tip {
     this.element.hidden = content === null;
     if (!content) return;
     this.element.replaceChildren(content);
-    placeBeside(this.element, x, y);
+    placeNextTo(this.element, x, y);
   }
 }
 
@@ -49,7 +49,7 @@ export class Menu {
     });
     this.element.replaceChildren(...rows);
     this.element.hidden = false;
-    placeBeside(this.element, x - gap, y - gap);
+    placeNextTo(this.element, x - gap, y - gap);
     rows[0].focus();
   }
 

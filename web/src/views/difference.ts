@@ -114,8 +114,8 @@ function create(page: Page): Showing {
   const rightHead = element("p", "side-head");
 
   function zoomTo(node: number): void {
-    left.beside.away();
-    right.beside.away();
+    left.hover.away();
+    right.hover.away();
     left.cursor = right.cursor = node;
     if (tree) set("zoom", pathTo(tree, node).join("."));
   }
@@ -215,10 +215,10 @@ function create(page: Page): Showing {
     if (!tree || !changed) return;
     const path = own(page.state, name, "zoom");
     const zoom = /^\d+(\.\d+)*$/.test(path) ? nodeAlong(tree, path.split(".").map(Number)) : 0;
-    const beside = as() === "beside";
-    const wanted: [FlameCanvas, HTMLElement, "before" | "after"][] = beside ? [[left, leftHead, "before"], [right, rightHead, "after"]] : [[right, rightHead, widths()]];
+    const sideBySide = as() === "beside";
+    const wanted: [FlameCanvas, HTMLElement, "before" | "after"][] = sideBySide ? [[left, leftHead, "before"], [right, rightHead, "after"]] : [[right, rightHead, widths()]];
     const { names } = chosen();
-    if (!beside) active = right;
+    if (!sideBySide) active = right;
     if (room.childElementCount !== wanted.length || room.firstElementChild?.contains(wanted[0][0].element) !== true) {
       room.replaceChildren(...wanted.map(([canvas, head]) => element("div", "side", head, canvas.element)));
     }
@@ -227,12 +227,12 @@ function create(page: Page): Showing {
       const totals = changed[side];
       let at = zoom;
       while (at !== 0 && totals[at] <= 0) at = tree.parent[at];
-      head.textContent = beside ? names[side === "before" ? 0 : 1] : "";
-      head.hidden = !beside;
+      head.textContent = sideBySide ? names[side === "before" ? 0 : 1] : "";
+      head.hidden = !sideBySide;
       canvas.show(flameOf(side), at, fresh || shownSide !== as() + side);
-      if (!beside) shownSide = as() + side;
+      if (!sideBySide) shownSide = as() + side;
     }
-    if (beside) shownSide = "";
+    if (sideBySide) shownSide = "";
     reset.disabled = zoom === 0;
   }
   let shownSide = "";

@@ -21,8 +21,8 @@ import { Pen, SvgPen } from "./parts/svg_pen";
 import { Monospaced, textWidth } from "./parts/text_widths";
 import { shortName } from "./parts/thread_names";
 import { afterWheel } from "./parts/time_wheel";
-import { WaitsBeside } from "./parts/waits_beside";
-import { WordsBeside } from "./parts/words_beside";
+import { HoverWaits } from "./parts/hover_waits";
+import { HoverTip } from "./parts/hover_tip";
 import { activityColours, sized } from "./timeline_picture";
 import { Page, Picture, Showing, View } from "./view";
 
@@ -74,8 +74,8 @@ function create(page: Page): Showing {
   let totals: ThreadTotals | null = null;
   let totalsFor = "";
   let drawn: Drawn | null = null;
-  const beside = new WordsBeside(page, tipOf);
-  const waits = new WaitsBeside(page);
+  const hover = new HoverTip(page, tipOf);
+  const waits = new HoverWaits(page);
   let labels: Label[] = [];
   let hits = new Uint8Array(0);
   let hitsOf: Page["matches"] = null;
@@ -323,7 +323,7 @@ function create(page: Page): Showing {
       if (part > 0) sums[segments.activity[i]] += part;
     }
     sums.forEach((ns, activity) => ns > 0 && facts.push([activityWords[activity], time(ns)]));
-    tip.append(factTable(facts), ...waits.of(JSON.stringify([page.state.filters, page.state.show]), { by: (drawn as Drawn).by, node: box.node, threads: [threads[at.lane]], from: box.from, to: box.to }, () => beside.again()));
+    tip.append(factTable(facts), ...waits.of(JSON.stringify([page.state.filters, page.state.show]), { by: (drawn as Drawn).by, node: box.node, threads: [threads[at.lane]], from: box.from, to: box.to }, () => hover.again()));
     if (!segments.exact[at.lane]) tip.append(element("div", "place", "Zoom in for each sample"));
     return tip;
   }
@@ -337,7 +337,7 @@ function create(page: Page): Showing {
   function openMenu(at: At, x: number, y: number): void {
     const { by, tree, threads } = drawn as Drawn;
     const thread = threads[at.lane];
-    beside.away();
+    hover.away();
     page.menu([
       { text: "As wide as the window", run: () => seeBox(at) },
       { text: "Only this time", run: () => page.change(withFilter(page.state, { field: "time", mode: "in", from: Math.round(boxOf(at).from), to: Math.round(boxOf(at).to) })) },
@@ -357,7 +357,7 @@ function create(page: Page): Showing {
     const follow = (next: PointerEvent) => {
       if (!dragged && Math.hypot(next.clientX - start, next.clientY - startY) < clickSlack) return;
       dragged = true;
-      beside.away();
+      hover.away();
       scroller.scrollTop = startTop + startY - next.clientY;
       inSight.see(moved(from, ((start - next.clientX) / plot()) * length, whole));
     };
@@ -386,10 +386,10 @@ function create(page: Page): Showing {
     if (event.buttons) return;
     const at = under(event);
     canvas.style.cursor = at ? "pointer" : "grab";
-    if (at) beside.tell(at, event.clientX, event.clientY);
-    else beside.away();
+    if (at) hover.tell(at, event.clientX, event.clientY);
+    else hover.away();
   });
-  canvas.addEventListener("pointerleave", () => beside.away());
+  canvas.addEventListener("pointerleave", () => hover.away());
   canvas.addEventListener("wheel", (event) => {
     const x = event.clientX - scroller.getBoundingClientRect().left - gutterWidth(width());
     const next = afterWheel(event, x, plot(), sight, whole, scroller.scrollHeight > scroller.clientHeight + 1);
@@ -443,7 +443,7 @@ function create(page: Page): Showing {
     draw();
     const frame = scroller.getBoundingClientRect();
     const x = Math.max(0, Math.min(plot(), xOf((Math.max(box.from, sight.from) + Math.min(box.to, sight.to)) / 2, sight, plot())));
-    beside.tell(at, frame.left + gutterWidth(width()) + x, frame.top + y - scroller.scrollTop + rowHeight / 2);
+    hover.tell(at, frame.left + gutterWidth(width()) + x, frame.top + y - scroller.scrollTop + rowHeight / 2);
     page.say(`${labels[drawn.tree.label[box.node]].name}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${time(box.to - box.from)}, thread ${shortName(catalogue, drawn.threads[at.lane])}`);
   }
 
@@ -463,7 +463,7 @@ function create(page: Page): Showing {
     element: view,
     show: () => {
       const now: Sight = inSight.now;
-      if (now.from !== sight.from || now.to !== sight.to) beside.away();
+      if (now.from !== sight.from || now.to !== sight.to) hover.away();
       sight = now;
       counts.show(String(wanted()) as "1" | "3" | "8");
       setTimeout(ask);

@@ -10,7 +10,7 @@ import { countWords, shareWords, weightWords } from "../words";
 import { colourBar, fills } from "./parts/colours";
 import { Flame, FlameCanvas, leftOutWords } from "./parts/flame_canvas";
 import { Latest } from "./parts/latest";
-import { WaitsBeside } from "./parts/waits_beside";
+import { HoverWaits } from "./parts/hover_waits";
 import { Page, Showing, View } from "./view";
 
 const name = "flame";
@@ -38,7 +38,7 @@ function create(page: Page): Showing {
   const view = element("section", { class: "flame", "aria-label": "Flame graph" },
     element("div", "toolbar", turn, back, reset, only, without, colours.element, zoomWords, notes), canvas.element);
 
-  const waits = new WaitsBeside(page);
+  const waits = new HoverWaits(page);
   let drawn: Drawn | null = null;
   let hitsOf: Page["matches"] = null;
   let trail: string[] = []; // previous zooms, as in the address
@@ -79,7 +79,7 @@ function create(page: Page): Showing {
     const place = [library, placeOf(label)].filter((text) => text).join(": ");
     if (place) content.append(element("div", "place", place));
     content.append(factTable(facts));
-    if (drawn?.key === latestKey()) content.append(...waits.of(latestKey(), { by: page.state.by, node }, () => canvas.beside.again()));
+    if (drawn?.key === latestKey()) content.append(...waits.of(latestKey(), { by: page.state.by, node }, () => canvas.hover.again()));
     return content;
   }
 
@@ -95,7 +95,7 @@ function create(page: Page): Showing {
     if (!drawn || node === canvas.zoom) return;
     trail = node === 0 ? [] : [...trail, zoomText(canvas.zoom)];
     canvas.cursor = node;
-    canvas.beside.away();
+    canvas.hover.away();
     page.change(withOwn(page.state, name, "zoom", zoomText(node)));
   }
 

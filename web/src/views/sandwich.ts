@@ -78,7 +78,7 @@ function create(page: Page): Showing {
     const back = button("Reset zoom", () => zoomTo(0), { title: "Home" });
     const heading = element("div", "toolbar", element("b", {}, label), back, notes);
     const zoomTo = (node: number) => {
-      canvas.beside.away();
+      canvas.hover.away();
       canvas.cursor = node;
       if (drawn) page.change(withOwn(page.state, name, side, pathTo(drawn[side], node).join(".")));
     };

@@ -10,7 +10,7 @@ namespace phlox::sampler {
 
 namespace {
 // Per code object, besides its strings and its table: an entry here, a row and its frames in the consumer.
-constexpr size_t kBytesBeside = 1024;
+constexpr size_t kOtherBytes = 1024;
 // Bytes of code objects copied in one sample, which occupies a CPU meanwhile: about four thousand ordinary
 // ones. The next sample copies the others.
 constexpr size_t kMostInASample = size_t{8} << 20;
@@ -172,7 +172,7 @@ bool CodeCache::send(Entry& entry, std::unique_ptr<python::CodeCapture> capture)
   entry.first_instruction = capture->first_instruction;
   entry.interpreter = {};
   entry.follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);
-  size_t bytes = kBytesBeside;
+  size_t bytes = kOtherBytes;
   for (const auto& item : entry.identity.items()) bytes += item.size;
   for (const auto& part : capture->parts) bytes += part.content;
   bytes_ += bytes - std::exchange(entry.bytes, bytes);

@@ -188,7 +188,7 @@ void ProcessSampler::is_in(PythonThread& slot, const process::BlockedIn& call,
 
 // While the GIL's holder does not run, no other thread's Python frames can change: what was copied with its
 // stack is proved with it, wherever the others run. False: the holder has run.
-bool ProcessSampler::read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now) {
+bool ProcessSampler::read_with_holder(PythonThread& slot, Domain& domain, Nanoseconds now) {
   const auto in = slot.probe->blocked_in();
   if (in && process::has_ended(*in)) {
     threads_.has_ended(slot);
@@ -239,7 +239,7 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
       return;
     }
     if (attempt == 0 && slot.first_valid && !before->off() && domain.frozen != nullptr &&
-        domain.frozen_sample == snapshot_.sample_number() && read_beside_holder(slot, domain, now)) {
+        domain.frozen_sample == snapshot_.sample_number() && read_with_holder(slot, domain, now)) {
       return;
     }
     const auto in = slot.probe->blocked_in();

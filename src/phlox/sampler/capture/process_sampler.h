@@ -152,7 +152,7 @@ class ProcessSampler {
   void note_who_moved();
   void capture_for(Snapshot::Reader reader, RemoteAddress last = {});
   void read_other(PythonThread& slot, Domain& domain, Nanoseconds now);
-  bool read_beside_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
+  bool read_with_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
   bool read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   bool read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   profile::CpuState free_state(PythonThread& slot, const process::SchedStat& stat);

@@ -80,18 +80,18 @@ void Snapshot::capture_for(std::span<const Reader> readers, RemoteAddress last) 
   start_sample({});
 }
 
-void Snapshot::capture_for(Reader reader, ByteRange beside) {
+void Snapshot::capture_for(Reader reader, ByteRange also) {
   for_all_ = false;
   whose_.assign(1, reader);
   last_address_ = {};
-  start_sample(beside);
+  start_sample(also);
 }
 
 bool Snapshot::is_for(Reader reader) const {
   return for_all_ || std::binary_search(whose_.begin(), whose_.end(), reader);
 }
 
-void Snapshot::start_sample(ByteRange beside) {
+void Snapshot::start_sample(ByteRange also) {
   ++sample_number_;
   follow_ups_ = 0;
   exhausted_ = false;
@@ -112,13 +112,13 @@ void Snapshot::start_sample(ByteRange beside) {
     chosen_.push_back(i);
     ranges_.push_back({RemoteAddress(window.address), std::span(arena_ + window.offset, window.size)});
   }
-  beside_ = {};
-  if (is_plausible(beside.address) && beside.size > 0 && beside.size <= kMaxPages * kPage - used_) {
-    beside_.address = beside.address.value;
-    beside_.size = beside.size;
-    beside_.offset = used_;
-    used_ += beside.size;
-    ranges_.push_back({beside.address, std::span(arena_ + beside_.offset, beside.size)});
+  also_ = {};
+  if (is_plausible(also.address) && also.size > 0 && also.size <= kMaxPages * kPage - used_) {
+    also_.address = also.address.value;
+    also_.size = also.size;
+    also_.offset = used_;
+    used_ += also.size;
+    ranges_.push_back({also.address, std::span(arena_ + also_.offset, also.size)});
   }
   size_t first = 0;
   while (first < ranges_.size()) {
@@ -127,7 +127,7 @@ void Snapshot::start_sample(ByteRange beside) {
     if (first != 0) ++follow_ups_;
     first += whole;
     if (whole < count && first == chosen_.size()) {
-      beside_ = {};
+      also_ = {};
       ++first;
     } else if (whole < count) {
       // A page of this range is gone. Its pages leave the plan; find() reads again those that are still
@@ -164,7 +164,7 @@ const std::byte* Snapshot::peek(RemoteAddress address, size_t size) {
            address.value - w.address <= w.size - size;
   };
   // Checked first, so that the plan need not include it again.
-  if (holds(beside_)) return arena_ + beside_.offset + (address.value - beside_.address);
+  if (holds(also_)) return arena_ + also_.offset + (address.value - also_.address);
   if (hint_ < windows_.size() && holds(windows_[hint_])) {
     use(windows_[hint_], address.value, size);
     return arena_ + windows_[hint_].offset + (address.value - windows_[hint_].address);

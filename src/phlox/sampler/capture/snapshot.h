@@ -48,8 +48,8 @@ class Snapshot {
   void capture(RemoteAddress last = {});
   // Reads only the pages of these readers, or of all.
   void capture_for(std::span<const Reader> readers, RemoteAddress last = {});
-  // `beside`: bytes to read in the same call, if they can be read; peek() has them.
-  void capture_for(Reader reader, ByteRange beside = {});
+  // `also`: bytes to read in the same call, if they can be read; peek() has them.
+  void capture_for(Reader reader, ByteRange also = {});
   // Whether this sample's copy was made for this reader too.
   bool is_for(Reader reader) const;
   // Predicts the pages of this reader.
@@ -117,7 +117,7 @@ class Snapshot {
     return a == kNobody ? b : a == b || b == kNobody ? a : kEverybody;
   }
 
-  void start_sample(ByteRange beside);
+  void start_sample(ByteRange also);
   void replan(bool forget);
   const std::byte* fetch(uint64_t address, size_t size);
   size_t read(std::span<const memory::Range> ranges);
@@ -130,7 +130,7 @@ class Snapshot {
   std::vector<Page> pages_;      // sorted by number; the plan
   std::vector<Window> windows_;  // the plan as ranges, sorted by address
   std::vector<memory::Range> ranges_;
-  Window beside_;               // of this sample
+  Window also_;                 // of this sample
   std::vector<Window> extras_;  // fetched in this sample, sorted by address
   std::vector<Window> wanted_;
   std::vector<memory::Range> fetched_;

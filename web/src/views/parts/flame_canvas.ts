@@ -10,7 +10,7 @@ import { Page, Picture } from "../view";
 import { PixelRows, rgbOf } from "./pixel_rows";
 import { Pen, SvgPen } from "./svg_pen";
 import { Monospaced } from "./text_widths";
-import { WordsBeside } from "./words_beside";
+import { HoverTip } from "./hover_tip";
 
 const rowHeight = 18;
 const textMargin = 4;
@@ -47,14 +47,14 @@ export class FlameCanvas {
   private rows: Rows | null = null;
   private readonly arranged = new Map<string, [Layout, Rows]>(); // by zoom and width: recent layouts, to go back to
   private readonly narrow = new PixelRows();
-  readonly beside: WordsBeside<number>; // a node
+  readonly hover: HoverTip<number>; // a node
 
   constructor(private readonly page: Page, label: string, private readonly wishes: Wishes) {
     this.element = element("div", {
       class: "scroller flames", tabindex: 0, role: "application", "aria-roledescription": "flame graph",
       "aria-label": `${label}. Arrow keys move from frame to frame, Enter zooms, m opens the menu of a frame.`,
     }, this.spacer);
-    this.beside = new WordsBeside(page, (node) => (this.flame as Flame).tip(node));
+    this.hover = new HoverTip(page, (node) => (this.flame as Flame).tip(node));
     const { element: box } = this;
     box.addEventListener("scroll", () => this.draw());
     box.addEventListener("click", (event) => {
@@ -65,16 +65,16 @@ export class FlameCanvas {
       const at = this.boxAt(event);
       if (!at) return;
       event.preventDefault();
-      this.beside.away();
+      this.hover.away();
       this.wishes.menu(at.node, event.clientX, event.clientY);
     });
     box.addEventListener("pointermove", (event) => {
       const at = this.boxAt(event);
       box.style.cursor = at ? "pointer" : "";
-      if (at) this.beside.tell(at.node, event.clientX, event.clientY);
-      else this.beside.away();
+      if (at) this.hover.tell(at.node, event.clientX, event.clientY);
+      else this.hover.away();
     });
-    box.addEventListener("pointerleave", () => this.beside.away());
+    box.addEventListener("pointerleave", () => this.hover.away());
   }
 
   // `fresh`: the tree or the widths changed.
@@ -243,14 +243,14 @@ export class FlameCanvas {
     if (y + rowHeight > area.scrollTop + area.clientHeight) area.scrollTop = y + 2 * rowHeight - area.clientHeight;
     this.draw();
     const frame = area.getBoundingClientRect();
-    this.beside.tell(node, frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
+    this.hover.tell(node, frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
     this.page.say(flame.spoken(node));
   }
 
   // Removes the keyboard cursor and its tooltip.
   leave(): void {
     this.cursor = -1;
-    this.beside.away();
+    this.hover.away();
     this.draw();
   }
 
@@ -285,7 +285,7 @@ export class FlameCanvas {
     const box = this.cursor > 0 ? this.boxOf(this.cursor) : undefined;
     if (!box || !this.boxes) return;
     const frame = this.element.getBoundingClientRect();
-    this.beside.away();
+    this.hover.away();
     this.wishes.menu(this.cursor, frame.left + box.x + 8, frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
   }
 

@@ -1,7 +1,7 @@
 // A tooltip beside something that a view drew, under the pointer or the keyboard cursor.
 import { Page } from "../view";
 
-export class WordsBeside<At> {
+export class HoverTip<At> {
   private told: { at: At; x: number; y: number; words: Node } | null = null;
 
   constructor(private readonly page: Page, private readonly wordsOf: (at: At) => Node) {}

@@ -4,7 +4,7 @@ import { Page } from "../view";
 import { OneAtATime } from "./one_at_a_time";
 import { listed, waitList } from "./wait_words";
 
-export class WaitsBeside {
+export class HoverWaits {
   private readonly asking = new OneAtATime<WaitRows>();
   private known: { key: string; waited: WaitRows } | null = null;
 

@@ -15,13 +15,13 @@
 
 namespace phlox::cli {
 
-class Beside {
+class OtherPythons {
  public:
   // How such a process would be recorded.
   using Advice = std::function<std::string(pid_t)>;
 
   // `root`: all its descendants except `recorded()` are such processes.
-  Beside(pid_t root, Advice advice) : root_(root), advice_(std::move(advice)), recorded_{root} {}
+  OtherPythons(pid_t root, Advice advice) : root_(root), advice_(std::move(advice)), recorded_{root} {}
 
   void recorded(pid_t pid) { recorded_.insert(pid); }
   // Costs milliseconds if there are none, and about 50 if there are thousands: call it now and then, because
@@ -37,7 +37,7 @@ class Beside {
  private:
   using Who = std::pair<uint64_t, pid_t>;  // start and id
   std::string children_words(const std::vector<const PythonProcess*>& children) const;
-  std::string alike_words() const;
+  std::string sibling_words() const;
   void find_siblings();
 
   pid_t root_;
@@ -48,9 +48,9 @@ class Beside {
   std::map<Who, PythonProcess> children_;
   std::set<pid_t> judged_;  // whether they are Pythons
   size_t unjudged_ = 0;
-  std::map<Who, PythonProcess> alike_;
+  std::map<Who, PythonProcess> siblings_;
   std::set<Who> said_;
-  bool searched_siblings_ = false, said_alike_ = false;
+  bool searched_siblings_ = false, said_siblings_ = false;
 };
 
 }  // namespace phlox::cli

@@ -1,4 +1,4 @@
-#include "phlox/cli/beside.h"
+#include "phlox/cli/other_pythons.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ bool is_settled(const process::Stat& stat) {
 
 }  // namespace
 
-void Beside::check() {
+void OtherPythons::check() {
   std::vector<pid_t> left;
   for (const pid_t pid : process::read_descendants(root_)) {
     if (!recorded_.contains(pid)) left.push_back(pid);
@@ -78,7 +78,7 @@ void Beside::check() {
   find_siblings();
 }
 
-void Beside::find_siblings() {
+void OtherPythons::find_siblings() {
   if (searched_siblings_) return;
   searched_siblings_ = true;
   const auto state = process::read_process_state(root_);
@@ -92,11 +92,11 @@ void Beside::find_siblings() {
   }
   for (PythonProcess& p : find_pythons(siblings, recogniser_).found) {
     const Who who{p.start_ticks, p.pid};
-    alike_.insert_or_assign(who, std::move(p));
+    siblings_.insert_or_assign(who, std::move(p));
   }
 }
 
-std::string Beside::children_words(const std::vector<const PythonProcess*>& children) const {
+std::string OtherPythons::children_words(const std::vector<const PythonProcess*>& children) const {
   return fmt::format(
       "{} child Python{} of process {}, not recorded: {}. What {} do{} is not in this recording, only "
       "the waiting for {}; {}",
@@ -105,7 +105,7 @@ std::string Beside::children_words(const std::vector<const PythonProcess*>& chil
       children.size() == 1 ? "it" : "them", advice_(children.back()->pid));
 }
 
-std::string Beside::unjudged_words() const {
+std::string OtherPythons::unjudged_words() const {
   if (unjudged_ == 0) return "";
   const bool one = unjudged_ == 1;
   return fmt::format("{} process{} that process {} started {} not recorded, and it is not known whether {}",
@@ -113,35 +113,35 @@ std::string Beside::unjudged_words() const {
                      one ? "it is a Python" : "they are Pythons");
 }
 
-std::string Beside::alike_words() const {
+std::string OtherPythons::sibling_words() const {
   std::vector<const PythonProcess*> others;
-  for (const auto& [who, process] : alike_) others.push_back(&process);
+  for (const auto& [who, process] : siblings_) others.push_back(&process);
   return fmt::format(
       "process {} is one of {} similar children of one parent. The others are not recorded: {}. To record "
       "all of them: phlox record -p {}",
-      root_, alike_.size() + 1, listed(others), parent_);
+      root_, siblings_.size() + 1, listed(others), parent_);
 }
 
-std::vector<std::string> Beside::news() {
+std::vector<std::string> OtherPythons::news() {
   std::vector<std::string> lines;
   std::vector<const PythonProcess*> fresh;
   for (const auto& [who, process] : children_) {
     if (!recorded_.contains(process.pid) && said_.insert(who).second) fresh.push_back(&process);
   }
   if (!fresh.empty()) lines.push_back(children_words(fresh));
-  if (!alike_.empty() && !said_alike_) lines.push_back(alike_words());
-  said_alike_ = true;
+  if (!siblings_.empty() && !said_siblings_) lines.push_back(sibling_words());
+  said_siblings_ = true;
   return lines;
 }
 
-std::string Beside::summary() const {
+std::string OtherPythons::summary() const {
   std::vector<const PythonProcess*> all;
   for (const auto& [who, process] : children_) {
     if (!recorded_.contains(process.pid)) all.push_back(&process);
   }
   std::string text = all.empty() ? "" : children_words(all);
   if (const std::string words = unjudged_words(); !words.empty()) text += (text.empty() ? "" : ". ") + words;
-  if (!alike_.empty()) text += (text.empty() ? "" : ". ") + alike_words();
+  if (!siblings_.empty()) text += (text.empty() ? "" : ". ") + sibling_words();
   return text;
 }
 
