@@ -24,7 +24,7 @@ TEST(ClockPeriods, those_longer_than_an_hour_are_counted) {
   EXPECT_EQ(periods.take(uint64_t{7200} * kSecond), 3600 * kSecond);
   EXPECT_EQ(periods.take(~uint64_t{0}), 3600 * kSecond);
   EXPECT_EQ(periods.longer(), 2u);
-  EXPECT_TRUE(periods.told().starts_with("2 samples"));
+  EXPECT_TRUE(periods.warning().starts_with("2 samples"));
 }
 
 }  // namespace

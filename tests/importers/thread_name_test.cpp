@@ -8,29 +8,29 @@ namespace phlox::importers {
 namespace {
 
 // "name/tid"; empty: no thread.
-std::string told(std::string_view text) {
+std::string parsed(std::string_view text) {
   const auto thread = thread_name(text);
   return thread ? std::string(thread->name) + "/" + std::to_string(thread->tid) : "";
 }
 
 TEST(ThreadName, each_tool_s_way_to_name_a_thread_is_known) {
-  EXPECT_EQ(told("Thread worker-1 (4711)"), "worker-1/4711");
-  EXPECT_EQ(told("Thread 4711"), "/4711");
-  EXPECT_EQ(told("thread (4711): worker-1"), "worker-1/4711");
-  EXPECT_EQ(told("thread (4711)"), "/4711");
-  EXPECT_EQ(told("Thread 4711 \"io waiter\""), "io waiter/4711");
-  EXPECT_EQ(told("Thread 4711 \"\""), "/4711");
-  EXPECT_EQ(told("tid:4711"), "/4711");
-  EXPECT_EQ(told("thread (0x7F0011223344): worker-1"), "worker-1/0");
-  EXPECT_EQ(told("thread (0x7F0011223344)"), "0x7F0011223344/0");
-  EXPECT_EQ(told("Thread 55d2a2e1be40"), "55d2a2e1be40/0");
-  EXPECT_EQ(told("Thread 0x7f0011223344"), "0x7f0011223344/0");
+  EXPECT_EQ(parsed("Thread worker-1 (4711)"), "worker-1/4711");
+  EXPECT_EQ(parsed("Thread 4711"), "/4711");
+  EXPECT_EQ(parsed("thread (4711): worker-1"), "worker-1/4711");
+  EXPECT_EQ(parsed("thread (4711)"), "/4711");
+  EXPECT_EQ(parsed("Thread 4711 \"io waiter\""), "io waiter/4711");
+  EXPECT_EQ(parsed("Thread 4711 \"\""), "/4711");
+  EXPECT_EQ(parsed("tid:4711"), "/4711");
+  EXPECT_EQ(parsed("thread (0x7F0011223344): worker-1"), "worker-1/0");
+  EXPECT_EQ(parsed("thread (0x7F0011223344)"), "0x7F0011223344/0");
+  EXPECT_EQ(parsed("Thread 55d2a2e1be40"), "55d2a2e1be40/0");
+  EXPECT_EQ(parsed("Thread 0x7f0011223344"), "0x7f0011223344/0");
 }
 
 TEST(ThreadName, what_names_none_is_none) {
   for (const char* text : {"", "Thread", "Thread ", "Thread.run", "Thread run (app.py:3)", "thread (x)",
                            "Thread \"a\"", "Thread 12 \"", "tid:x", "main"})
-    EXPECT_EQ(told(text), "") << text;
+    EXPECT_EQ(parsed(text), "") << text;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class Consumers : public testing::Test {
   void push(const auto& record, std::span<const CodeLocation> locations = {}) {
     ASSERT_TRUE(ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(locations)));
   }
-  uint32_t tell(const test::FakeCode& code) {
+  uint32_t send(const test::FakeCode& code) {
     snapshot_.capture();
     cache_.begin_sample();
     return cache_.find(fake_.make_code(code), snapshot_)->number;
@@ -53,7 +53,7 @@ class Consumers : public testing::Test {
 };
 
 TEST_F(Consumers, a_deadline_ends_a_drain_whatever_is_left) {
-  const uint32_t f = tell({.name = "f"});
+  const uint32_t f = send({.name = "f"});
   for (int i = 0; i < 1000; ++i) sample({{f, 0}, {f, i}});
   consumer_.drain(ring_, 0);
   EXPECT_NE(ring_.front().data(), nullptr);
@@ -63,9 +63,9 @@ TEST_F(Consumers, a_deadline_ends_a_drain_whatever_is_left) {
 }
 
 TEST_F(Consumers, what_it_has_to_forget_can_be_sent_again) {
-  sample({{tell({.name = "before"}), 0}});
-  for (int i = 0; i < 5; ++i) tell({.name = "f" + std::to_string(i)});
-  const uint32_t again = tell({.name = "after"});
+  sample({{send({.name = "before"}), 0}});
+  for (int i = 0; i < 5; ++i) send({.name = "f" + std::to_string(i)});
+  const uint32_t again = send({.name = "after"});
   sample({{again, 0}});
   consumer_.drain(ring_);
   EXPECT_GT(cache_.generation(), 0U);
@@ -82,7 +82,7 @@ TEST_F(Consumers, a_function_that_was_not_read_is_a_marker) {
 
 // Woken, it waits for a CPU where it slept; what it ran before that was elsewhere.
 TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
-  const CodeLocation nap{tell({.name = "nap"}), 0}, work{tell({.name = "work"}), 0};
+  const CodeLocation nap{send({.name = "nap"}), 0}, work{send({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran,
                        Nanoseconds queued) {
     ThreadSample record = sample_at(1, time, time - 10'000'000);
@@ -113,7 +113,7 @@ TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
 
 // The kernel counts a wait for a CPU when it is over: a sample later.
 TEST_F(Consumers, a_wait_for_a_cpu_that_is_counted_later_is_told_as_one) {
-  const CodeLocation work{tell({.name = "work"}), 0};
+  const CodeLocation work{send({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, Nanoseconds ran, Nanoseconds queued) {
     ThreadSample record = sample_at(1, time, time - 10'000'000);
     record.cpu_state = profile::CpuState::running;
@@ -153,7 +153,7 @@ TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
   WaitTargetFiles::Host host;
   WaitTargetFiles files(::getpid(), host, [](int) { return ""; });
   consumer_.with_wait_targets(files);
-  const CodeLocation nap{tell({.name = "nap"}), 0}, work{tell({.name = "work"}), 0};
+  const CodeLocation nap{send({.name = "nap"}), 0}, work{send({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran) {
     ThreadSample record = sample_at(1, time, time - 10'000'000);
     record.cpu_state = state;
@@ -233,7 +233,7 @@ class Ends : public Consumers {
     sample.cpu = 900'000;
     sample.cpu_state = profile::CpuState::blocked;
     sample.fresh = 1;
-    const CodeLocation location{tell({.name = "f"}), 0};
+    const CodeLocation location{send({.name = "f"}), 0};
     push(sample, {&location, 1});
     ThreadEndRecord end;
     end.thread = 2;
@@ -294,7 +294,7 @@ TEST_F(Ends, one_without_a_sample_has_what_it_used) {
 }
 
 TEST_F(Consumers, lines_are_searched_for_so_long_and_the_rest_is_counted) {
-  const uint32_t f = tell({.name = "f", .instructions = 500'000});
+  const uint32_t f = send({.name = "f", .instructions = 500'000});
   std::vector<CodeLocation> locations;
   for (int i = 0; i < 300; ++i) locations.push_back({f, 2 * i});
   sample(locations);

@@ -68,7 +68,7 @@ TEST(KernelStarts, what_was_recorded_until_it_called_execve_begins_there) {
   starts.add(exec(5, kFirst, 71, 2000, std::string("env\0", 4)), true);
   ASSERT_NE(starts.find(71), nullptr);
   EXPECT_EQ(starts.find(71)->begin, 2000);
-  EXPECT_EQ(starts.find(71)->told, 300U);
+  EXPECT_EQ(starts.find(71)->reported, 300U);
   EXPECT_FALSE(starts.find(71)->looks_like_python());
 }
 

@@ -11,17 +11,17 @@ import { byName, randomStretches, recordingOf, Stretch } from "./recordings";
 
 const us = 1000;
 const [running, blocked, collecting] = [0, 1, 4]; // of states
-const stretch = (thread: number, from: number, to: number, names: string[], state: number, doing = 0): Stretch =>
+const interval = (thread: number, from: number, to: number, names: string[], state: number, doing = 0): Stretch =>
   ({ thread, start: from * us, wall: (to - from) * us, cpu: 0, samples: to - from, stack: names.map((name) => [name, 1]), state, doing });
 const isNative = (name: string) => name.startsWith("n");
 
 test("without rows for native code beneath Python its time is the Python function's alone", () => {
   for (let seed = 0; seed < 40; ++seed) {
-    const stretches = randomStretches(seed);
-    const model = new Model(recordingOf(stretches));
+    const intervals = randomStretches(seed);
+    const model = new Model(recordingOf(intervals));
     const [self, total] = [new Map<string, number>(), new Map<string, number>()];
     const add = (to: Map<string, number>, name: string, wall: number) => to.set(name, (to.get(name) ?? 0) + wall);
-    for (const { stack, wall } of stretches) {
+    for (const { stack, wall } of intervals) {
       const names = stack.map(([name]) => name);
       const owner = names.reduce((found, name, i) => (isNative(name) ? found : i), -1);
       const first = names.findIndex((name) => !isNative(name));
@@ -42,12 +42,12 @@ test("without rows for native code beneath Python its time is the Python functio
 
 test("beneath a function the native one with most of its time is named, and its part", () => {
   for (let seed = 0; seed < 40; ++seed) {
-    const stretches = randomStretches(seed);
-    const model = new Model(recordingOf(stretches));
+    const intervals = randomStretches(seed);
+    const model = new Model(recordingOf(intervals));
     const { native, share } = answer(model, "beneath", everything, { by: "function", weight: "wall" });
     const own = new Map<string, number>();
     const within = new Map<string, Map<string, number>>();
-    for (const { stack, wall } of stretches) {
+    for (const { stack, wall } of intervals) {
       const names = stack.map(([name]) => name);
       const at = names.reduce((found, name, i) => (isNative(name) ? found : i), -1);
       if (at < 0) continue;
@@ -70,11 +70,11 @@ test("beneath a function the native one with most of its time is named, and its 
 
 test("without native frames the library that most looks on a CPU found is named, and only then", () => {
   const recording = recordingOf([
-    stretch(0, 0, 95, ["main", "dot"], collecting),
-    stretch(0, 95, 100, ["main", "dot"], running),
-    stretch(0, 100, 900, ["main", "dot"], blocked), // no time on a CPU
-    stretch(0, 900, 926, ["main", "half"], collecting),
-    stretch(0, 926, 950, ["main", "half"], running),
+    interval(0, 0, 95, ["main", "dot"], collecting),
+    interval(0, 95, 100, ["main", "dot"], running),
+    interval(0, 100, 900, ["main", "dot"], blocked), // no time on a CPU
+    interval(0, 900, 926, ["main", "half"], collecting),
+    interval(0, 926, 950, ["main", "half"], running),
   ]);
   recording.catalogue.states[collecting].library = "libblas";
   const model = new Model(recording);
@@ -88,15 +88,15 @@ test("without native frames the library that most looks on a CPU found is named,
 
 // The same numbers as tests/report/native_report_test.cpp has.
 test("so few looks prove nothing", () => {
-  equal([[95, 100], [26, 50], [4, 4], [10, 10], [0, 0]].map(([some, looks]) => areMost(some, looks)), [true, false, false, true, false]);
+  equal([[95, 100], [26, 50], [4, 4], [10, 10], [0, 0]].map(([some, counts]) => areMost(some, counts)), [true, false, false, true, false]);
 });
 
 test("a wait has its native function, and what of it nobody knows", () => {
   const socket = { words: "a socket", place: ["get", 1] as [string, number] };
   const model = new Model(recordingOf([
-    { ...stretch(0, 0, 10, ["main", "get", "npoll"], blocked, 2), wait: socket },
-    { ...stretch(0, 10, 16, ["main", "get", "nread"], blocked, 4), wait: socket },
-    { ...stretch(1, 0, 4, ["main", "get"], blocked, 1), wait: socket },
+    { ...interval(0, 0, 10, ["main", "get", "npoll"], blocked, 2), wait: socket },
+    { ...interval(0, 10, 16, ["main", "get", "nread"], blocked, 4), wait: socket },
+    { ...interval(1, 0, 4, ["main", "get"], blocked, 1), wait: socket },
   ]));
   const [row] = answer(model, "waitRows", everything, { ...everywhere, most: 9, detail: "place" }).rows;
   equal([row.wall, row.idle, row.unknown].map((ns) => ns / us), [20, 10, 6]);

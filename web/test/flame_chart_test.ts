@@ -16,17 +16,17 @@ function pathOf(model: Model, node: number): string {
   return names.reverse().join();
 }
 
-const names = (stretch: Stretch) => stretch.stack.map(([name]) => name).join();
+const names = (interval: Stretch) => interval.stack.map(([name]) => name).join();
 
 test("with room for each, every moment has its own stack and state", () => {
   for (let seed = 0; seed < 40; ++seed) {
-    const stretches = randomStretches(seed);
-    const model = new Model(recordingOf(stretches));
+    const intervals = randomStretches(seed);
+    const model = new Model(recordingOf(intervals));
     const { start, end } = model.recording.catalogue;
     const told = answer(model, "segments", everything, { threads: [2, 0], from: start, to: end, bins: 1000, by: "function" });
     equal(Array.from(told.exact), [1, 1]);
     [2, 0].forEach((thread, row) => {
-      for (const s of stretches.filter((one) => one.thread === thread && one.wall > 0)) {
+      for (const s of intervals.filter((one) => one.thread === thread && one.wall > 0)) {
         const at = s.start + s.wall / 2;
         const found: number[] = [];
         for (let i = told.first[row]; i < told.first[row + 1]; ++i) if (told.start[i] <= at && told.end[i] > at) found.push(i);
@@ -40,13 +40,13 @@ test("with room for each, every moment has its own stack and state", () => {
 
 test("without room a bin shows the stack with most of its time, and says so", () => {
   // A bin a millisecond: f for 0.6 ms, g for 0.4 ms, the other way round in the second half.
-  const stretch = (start: number, wall: number, name: string): Stretch => ({ thread: 1, start, wall, cpu: 0, samples: 1, stack: [["main", 1], [name, 1]], state: 0, doing: 0 });
-  const stretches = Array.from({ length: 100 }, (_, i) => {
+  const interval = (start: number, wall: number, name: string): Stretch => ({ thread: 1, start, wall, cpu: 0, samples: 1, stack: [["main", 1], [name, 1]], state: 0, doing: 0 });
+  const intervals = Array.from({ length: 100 }, (_, i) => {
     const first = (i < 50 ? 0.6 : 0.4) * ms;
-    const half = (start: number, wall: number, name: string) => [stretch(start, wall / 2, name), stretch(start + wall / 2, wall / 2, `${name}`)];
+    const half = (start: number, wall: number, name: string) => [interval(start, wall / 2, name), interval(start + wall / 2, wall / 2, `${name}`)];
     return [...half(i * ms, first, "f"), ...half(i * ms + first, ms - first, "g")];
   }).flat();
-  const model = new Model(recordingOf(stretches));
+  const model = new Model(recordingOf(intervals));
   const told = answer(model, "segments", everything, { threads: [1], from: 0, to: 100 * ms, bins: 100, by: "function" });
   equal(told.exact[0], 0);
   equal(Array.from(told.node, (node) => pathOf(model, node)), ["main,f", "main,g"]);

@@ -10,52 +10,52 @@ import { byName, randomStretches, recordingOf, states, Stretch } from "./recordi
 
 const second = 1e9;
 
-function each(run: (stretches: Stretch[], model: Model, from: number, to: number, seed: number) => void): void {
+function each(run: (intervals: Stretch[], model: Model, from: number, to: number, seed: number) => void): void {
   for (let seed = 0; seed < 60; ++seed) {
-    const stretches = randomStretches(seed);
-    const model = new Model(recordingOf(stretches));
+    const intervals = randomStretches(seed);
+    const model = new Model(recordingOf(intervals));
     const { start, end } = model.recording.catalogue;
     const at = (share: number) => Math.round(start + (end - start) * share);
-    run(stretches, model, at((seed % 7) / 8), at((seed % 7) / 8 + (seed % 5) / 40 + 0.001), seed);
+    run(intervals, model, at((seed % 7) / 8), at((seed % 7) / 8 + (seed % 5) / 40 + 0.001), seed);
   }
 }
 
-const parts = (stretches: Stretch[], from: number, to: number, threads: number[]) =>
-  stretches.filter((s) => threads.includes(s.thread)).map((s) => ({ s, ns: overlap([[from, to]], s.start, s.wall) })).filter(({ ns }) => ns > 0);
+const parts = (intervals: Stretch[], from: number, to: number, threads: number[]) =>
+  intervals.filter((s) => threads.includes(s.thread)).map((s) => ({ s, ns: overlap([[from, to]], s.start, s.wall) })).filter(({ ns }) => ns > 0);
 const sum = (list: { ns: number }[]) => list.reduce((all, { ns }) => all + ns, 0);
 
 test("stretches of a range are found without looking at all", () => {
-  each((stretches, model, from, to) => {
-    const { start, wall } = model.recording.stretches;
+  each((intervals, model, from, to) => {
+    const { start, wall } = model.recording.intervals;
     for (let thread = 0; thread < 4; ++thread) {
       const [first, last] = model.inTime.of(thread, from, to);
       let found = 0;
       for (let i = first; i < last; ++i) if (start[i] < to && start[i] + wall[i] > from) ++found;
-      equal(found, stretches.filter((s) => s.thread === thread && s.start < to && s.start + s.wall > from).length);
+      equal(found, intervals.filter((s) => s.thread === thread && s.start < to && s.start + s.wall > from).length);
     }
   });
 });
 
 test("a stretch that lies within the one before it does not hide that", () => {
-  const stretch = (start: number, wall: number): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1, stack: [["f", 1]], state: 0, doing: 0 });
-  const model = new Model(recordingOf([stretch(0, 10 * second), stretch(second, second), stretch(11 * second, second)]));
+  const interval = (start: number, wall: number): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1, stack: [["f", 1]], state: 0, doing: 0 });
+  const model = new Model(recordingOf([interval(0, 10 * second), interval(second, second), interval(11 * second, second)]));
   equal(model.inTime.of(0, 5 * second, 6 * second), [0, 2]);
 });
 
 test("CPU time is that of who used it, not of who waited for a CPU longest", () => {
-  const stretch = (start: number, wall: number, cpu: number, name: string, state: number): Stretch => ({ thread: 0, start, wall, cpu, samples: 1, stack: [["main", 1], [name, 1]], state, doing: 0 });
+  const interval = (start: number, wall: number, cpu: number, name: string, state: number): Stretch => ({ thread: 0, start, wall, cpu, samples: 1, stack: [["main", 1], [name, 1]], state, doing: 0 });
   // Woken from its sleep, it waits for a CPU in `select`; it computes in `handle`.
-  const model = new Model(recordingOf([stretch(0, 5 * second, 0, "select", 3), stretch(5 * second, second, second, "handle", 0)]));
+  const model = new Model(recordingOf([interval(0, 5 * second, 0, "select", 3), interval(5 * second, second, second, "handle", 0)]));
   const told = answer(model, "moment", everything, { threads: [0], from: 0, to: 6 * second, cpu: -1 });
   equal(told.functions[0][0], byName(model.recording, "select"));
   equal(told.used, [[byName(model.recording, "handle"), second]]);
 });
 
 test("a moment is what its stretches say", () => {
-  each((stretches, model, from, to, seed) => {
+  each((intervals, model, from, to, seed) => {
     const threads = [seed % 4, 3 - (seed % 4)].filter((t, i, all) => all.indexOf(t) === i);
     const told = answer(model, "moment", everything, { threads, from, to, cpu: -1 });
-    const there = parts(stretches, from, to, threads);
+    const there = parts(intervals, from, to, threads);
     near(told.wall, sum(there));
     near(told.activity.reduce((a, b) => a + b, 0), sum(there));
     near(told.activity[Activity.gil], sum(there.filter(({ s }) => states[s.state].gil === 3)));
@@ -66,7 +66,7 @@ test("a moment is what its stretches say", () => {
     for (const [f, ns] of told.functions) {
       near(ns, sum((computing.length ? computing : there).filter(({ s }) => leaf(s) !== "" && byName(model.recording, leaf(s)) === f)));
     }
-    ensure((told.only !== null) === (stretches.filter((s) => threads.includes(s.thread) && (s.wall > 0 ? overlap([[from, to]], s.start, s.wall) > 0 : s.start >= from && s.start < to)).length === 1), "one stretch");
+    ensure((told.only !== null) === (intervals.filter((s) => threads.includes(s.thread) && (s.wall > 0 ? overlap([[from, to]], s.start, s.wall) > 0 : s.start >= from && s.start < to)).length === 1), "one stretch");
   });
 });
 
@@ -80,11 +80,11 @@ test("one look is told with its whole stack", () => {
 });
 
 test("CPUs see what runs, and nothing else", () => {
-  each((stretches, model) => {
+  each((intervals, model) => {
     const { start, end } = model.recording.catalogue;
     const { numbers, time } = answer(model, "cpus", everything, { from: start, to: end, bins: 20 });
     equal(Array.from(numbers), [0]); // all of them in recordingOf()
-    const ran = stretches.filter((s) => states[s.state].cpu === 1).reduce((all, s) => all + s.wall, 0);
+    const ran = intervals.filter((s) => states[s.state].cpu === 1).reduce((all, s) => all + s.wall, 0);
     const told = time.reduce((a, b) => a + b, 0);
     ensure(Math.abs(told - ran) <= 1e-4 * ran + 1, `${told} told, ${ran} ran`);
     near(answer(model, "moment", everything, { threads: [0, 1, 2, 3], from: start, to: end + 1, cpu: 0 }).wall, ran);
@@ -106,8 +106,8 @@ test("a wait is of the program's own function, not of the library's beneath it",
 test("the interpreter's own C is Python, and the C library is whatever calls it", () => {
   const at = (thread: number, stack: string[]): Stretch => ({ thread, start: 0, wall: second, cpu: 0, samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
   const stacks = [["f", "npython_dict", "nlibc_malloc"], ["f", "nblas", "nlibc_malloc"], ["nblas"], ["f", "nblas", "npython_dict"]];
-  const { stretches, catalogue } = recordingOf(stacks.map((stack, thread) => at(thread, stack)));
-  equal(Array.from(stretches.activity), [Activity.python, Activity.native, Activity.native, Activity.python]);
+  const { intervals, catalogue } = recordingOf(stacks.map((stack, thread) => at(thread, stack)));
+  equal(Array.from(intervals.activity), [Activity.python, Activity.native, Activity.native, Activity.python]);
   equal(catalogue.functions.owner[byName({ catalogue } as never, "nlibc_malloc")], 2);
 });
 

@@ -65,10 +65,10 @@ const moduleOf = (name: string) => `m${name.length % 3}`;
 const kindOf = (name: string) => (name.startsWith("n") ? Kind.native : Kind.python);
 
 // Threads 0 to 3; threads 2 and 3 are of process 1.
-export function recordingOf(stretches: Stretch[], events: Head["events"] = []): Recording {
+export function recordingOf(intervals: Stretch[], events: Head["events"] = []): Recording {
   const packer = new Packer();
-  const waits = Array.from(new Map(stretches.filter(({ wait }) => wait).map(({ wait }) => [JSON.stringify(wait), wait as Wait])).values());
-  const frames = [...stretches.flatMap(({ stack }) => stack), ...waits.flatMap(({ place, byPlace }) => [place, byPlace]).filter((frame): frame is [string, number] => frame !== undefined)];
+  const waits = Array.from(new Map(intervals.filter(({ wait }) => wait).map(({ wait }) => [JSON.stringify(wait), wait as Wait])).values());
+  const frames = [...intervals.flatMap(({ stack }) => stack), ...waits.flatMap(({ place, byPlace }) => [place, byPlace]).filter((frame): frame is [string, number] => frame !== undefined)];
   const names = ["all", ...Array.from(new Set(frames.map(([name]) => name))).sort()];
   const strings = ["", ...names, ...waits.flatMap(({ words, which, other }) => [words, which ?? "", other ?? ""]), ...["m0", "m1", "m2", "/app.py", "/app.cc"]];
   const at = (text: string) => strings.indexOf(text);
@@ -100,7 +100,7 @@ export function recordingOf(stretches: Stretch[], events: Head["events"] = []): 
 
   // Stacks in depth-first order are stacks in the order of their places.
   const paths = new Map<string, number[]>([["", []]]);
-  for (const { stack } of stretches) {
+  for (const { stack } of intervals) {
     const path = stack.map(([name, line]) => places.indexOf(placeKey(name, line)));
     for (let i = 1; i <= path.length; ++i) paths.set(path.slice(0, i).join(), path.slice(0, i));
   }
@@ -113,7 +113,7 @@ export function recordingOf(stretches: Stretch[], events: Head["events"] = []): 
   packer.numbers("node.depth", "planes", nodes.map((path) => path.length));
   packer.numbers("node.place", "planes", nodes.map((path) => (path.length ? path[path.length - 1] : 0)));
 
-  const rows = stretches.slice().sort((a, b) => a.thread - b.thread || a.start - b.start);
+  const rows = intervals.slice().sort((a, b) => a.thread - b.thread || a.start - b.start);
   const first = Math.min(...rows.map((row) => row.start));
   packer.numbers("thread.stretches", "planes", [0, 1, 2, 3].map((thread) => rows.filter((row) => row.thread === thread).length));
   let thread = -1;

@@ -13,11 +13,11 @@ test("what separates frames in collapsed stacks is escaped within names", () => 
 
 test("collapsed stacks and threads for speedscope weigh what the recording weighs", () => {
   for (let seed = 0; seed < 20; ++seed) {
-    const stretches = randomStretches(seed);
-    const model = new Model(recordingOf(stretches));
+    const intervals = randomStretches(seed);
+    const model = new Model(recordingOf(intervals));
     for (const by of ["function", "line"] as const) {
       for (const weight of ["wall", "cpu", "samples"] as const) {
-        const whole = stretches.reduce((sum, stretch) => sum + stretch[weight], 0);
+        const whole = intervals.reduce((sum, interval) => sum + interval[weight], 0);
         const lines = answer(model, "collapsed", everything, { by, weight }).join("").split("\n").slice(0, -1);
         equal(lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0), whole);
         const file = JSON.parse(answer(model, "speedscope", everything, { by, weight, title: "\"a\"" }).join("")) as {

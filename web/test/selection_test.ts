@@ -11,33 +11,33 @@ import { byName, randomStretches, recordingOf, states, Stretch } from "./recordi
 
 const second = 1e9;
 // In the function itself, or in native code (whose names begin with "n") beneath it.
-const isIn = (stretch: Stretch, name: string) => leaf(stretch) === name || stretch.stack.map(([at]) => at).filter((at) => !at.startsWith("n")).pop() === name;
-const kept = (stretches: Stretch[], passes: (stretch: Stretch) => boolean) => stretches.filter(passes);
-const sum = (stretches: Stretch[], of: (stretch: Stretch) => number) => stretches.reduce((all, stretch) => all + of(stretch), 0);
-const wall = (stretches: Stretch[]) => sum(stretches, (stretch) => stretch.wall);
-const has = (stretch: Stretch, ...names: string[]) => stretch.stack.some(([name]) => names.includes(name));
-const leaf = (stretch: Stretch) => (stretch.stack.length ? stretch.stack[stretch.stack.length - 1][0] : "");
+const isIn = (interval: Stretch, name: string) => leaf(interval) === name || interval.stack.map(([at]) => at).filter((at) => !at.startsWith("n")).pop() === name;
+const kept = (intervals: Stretch[], passes: (interval: Stretch) => boolean) => intervals.filter(passes);
+const sum = (intervals: Stretch[], of: (interval: Stretch) => number) => intervals.reduce((all, interval) => all + of(interval), 0);
+const wall = (intervals: Stretch[]) => sum(intervals, (interval) => interval.wall);
+const has = (interval: Stretch, ...names: string[]) => interval.stack.some(([name]) => names.includes(name));
+const leaf = (interval: Stretch) => (interval.stack.length ? interval.stack[interval.stack.length - 1][0] : "");
 
-function each(run: (stretches: Stretch[], model: Model, seed: number) => void): void {
+function each(run: (intervals: Stretch[], model: Model, seed: number) => void): void {
   for (let seed = 0; seed < 60; ++seed) {
-    const stretches = randomStretches(seed);
-    run(stretches, new Model(recordingOf(stretches)), seed);
+    const intervals = randomStretches(seed);
+    run(intervals, new Model(recordingOf(intervals)), seed);
   }
 }
 
 test("a recording comes back as it was packed", () => {
-  each((stretches, model) => {
-    const rows = stretches.slice().sort((a, b) => a.thread - b.thread || a.start - b.start);
-    const read = model.recording.stretches;
+  each((intervals, model) => {
+    const rows = intervals.slice().sort((a, b) => a.thread - b.thread || a.start - b.start);
+    const read = model.recording.intervals;
     equal([Array.from(read.start), Array.from(read.wall), Array.from(read.cpu)], [rows.map((row) => row.start), rows.map((row) => row.wall), rows.map((row) => row.cpu)]);
     equal(Array.from(read.samples), rows.map((row) => row.samples));
   });
 });
 
 test("filters leave what they say, each alone and all together", () => {
-  each((stretches, model) => {
+  each((intervals, model) => {
     const f = byName(model.recording, "load");
-    const cases: [Filter, (stretch: Stretch) => boolean][] = [
+    const cases: [Filter, (interval: Stretch) => boolean][] = [
       [{ field: "thread", mode: "in", values: [1, 3] }, (s) => s.thread === 1 || s.thread === 3],
       [{ field: "thread", mode: "out", values: [1] }, (s) => s.thread !== 1],
       [{ field: "process", mode: "in", values: [1] }, (s) => s.thread > 1],
@@ -50,18 +50,18 @@ test("filters leave what they say, each alone and all together", () => {
       [{ field: "state", mode: "in", values: ["idle", "collecting"] }, (s) => s.state === 1 || s.state === 4],
       [{ field: "state", mode: "out", values: ["running"] }, (s) => !holds(states[s.state], "running")],
     ];
-    for (const [filter, passes] of cases) near(model.select({ ...everything, filters: [filter] }).all.wall, wall(kept(stretches, passes)));
+    for (const [filter, passes] of cases) near(model.select({ ...everything, filters: [filter] }).all.wall, wall(kept(intervals, passes)));
     const some = cases.filter((_, i) => i % 3 === 1);
-    near(model.select({ ...everything, filters: some.map(([filter]) => filter) }).all.wall, wall(stretches.filter((s) => some.every(([, passes]) => passes(s)))));
+    near(model.select({ ...everything, filters: some.map(([filter]) => filter) }).all.wall, wall(intervals.filter((s) => some.every(([, passes]) => passes(s)))));
   });
 });
 
 test("what is shown is one of four choices, beneath every filter", () => {
-  each((stretches, model) => {
+  each((intervals, model) => {
     const passes = { work: [0, 1], computing: [0], waiting: [1, 2], everything: [0, 1, 2] };
     for (const show of ["work", "computing", "waiting", "everything"] as const) {
       const filters: Filter[] = [{ field: "thread", mode: "out", values: [1] }];
-      near(model.select({ filters, show }).all.wall, wall(kept(stretches, (s) => s.thread !== 1 && passes[show].includes(s.doing))));
+      near(model.select({ filters, show }).all.wall, wall(kept(intervals, (s) => s.thread !== 1 && passes[show].includes(s.doing))));
     }
   });
 });
@@ -87,29 +87,29 @@ test("what is in a range of time and what is not is all of it", () => {
 });
 
 test("functions and lines count a stack once, however often they are in it", () => {
-  each((stretches, model) => {
+  each((intervals, model) => {
     const table = answer(model, "table", everything, { by: "function", natives: true });
     for (const name of ["main", "load", "nparse", "f", "g"]) {
       const f = byName(model.recording, name);
       if (f < 0) continue;
-      near(table.self.wall[f], wall(kept(stretches, (s) => isIn(s, name))));
-      near(table.total.wall[f], wall(kept(stretches, (s) => has(s, name))));
-      near(table.total.samples[f], sum(kept(stretches, (s) => has(s, name)), (s) => s.samples));
+      near(table.self.wall[f], wall(kept(intervals, (s) => isIn(s, name))));
+      near(table.total.wall[f], wall(kept(intervals, (s) => has(s, name))));
+      near(table.total.samples[f], sum(kept(intervals, (s) => has(s, name)), (s) => s.samples));
     }
     const lines = answer(model, "table", everything, { by: "line", natives: true });
     const { places, functions } = model.recording.catalogue;
     places.line.forEach((line, place) => {
       if (place === 0) return;
       const at = ([name, other]: [string, number]) => name === functions.name[places.function[place]] && other === line;
-      near(lines.total.cpu[place], sum(kept(stretches, (s) => s.stack.some(at)), (s) => s.cpu));
+      near(lines.total.cpu[place], sum(kept(intervals, (s) => s.stack.some(at)), (s) => s.cpu));
     });
   });
 });
 
 test("a search adds up stacks with a match in them, once each", () => {
-  each((stretches, model) => {
+  each((intervals, model) => {
     const found = answer(model, "matches", everything, { pattern: "^(f|load)$" });
-    near(found.amount.wall, wall(kept(stretches, (s) => has(s, "f", "load"))));
+    near(found.amount.wall, wall(kept(intervals, (s) => has(s, "f", "load"))));
     equal(answer(model, "matches", everything, { pattern: "(" }).count, 0);
   });
 });
@@ -140,9 +140,9 @@ function sameWeights(actual: Map<string, number>, expected: Map<string, number>)
 }
 
 test("bottom-up is every stack turned round", () => {
-  each((stretches, model) => {
+  each((intervals, model) => {
     const tree = answer(model, "bottomUp", everything, { weight: "wall", leastShare: 0, path: [] });
-    sameWeights(paths(model, tree), grown((into) => stretches.forEach((s) => into(["all", ...s.stack.map(([name]) => name).reverse()], s.wall))));
+    sameWeights(paths(model, tree), grown((into) => intervals.forEach((s) => into(["all", ...s.stack.map(([name]) => name).reverse()], s.wall))));
     for (let node = 1; node < tree.parent.length; ++node) ensure(tree.total[node] <= tree.total[tree.parent[node]] * (1 + 1e-12), "more than its parent");
   });
 });
@@ -159,11 +159,11 @@ test("bottom-up along a path grows what the whole would have shown there", () =>
 });
 
 test("callers and callees of a function are those of its outermost call", () => {
-  each((stretches, model) => {
+  each((intervals, model) => {
     const f = byName(model.recording, "f");
     if (f < 0) return;
     const { callers, callees } = answer(model, "sandwich", everything, { function: f, weight: "wall", leastShare: 0 });
-    const through = kept(stretches, (s) => has(s, "f"));
+    const through = kept(intervals, (s) => has(s, "f"));
     near(callers.total[0], wall(through));
     near(callees.total[0], wall(through));
     const cut = (s: Stretch) => s.stack.map(([name]) => name);
@@ -174,7 +174,7 @@ test("callers and callees of a function are those of its outermost call", () => 
 });
 
 test("bins hold the time of their thread, however fine", () => {
-  each((stretches, model, seed) => {
+  each((intervals, model, seed) => {
     const { start, end } = model.recording.catalogue;
     const bins = 1 + (seed * 7) % 90;
     const { time } = answer(model, "densities", everything, { rows: [[0], [1], [2], [3]], from: start, to: end, bins });
@@ -182,10 +182,10 @@ test("bins hold the time of their thread, however fine", () => {
     for (let thread = 0; thread < 4; ++thread) {
       let all = 0;
       for (let i = thread * bins * activities; i < (thread + 1) * bins * activities; ++i) all += time[i];
-      const expected = wall(kept(stretches, (s) => s.thread === thread));
+      const expected = wall(kept(intervals, (s) => s.thread === thread));
       ensure(Math.abs(all - expected) <= 1e-4 * expected + 1, `${all} in bins, ${expected} in stretches, seed ${seed}`);
       near(totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((a, b) => a + b, 0), expected);
-      near(totals.cpu[thread], sum(kept(stretches, (s) => s.thread === thread), (s) => s.cpu));
+      near(totals.cpu[thread], sum(kept(intervals, (s) => s.thread === thread), (s) => s.cpu));
     }
     const merged = answer(model, "densities", everything, { rows: [[0, 1, 2, 3]], from: start, to: end, bins });
     ensure(merged.time.length === bins * activities, "one row");
@@ -206,22 +206,22 @@ test("bins are of the filtered time", () => {
 
 test("what events counted is a weight like time, and of times and samples nothing changes", () => {
   const events: Head["events"] = [{ name: "cache-misses", unit: "count" }, { name: "inuse_space", unit: "bytes" }];
-  each((stretches, _, seed) => {
+  each((intervals, _, seed) => {
     const random = randomNumbers(seed);
-    const counted = Array.from(stretches.slice(0, 20), (stretch): Stretch => ({ ...stretch, wall: 0, cpu: 0, samples: 0, event: 1 + random(2), value: 1 + random(5_000_000_000) }));
-    const plain = new Model(recordingOf(stretches));
-    const model = new Model(recordingOf([...stretches, ...counted], events));
+    const counted = Array.from(intervals.slice(0, 20), (interval): Stretch => ({ ...interval, wall: 0, cpu: 0, samples: 0, event: 1 + random(2), value: 1 + random(5_000_000_000) }));
+    const plain = new Model(recordingOf(intervals));
+    const model = new Model(recordingOf([...intervals, ...counted], events));
     const filters: Filter[] = [{ field: "thread", mode: "in", values: [1, 2] }];
     for (const query of [everything, { ...everything, filters }]) {
       const [before, after] = [plain.select(query).all, model.select(query).all];
       equal([after.wall, after.cpu, after.samples], [before.wall, before.cpu, before.samples]);
-      const passes = counted.filter((stretch) => query === everything || [1, 2].includes(stretch.thread));
+      const passes = counted.filter((interval) => query === everything || [1, 2].includes(interval.thread));
       for (const event of [1, 2] as const) {
-        const all = sum(passes.filter((stretch) => stretch.event === event), (stretch) => stretch.value as number);
+        const all = sum(passes.filter((interval) => interval.event === event), (interval) => interval.value as number);
         equal(after[`event${event}`], all);
         const { functions } = model.recording.catalogue;
         const rows = answer(model, "table", query, { by: "function", natives: true }).self[`event${event}`];
-        const of = (name: string) => sum(passes.filter((stretch) => stretch.event === event && isIn(stretch, name)), (stretch) => stretch.value as number);
+        const of = (name: string) => sum(passes.filter((interval) => interval.event === event && isIn(interval, name)), (interval) => interval.value as number);
         for (let f = 1; f < functions.name.length; ++f) equal(rows[f], of(functions.name[f]));
       }
     }
@@ -231,13 +231,13 @@ test("what events counted is a weight like time, and of times and samples nothin
 test("await time is of the whole recording, and in no range of its time", () => {
   const events: Head["events"] = [{ name: "await", unit: "ns", awaits: true }];
   equal(weightName({ events }, "event1"), "await time");
-  each((stretches, _, seed) => {
+  each((intervals, _, seed) => {
     const random = randomNumbers(seed);
-    const waiting = Array.from(stretches.slice(0, 20), (stretch): Stretch => ({ ...stretch, wall: 0, cpu: 0, samples: 0, event: 1, value: 1 + random(5_000_000_000) }));
-    const plain = new Model(recordingOf(stretches));
-    const model = new Model(recordingOf([...stretches, ...waiting], events));
-    equal(model.select(everything).all.event1, sum(waiting, (stretch) => stretch.value as number));
-    const from = Math.min(...stretches.map(({ start }) => start));
+    const waiting = Array.from(intervals.slice(0, 20), (interval): Stretch => ({ ...interval, wall: 0, cpu: 0, samples: 0, event: 1, value: 1 + random(5_000_000_000) }));
+    const plain = new Model(recordingOf(intervals));
+    const model = new Model(recordingOf([...intervals, ...waiting], events));
+    equal(model.select(everything).all.event1, sum(waiting, (interval) => interval.value as number));
+    const from = Math.min(...intervals.map(({ start }) => start));
     const filters: Filter[] = [{ field: "time", mode: "in", from, to: from + 20 * second }];
     const [before, after] = [plain, model].map((one) => one.select({ ...everything, filters }).all);
     equal([after.event1, after.wall, after.cpu, after.samples], [0, before.wall, before.cpu, before.samples]);

@@ -12,11 +12,11 @@ import { randomNumbers } from "./trees";
 const us = 1000;
 const [running, blocked, waitsForGil, queued] = [0, 1, 2, 3]; // of states
 
-const stretch = (thread: number, from: number, to: number, stack: [string, number][], state: number, wait?: Wait): Stretch =>
+const interval = (thread: number, from: number, to: number, stack: [string, number][], state: number, wait?: Wait): Stretch =>
   ({ thread, start: from * us, wall: (to - from) * us, cpu: 0, samples: 1, stack, state, doing: state === blocked ? 1 : 0, wait });
 
-function told(stretches: Stretch[], query: Query = everything, detail: Detail = "place", where = {}): string[] {
-  const model = new Model(recordingOf(stretches));
+function told(intervals: Stretch[], query: Query = everything, detail: Detail = "place", where = {}): string[] {
+  const model = new Model(recordingOf(intervals));
   const { functions, places } = model.recording.catalogue;
   const at = (place: number) => (place ? ` ${functions.name[places.function[place]]}:${places.line[place]}` : "");
   return answer(model, "waitRows", query, { ...everywhere, most: 100, detail, ...where }).rows.map((row) =>
@@ -29,12 +29,12 @@ const child: Wait = { words: "a child", place: ["get", 6], other: "worker (12)" 
 const brother: Wait = { ...child, other: "worker (13)" };
 
 const waiting: Stretch[] = [
-  stretch(0, 0, 10, [["main", 1], ["get", 5]], blocked, socket),
-  stretch(0, 10, 12, [["main", 1]], running),
-  stretch(0, 12, 15, [["main", 1], ["get", 5]], blocked, alike),
-  stretch(0, 15, 19, [["main", 1], ["get", 6]], blocked, child),
-  stretch(3, 0, 2, [["main", 1], ["get", 6]], blocked, brother),
-  stretch(3, 2, 3, [["main", 1]], queued),
+  interval(0, 0, 10, [["main", 1], ["get", 5]], blocked, socket),
+  interval(0, 10, 12, [["main", 1]], running),
+  interval(0, 12, 15, [["main", 1], ["get", 5]], blocked, alike),
+  interval(0, 15, 19, [["main", 1], ["get", 6]], blocked, child),
+  interval(3, 0, 2, [["main", 1], ["get", 6]], blocked, brother),
+  interval(3, 2, 3, [["main", 1]], queued),
 ];
 
 test("waits of a pool that differ in the thread that ended them, or in a number, are one", () => {
@@ -51,16 +51,16 @@ test("filters, times and stacks choose the waits", () => {
 });
 
 test("without places what is waited for and who ends it is a row", () => {
-  const elsewhere = stretch(2, 0, 4, [["main", 2], ["get", 9]], blocked, { ...socket, place: ["get", 9] });
+  const elsewhere = interval(2, 0, 4, [["main", 2], ["get", 9]], blocked, { ...socket, place: ["get", 9] });
   equal(told([...waiting, elsewhere], everything, "whom")[0], "17 2 a socket ended t1 +1 put:7");
 });
 
 test("a wait for the GIL is told by who held it, and when nobody did", () => {
   equal(told([
-    stretch(0, 0, 100, [["main", 1], ["f", 2]], waitsForGil),
-    stretch(1, 10, 40, [["main", 1], ["g", 3]], running),
-    stretch(1, 40, 50, [["main", 1], ["n", 4]], running), // native code of main's line
-    stretch(3, 0, 100, [["main", 1]], running), // another process
+    interval(0, 0, 100, [["main", 1], ["f", 2]], waitsForGil),
+    interval(1, 10, 40, [["main", 1], ["g", 3]], running),
+    interval(1, 40, 50, [["main", 1], ["n", 4]], running), // native code of main's line
+    interval(3, 0, 100, [["main", 1]], running), // another process
   ]), ["60 1 the GIL f:2 unseen", "30 1 the GIL f:2 held t1 g:3", "10 1 the GIL f:2 held t1 main:1"]);
 });
 
@@ -73,10 +73,10 @@ test("of several that say that they held it the first to be looked at did", () =
 test("any holders and waits: at each moment somebody or nobody", () => {
   for (let seed = 0; seed < 20; ++seed) {
     const random = randomNumbers(seed);
-    const stretches = randomStretches(seed).map((one) => (one.state === blocked && random(2) ? { ...one, wait: random(2) ? socket : child } : one));
-    const model = new Model(recordingOf(stretches));
+    const intervals = randomStretches(seed).map((one) => (one.state === blocked && random(2) ? { ...one, wait: random(2) ? socket : child } : one));
+    const model = new Model(recordingOf(intervals));
     const { rows, waited, whole, leftOut } = answer(model, "waitRows", everything, { ...everywhere, most: 3, detail: "place" });
-    const sum = (of: (one: Stretch) => boolean) => stretches.filter(of).reduce((ns, { wall }) => ns + wall, 0);
+    const sum = (of: (one: Stretch) => boolean) => intervals.filter(of).reduce((ns, { wall }) => ns + wall, 0);
     near(whole, sum(() => true));
     near(waited, sum(({ state, wait }) => state === waitsForGil || state === queued || wait !== undefined));
     equal(rows.length <= 3 && rows.every(({ wall }, i) => wall > 0 && (i === 0 || wall <= rows[i - 1].wall)), true);
@@ -85,7 +85,7 @@ test("any holders and waits: at each moment somebody or nobody", () => {
 });
 
 test("a page that was merged does not say who held the GIL", () => {
-  const recording = recordingOf([stretch(0, 0, 9, [["main", 1]], waitsForGil), stretch(1, 0, 9, [["g", 1]], running)]);
+  const recording = recordingOf([interval(0, 0, 9, [["main", 1]], waitsForGil), interval(1, 0, 9, [["g", 1]], running)]);
   recording.catalogue.head.merged = { limit: 1, window: 1, stretchesBefore: 1, stretchesAfter: 1, nodesBefore: 1, nodesAfter: 1, rareShare: 0, cutWall: 0 };
   const { rows } = answer(new Model(recording), "waitRows", everything, { ...everywhere, most: 9, detail: "place" });
   equal(rows.map(({ words, whom, by, byPlace }) => [words, whom, by, byPlace]), [["the GIL", "ended", -1, 0]]);

@@ -242,7 +242,8 @@ class McpServer : public mcp::Session::Host {
   void check_commands() {
     const Nanoseconds now = clock_now();
     for (auto one = running_.begin(); one != running_.end();) {
-      if (one->command->read() && !one->asked && now - one->last_progress >= kProgressEvery) tell(*one, now);
+      if (one->command->read() && !one->asked && now - one->last_progress >= kProgressEvery)
+        report_progress(*one, now);
       if (one->command->has_ended()) {
         answer(*one, now);
         one = running_.erase(one);
@@ -267,7 +268,7 @@ class McpServer : public mcp::Session::Host {
   }
 
   // Finding the interpreters comes before what is counted here.
-  void tell(Running& one, Nanoseconds now) {
+  void report_progress(Running& one, Nanoseconds now) {
     one.last_progress = now;
     if (one.first_progress == 0) {
       one.first_progress = now;

@@ -156,7 +156,7 @@ class Top {
     watch_.start([this](SignalSeen seen) {
       const bool key = seen.from_kernel && (seen.number == SIGINT || seen.number == SIGQUIT);
       if (stop_) leave_ = true;
-      if (!stop_ && key) told_program_ = true;
+      if (!stop_ && key) signalled_program_ = true;
       stop_ = true;
     });
     overdue_.emplace(
@@ -168,7 +168,7 @@ class Top {
     stop_ = true;
     source_->close();
     overdue_.reset();
-    if (told_program_) wait_for_program();
+    if (signalled_program_) wait_for_program();
     for (const std::string& note : source_->notes()) talk_.note(note);
     if (!done) return failed(done.error());
     if (const auto error = source_->error()) return failed(*error);
@@ -287,7 +287,7 @@ class Top {
   top::Controls controls_;
   Talk& talk_;
   std::atomic<bool> stop_{false};
-  std::atomic<bool> told_program_{false}, leave_{false};  // by Ctrl-C; by any later signal
+  std::atomic<bool> signalled_program_{false}, leave_{false};  // by Ctrl-C; by any later signal
   top::Head head_;
   top::Seen whole_, picked_;  // everything, and the picked part of it
   top::Picture picture_;

@@ -28,8 +28,8 @@ uint32_t PageWaits::of(size_t index) {
   const profile::WakerId waker = index < wakers_.size() ? wakers_[index] : profile::WakerId();
   const uint32_t asked =
       numbered(asked_, uint64_t{sample.stack.value} << 16 | static_cast<uint16_t>(sample.system_call));
-  const uint32_t told = numbered(told_, uint64_t{sample.wait_target.value} << 32 | waker.value);
-  const auto [at, added] = met_.try_emplace(uint64_t{asked} << 32 | told, 0);
+  const uint32_t outcome = numbered(outcomes_, uint64_t{sample.wait_target.value} << 32 | waker.value);
+  const auto [at, added] = met_.try_emplace(uint64_t{asked} << 32 | outcome, 0);
   if (added) at.value() = number(sample, waker);
   return at->second;
 }

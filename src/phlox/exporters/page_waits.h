@@ -42,7 +42,7 @@ class PageWaits {
   std::vector<PageWait> waits_ = std::vector<PageWait>(1);
   std::map<PageWait, uint32_t> known_;
   // By stack and system call; by wait target and waker; by both.
-  tsl::robin_map<uint64_t, uint32_t, Spread> asked_, told_, met_;
+  tsl::robin_map<uint64_t, uint32_t, Spread> asked_, outcomes_, met_;
 };
 
 }  // namespace phlox::exporters

@@ -147,7 +147,7 @@ ImportOutcome AustinRows::finish(std::string_view format, uint64_t refused, bool
        "samples made no sense and were left out");
   warn(out, invalid_, "sample has a part that austin could not read",
        "samples have a part that austin could not read");
-  if (nameless_ > 0) out.warnings.push_back(told_of_no_names(nameless_));
+  if (nameless_ > 0) out.warnings.push_back(warning_of_no_names(nameless_));
   if (cut || (!ended_ && stacks_ > 0))
     out.warnings.push_back("it has no end: austin was killed, or the file was cut");
   return out;

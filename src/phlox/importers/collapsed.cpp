@@ -315,7 +315,7 @@ class CollapsedImport {
                                          ? "fractions of weights are not shown"
                                          : fmt::format("of fractions, {} digits are shown", digits_)));
     if (numbers_.left_out()) warnings.push_back(EventNumbers::kLeftOut);
-    if (nameless_ > 0) warnings.push_back(told_of_no_names(nameless_));
+    if (nameless_ > 0) warnings.push_back(warning_of_no_names(nameless_));
     return out;
   }
 

@@ -75,10 +75,10 @@ class CpuProfile {
     const Json* stamps = member(&file_, "timestamps");
     // Times since 1970 or since boot, in microseconds; the first versions used seconds, unlike for their
     // timestamps.
-    const Number told = number(member(&file_, "startTime")).value_or(0);
+    const Number given = number(member(&file_, "startTime")).value_or(0);
     const bool by_delta = length(deltas) > 0;
-    const Number start = by_delta ? told : number(element(stamps, 0)).value_or(0);
-    const Number end = by_delta ? number(member(&file_, "endTime")).value_or(told) : start;
+    const Number start = by_delta ? given : number(element(stamps, 0)).value_or(0);
+    const Number end = by_delta ? number(member(&file_, "endTime")).value_or(given) : start;
     std::vector<Number> times;
     times.reserve(count + 1);
     Number at = by_delta ? 0 : start, latest = 0;

@@ -42,7 +42,7 @@ class HybridEvents {
   void met(std::string_view name) {
     if (const std::string all = on_all_cores(name); all != name) names_[all].insert(std::string(name));
   }
-  std::string told() const {
+  std::string warning() const {
     std::string text;
     for (const auto& [all, kinds] : names_) {
       if (kinds.size() < 2) continue;
@@ -66,7 +66,7 @@ class ClockPeriods {
   }
   // How many of them were longer than an hour; each of those is shown as an hour.
   uint64_t longer() const { return longer_; }
-  std::string told() const {
+  std::string warning() const {
     return longer_ == 1 ? "1 sample stands for more than an hour and is shown as an hour"
                         : std::to_string(longer_) +
                               " samples stand for more than an hour each and are shown as an hour";

@@ -191,7 +191,7 @@ void warn(ImportOutcome& out, uint64_t count, std::string_view of_one, std::stri
   if (count > 0) out.warnings.push_back(fmt::format("{} {}", count, count == 1 ? of_one : of_more));
 }
 
-std::string told_of_no_names(uint64_t frames) {
+std::string warning_of_no_names(uint64_t frames) {
   return frames == 1 ? fmt::format("1 frame has no name and is shown as {}", kNoName)
                      : fmt::format("{} frames have no name and are shown as {}", frames, kNoName);
 }

@@ -70,7 +70,7 @@ void warn(ImportOutcome& out, uint64_t count, std::string_view of_one, std::stri
 // The name of a frame without a name, file and address.
 inline constexpr std::string_view kNoName = "[no name]";
 // The message about such frames, of which there is at least one.
-std::string told_of_no_names(uint64_t frames);
+std::string warning_of_no_names(uint64_t frames);
 
 // A frame by its name, which may contain more: "name (file.py:12)", "name (file.py)", "py::name:file.py". A
 // note of stackcollapse-perf.pl may follow: "_[k]" the kernel, "_[i]" inlined, "_[j]" made at run time,

@@ -444,7 +444,7 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
        fmt::format("{} of {} stacks are deeper than the {} bytes that perf copied of each: perf record "
                    "--call-graph dwarf,{} copies more, into a larger file",
                    counts.too_short, counts.unwound, counts.longest_dump, kLongestDump));
-  const std::string together = hybrid_.told();
+  const std::string together = hybrid_.warning();
   warn(together.empty() ? 0 : 1, together);
   const std::string python = missing_python();
   warn(python.empty() ? 0 : 1, python);
@@ -467,7 +467,7 @@ ImportOutcome PerfImport::finish(const PerfStream& stream, const PerfOrder& orde
   }
   warn(modules_.others().size(), other_files(modules_.others()));
   for (const std::string& trouble : jit_troubles_) out.warnings.push_back(trouble);
-  warn(clock_periods_.longer(), clock_periods_.told());
+  warn(clock_periods_.longer(), clock_periods_.warning());
   if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
   if (stream.trace_bytes() > 0)
     out.details.push_back(fmt::format("{} bytes of hardware traces passed over", stream.trace_bytes()));

@@ -341,9 +341,9 @@ class ScriptImport {
     ImportOutcome out = rows_.finish(
         elapsed, first_ ? fmt::format("{} in {:.1f} s", samples, static_cast<double>(elapsed) * 1e-9)
                         : samples + "; no times");
-    if (clock_periods_.longer() > 0) out.warnings.push_back(clock_periods_.told());
+    if (clock_periods_.longer() > 0) out.warnings.push_back(clock_periods_.warning());
     if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
-    if (const std::string together = hybrid_.told(); !together.empty()) out.warnings.push_back(together);
+    if (const std::string together = hybrid_.warning(); !together.empty()) out.warnings.push_back(together);
     if (deep_ > 0)
       out.warnings.push_back(fmt::format("{} more than {} frames: the outermost were left out",
                                          deep_ == 1 ? "1 sample has" : fmt::format("{} samples have", deep_),

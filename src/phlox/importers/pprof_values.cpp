@@ -124,7 +124,7 @@ void PprofValues::add(const PprofType& type, size_t place) {
 void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> values, ForeignRows& rows) {
   const uint64_t samples = samples_ ? magnitude(value_at(values, *samples_)) : 1;
   if (counted_.empty()) rows.sample(sample, samples);
-  bool told = false;
+  bool has_row = false;
   for (const Counted& counted : counted_) {
     // The number of samples is in the rows of the first value.
     const bool first = &counted == &counted_.front();
@@ -132,8 +132,8 @@ void PprofValues::put(const profile::Sample& sample, std::span<const int64_t> va
     if (value == 0 && !(first && samples_)) continue;
     const uint16_t event = value < 0 ? less_of(counted.shown.name, counted.shown.unit) : counted.event;
     const profile::Sample row = row_of(sample, counted, event, scaled(value, counted.scale));
-    told ? rows.value(row) : rows.sample(row, first ? samples : 1);
-    told = true;
+    has_row ? rows.value(row) : rows.sample(row, first ? samples : 1);
+    has_row = true;
   }
 }
 

@@ -65,7 +65,7 @@ class SpeedscopeImport {
          "calls ended before calls that they had made: each keeps its own times");
     warn(out, open_at_end_, "call has no end: it lasts until its profile ends",
          "calls have no end: they last until their profile ends");
-    if (nameless_ > 0) out.warnings.push_back(told_of_no_names(nameless_));
+    if (nameless_ > 0) out.warnings.push_back(warning_of_no_names(nameless_));
     if (numbers_.left_out()) out.warnings.push_back(EventNumbers::kLeftOut);
     warn(out, fractions_, "weight has a fraction: it was rounded so that the sum stays the same",
          "weights have fractions: each was rounded so that their sum stays the same");
@@ -156,8 +156,8 @@ class SpeedscopeImport {
   }
 
   std::optional<Number> since_base(const Json* time) const {
-    const auto told = number(time);
-    return told ? std::optional(*told - base_) : std::nullopt;
+    const auto given = number(time);
+    return given ? std::optional(*given - base_) : std::nullopt;
   }
 
   void read_samples(const Json* samples, const Json* weights, Number at) {
@@ -165,12 +165,12 @@ class SpeedscopeImport {
     for (size_t i = 0; i < length(samples); ++i) {
       const Json* row = element(samples, i);
       // A file without weights counts its samples.
-      const auto told = number(element(weights, i));
-      if (!told && length(weights) > 0) {
+      const auto given = number(element(weights, i));
+      if (!given && length(weights) > 0) {
         ++weightless_;
         continue;
       }
-      const Number weight = told.value_or(scale_ == 0 ? 1 : 0);
+      const Number weight = given.value_or(scale_ == 0 ? 1 : 0);
       profile::StackId stack;
       bool good = weight >= 0;
       deep_ += length(row) > kMostSpeedscopeFrames;

@@ -119,9 +119,9 @@ class Judge {
     for (const Sample& sample : profile.samples()) {
       const bool is_short = sample.cpu_state == CpuState::blocked && sample.samples == 1 && sample.wall > 0 &&
                             double(sample.wall) * kSumOfShort < double(shortest);
-      if (is_short) told_.push_back(sample.start);
+      if (is_short) recorded_short_.push_back(sample.start);
     }
-    std::sort(told_.begin(), told_.end());
+    std::sort(recorded_short_.begin(), recorded_short_.end());
   }
 
   // `is_beyond`: whether the choices leave it out.
@@ -152,7 +152,8 @@ class Judge {
   Nanoseconds start_ = 0;
   Nanoseconds interval_ = 0;  // between two samples; 0: not known
   bool aarch64_ = false;
-  std::vector<Nanoseconds> told_;  // starts of waits with their own record, short compared with a stall
+  std::vector<Nanoseconds>
+      recorded_short_;  // starts of waits with their own record, short compared with a stall
 };
 
 // `own_stacks`: a stack without a loop was called by the loop, too.
@@ -255,8 +256,8 @@ bool Judge::is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) cons
   if (samples < 1 || (samples - 1) * kGrowth > wall) return false;
   if (wall >= kLongestSum) return true;
   // A shorter wait with its own record proves that the limit was low.
-  const auto near = std::lower_bound(told_.begin(), told_.end(), start - kSecond);
-  return near != told_.end() && *near <= start + wall + kSecond;
+  const auto near = std::lower_bound(recorded_short_.begin(), recorded_short_.end(), start - kSecond);
+  return near != recorded_short_.end() && *near <= start + wall + kSecond;
 }
 
 // The longest time in which the thread cannot have done anything else.

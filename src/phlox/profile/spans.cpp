@@ -35,7 +35,7 @@ void Spans::add(const Sample& sample) {
       open.grown = true;
       return;
     }
-    tell(open);
+    emit_open(open);
     open = Open{{}, sample, true};
     return;
   }
@@ -43,19 +43,19 @@ void Spans::add(const Sample& sample) {
 }
 
 void Spans::flush() {
-  for (auto at = open_.begin(); at != open_.end(); ++at) tell(at.value());
+  for (auto at = open_.begin(); at != open_.end(); ++at) emit_open(at.value());
 }
 
 void Spans::close(ThreadId thread) {
   for (uint32_t event = 0; event <= most_event_; ++event) {
     const auto found = open_.find(key_of(thread, static_cast<uint16_t>(event)));
     if (found == open_.end()) continue;
-    tell(found.value());
+    emit_open(found.value());
     open_.erase(found);
   }
 }
 
-void Spans::tell(Open& open) {
+void Spans::emit_open(Open& open) {
   if (!open.grown) return;
   if (!open.id) open.id = SampleId(++last_);
   sink_.emit(open.id, open.sample);

@@ -35,7 +35,7 @@ class Spans {
     bool grown = false;
   };
 
-  void tell(Open& open);
+  void emit_open(Open& open);
 
   Sink& sink_;
   tsl::robin_map<uint64_t, Open, Spread> open_;  // event << 32 | thread

@@ -156,8 +156,8 @@ export function sumUp(tree: Shape, self: Float64Array): Float64Array {
   return total;
 }
 
-export function columnOf(tree: Shape, self: Float64Array, looks: Float64Array): Column {
-  return { self, total: sumUp(tree, self), samples: sumUp(tree, looks) };
+export function columnOf(tree: Shape, self: Float64Array, counts: Float64Array): Column {
+  return { self, total: sumUp(tree, self), samples: sumUp(tree, counts) };
 }
 
 // A node as the address has it: the labels that lead to it, without the root.

@@ -78,14 +78,14 @@ export interface Catalogue {
   end: number;
   timed: boolean; // false: the source format has no timestamps
   nodes: number;
-  stretches: number;
+  intervals: number;
   inherits: boolean; // forked children have frames of their parents, which can be shown or hidden
 }
 
-type Told = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
+type Sent = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
 
 export function readCatalogue(head: Head, columns: Columns, strings: string[]): Catalogue {
-  const told = JSON.parse(columns.text("catalogue")) as Told;
+  const sent = JSON.parse(columns.text("catalogue")) as Sent;
   const texts = (name: string) => Array.from(columns.numbers(name), (index) => strings[index]);
   const functions = {
     name: texts("function.name"),
@@ -101,7 +101,7 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
   const placeFunction = Uint32Array.from(columns.numbers("place.function"));
   for (let i = 1; i < placeFunction.length; ++i) placeFunction[i] += placeFunction[i - 1];
   const catalogue: Catalogue = {
-    ...told,
+    ...sent,
     head,
     functions,
     places: { function: placeFunction, line: Uint32Array.from(columns.numbers("place.line")), file: texts("place.file") },
@@ -110,7 +110,7 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
     end: 0,
     timed: true,
     nodes: 0,
-    stretches: 0,
+    intervals: 0,
     inherits: false,
   };
   functions.full = texts("function.full").map((full, f) => full || functions.name[f]);

@@ -2,7 +2,7 @@
 // most one known holder at a time. No DOM.
 import { Catalogue } from "./catalogue";
 import { lowest } from "./in_time";
-import { Stretches } from "./recording";
+import { Intervals } from "./recording";
 
 interface Hold {
   start: number; // ns
@@ -70,7 +70,7 @@ export class GilHolders {
   private readonly lines = new Map<string, Hold[]>(); // by interpreter
 
   // `placeOf`: by node of the tree by line.
-  constructor(private readonly catalogue: Catalogue, { first, start, wall, node, state }: Stretches, placeOf: Uint32Array) {
+  constructor(private readonly catalogue: Catalogue, { first, start, wall, node, state }: Intervals, placeOf: Uint32Array) {
     const holding = catalogue.states.map(({ gil }) => gil === 2);
     for (let thread = 0; thread + 1 < first.length; ++thread) {
       const key = this.interpreterOf(thread);

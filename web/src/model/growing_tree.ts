@@ -60,20 +60,20 @@ interface Front {
   node: number; // of the growing tree
   at: ArrayLike<number>; // the call tree nodes it represents
   weights: ArrayLike<number>;
-  looks: ArrayLike<number>;
+  counts: ArrayLike<number>;
 }
 
 // Grows callers outward from a node. A node below `least` is not grown further: it is too narrow to see, and a million
 // stacks have many of those. The arrays are allocated once, not for each step.
 export class CallerGrowth {
   private readonly weight: Float64Array; // by node of the call tree, in the current step
-  private readonly looks: Float64Array;
+  private readonly counts: Float64Array;
   private readonly next: Int32Array; // another node with the same label; -1: the last; -2: not met in this step
   private readonly firstOf: Int32Array; // by label: one of its nodes; -1: none in this step
 
   constructor(private readonly growing: GrowingTree, private readonly tree: CallTree, labels: number) {
     const nodes = tree.parent.length;
-    [this.weight, this.looks, this.next] = [new Float64Array(nodes), new Float64Array(nodes), new Int32Array(nodes).fill(-2)];
+    [this.weight, this.counts, this.next] = [new Float64Array(nodes), new Float64Array(nodes), new Int32Array(nodes).fill(-2)];
     this.firstOf = new Int32Array(labels).fill(-1);
   }
 
@@ -92,7 +92,7 @@ export class CallerGrowth {
   }
 
   // Adds up each caller's weight by node; returns the callers' labels.
-  private callersOf({ node, at, weights, looks }: Front): number[] {
+  private callersOf({ node, at, weights, counts }: Front): number[] {
     const { parent, label } = this.tree;
     const met: number[] = [];
     for (let i = 0; i < at.length; ++i) {
@@ -108,25 +108,25 @@ export class CallerGrowth {
         this.firstOf[name] = above;
       }
       this.weight[above] += weights[i];
-      this.looks[above] += looks[i];
+      this.counts[above] += counts[i];
     }
     return met;
   }
 
   // Moves the nodes of one label into a new front, added to node `child` of the growing tree (none if negative).
   private taken(label: number, child: number, step: number): Front & { step: number } {
-    const { growing, weight, looks, next } = this;
-    const front = { node: child, at: [] as number[], weights: [] as number[], looks: [] as number[], step };
+    const { growing, weight, counts, next } = this;
+    const front = { node: child, at: [] as number[], weights: [] as number[], counts: [] as number[], step };
     for (let node = this.firstOf[label], after = 0; node >= 0; node = after) {
       if (child >= 0) {
         front.at.push(node);
         front.weights.push(weight[node]);
-        front.looks.push(looks[node]);
+        front.counts.push(counts[node]);
         growing.total[child] += weight[node];
-        growing.samples[child] += looks[node];
+        growing.samples[child] += counts[node];
       }
       after = next[node];
-      weight[node] = looks[node] = 0;
+      weight[node] = counts[node] = 0;
       next[node] = -2;
     }
     this.firstOf[label] = -1;

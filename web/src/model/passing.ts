@@ -87,17 +87,17 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
 // Sorted by thread, then start, like the intervals.
 export interface Passing {
   first: Uint32Array; // those of thread t are first[t] to first[t + 1]
-  stretch: Uint32Array;
+  interval: Uint32Array;
   part: Float64Array | null; // ns of each that pass; null: all of each
 }
 
 export function findPassing(recording: Recording, passes: Passes, inTime: () => InTime): Passing {
-  const { first, start, wall, node, kind, event } = recording.stretches;
+  const { first, start, wall, node, kind, event } = recording.intervals;
   const { node: nodePasses, kind: kindPasses, spans } = passes;
   const awaits = awaitEvent(recording.catalogue.head);
   const threads = first.length - 1;
   const from = new Uint32Array(threads + 1);
-  const stretch = new Uint32Array(start.length);
+  const interval = new Uint32Array(start.length);
   const part = spans ? new Float64Array(start.length) : null;
   // Many filters are by thread alone: they need no lookups.
   const every = !nodePasses.includes(0) && !kindPasses.includes(0);
@@ -111,14 +111,14 @@ export function findPassing(recording: Recording, passes: Passes, inTime: () => 
         if ((nodePasses[node[i]] & kindPasses[kind[i]]) === 0) continue;
         if (awaits && event[i] === awaits) continue; // of the whole recording
         part[count] = overlap(spans, start[i], wall[i]);
-        if (touches(spans, start[i], part[count], wall[i])) stretch[count++] = i;
+        if (touches(spans, start[i], part[count], wall[i])) interval[count++] = i;
       }
     } else if (every) {
-      for (let i = begin; i < end; ++i) stretch[count++] = i;
+      for (let i = begin; i < end; ++i) interval[count++] = i;
     } else {
-      for (let i = begin; i < end; ++i) if (nodePasses[node[i]] & kindPasses[kind[i]]) stretch[count++] = i;
+      for (let i = begin; i < end; ++i) if (nodePasses[node[i]] & kindPasses[kind[i]]) interval[count++] = i;
     }
   }
   from[threads] = count;
-  return { first: from, stretch: stretch.subarray(0, count), part: part && part.subarray(0, count) };
+  return { first: from, interval: interval.subarray(0, count), part: part && part.subarray(0, count) };
 }

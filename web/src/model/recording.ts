@@ -8,7 +8,7 @@ import { Kind } from "./tree";
 import { readWaitTable, WaitTable } from "./wait_table";
 
 // One thread over one interval, sorted by thread, then start: those of thread t are first[t] to first[t + 1].
-export interface Stretches {
+export interface Intervals {
   first: Uint32Array;
   start: Float64Array; // ns since the recording's start
   wall: Float64Array; // ns
@@ -32,13 +32,13 @@ export interface Recording {
   lines: CallTree; // labels are places
   functions: CallTree; // labels are functions
   functionNode: Uint32Array; // by node of `lines`
-  stretches: Stretches;
+  intervals: Intervals;
   waits: WaitTable;
   sources: ReadonlyMap<string, string>; // text by file
 }
 
 // `nodeOf`: node of `lines` by node as written; null: the same.
-function readStretches(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree, nodeOf: Uint32Array | null): Stretches {
+function readIntervals(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree, nodeOf: Uint32Array | null): Intervals {
   const counts = columns.numbers("thread.stretches");
   const first = new Uint32Array(counts.length + 1);
   for (let t = 0; t < counts.length; ++t) first[t + 1] = first[t] + counts[t];
@@ -117,21 +117,21 @@ export function readRecording(head: Head, bytes: Uint8Array, inherited = false):
   const unread = (f: number) => isUnread(catalogue.functions, f);
   findOwners(functions, (f) => kind[f] === Kind.python, unread);
   findOwners(lines, (place) => kind[catalogue.places.function[place]] === Kind.python, (place) => unread(catalogue.places.function[place]));
-  const stretches = readStretches(head, columns, catalogue, lines, cut && !inherited ? cut.nodeOf : null);
+  const intervals = readIntervals(head, columns, catalogue, lines, cut && !inherited ? cut.nodeOf : null);
   const waits = readWaitTable(columns, strings, catalogue);
   catalogue.nodes = functions.parent.length;
-  catalogue.stretches = stretches.start.length;
-  catalogue.start = stretches.start.length ? Infinity : 0;
+  catalogue.intervals = intervals.start.length;
+  catalogue.start = intervals.start.length ? Infinity : 0;
   let lastStart = -Infinity;
-  for (let i = 0; i < stretches.start.length; ++i) {
-    catalogue.start = Math.min(catalogue.start, stretches.start[i]);
-    lastStart = Math.max(lastStart, stretches.start[i]);
-    catalogue.end = Math.max(catalogue.end, stretches.start[i] + stretches.wall[i]);
+  for (let i = 0; i < intervals.start.length; ++i) {
+    catalogue.start = Math.min(catalogue.start, intervals.start[i]);
+    lastStart = Math.max(lastStart, intervals.start[i]);
+    catalogue.end = Math.max(catalogue.end, intervals.start[i] + intervals.wall[i]);
   }
   catalogue.timed = lastStart > catalogue.start || "start_monotonic_ns" in catalogue.meta;
   const sources = new Map(columns.has("sources") ? (JSON.parse(columns.text("sources")) as [string, string][]) : []);
   catalogue.sourceFiles = Array.from(sources.keys());
-  return { catalogue, lines, functions, functionNode, stretches, waits, sources };
+  return { catalogue, lines, functions, functionNode, intervals, waits, sources };
 }
 
 export async function openRecording(head: Head, packed: string, inherited = false): Promise<Recording> {

@@ -90,7 +90,7 @@ const blocked = 3;
 const runnable = 2;
 
 function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: Weight): Found {
-  const { first, start, wall, cpu, samples, node, event, value, state } = recording.stretches;
+  const { first, start, wall, cpu, samples, node, event, value, state } = recording.intervals;
   const { states, threads, recordings } = recording.catalogue;
   const counting = eventOf(weight);
   const spans = passes.spans ?? [];
@@ -105,18 +105,18 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
     if (k === end) continue;
     let [lastNode, lastWeight, lastTime, unseen, any] = [0, 0, 0, 0, false];
     for (let i = first[t]; i < first[t + 1]; ++i) {
-      const chosen = k < end && passing.stretch[k] === i;
+      const chosen = k < end && passing.interval[k] === i;
       const part = chosen && passing.part ? passing.part[k] : wall[i];
       if (chosen) ++k;
       if (event[i] && event[i] !== counting && wall[i] === 0 && samples[i] === 0) continue; // was not sampled with this weight
       // Waits that the kernel timed begin and end where it says.
       if (exact && waits[state[i]]) continue;
       const share = part < wall[i] ? part / wall[i] : 1;
-      const looks = samplesOf(samples[i], share);
+      const sampled = samplesOf(samples[i], share);
       let amount = 0;
       if (chosen) {
         const whole = counting ? (event[i] === counting ? value[i] : 0) : cpu[i];
-        amount = weight === "wall" ? part : weight === "samples" ? looks : share < 1 ? Math.round(whole * share) : whole;
+        amount = weight === "wall" ? part : weight === "samples" ? sampled : share < 1 ? Math.round(whole * share) : whole;
         if (amount === 0) continue;
         if (samples[i] === 0) {
           unseen += amount;
@@ -126,7 +126,7 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
       let s = 0;
       while (s < spans.length && spans[s][1] <= start[i]) ++s;
       const time = chosen && s < spans.length ? Math.max(start[i], spans[s][0]) : start[i];
-      const count = Math.max(1, chosen ? looks : 0);
+      const count = Math.max(1, chosen ? sampled : 0);
       const here = (amount + unseen) / count;
       unseen = 0;
       const now = chosen ? (nodeOf ? nodeOf[node[i]] : node[i]) : notChosen;

@@ -23,16 +23,16 @@ export function eachWeight<T>(weights: Weight[], make: (weight: Weight, i: numbe
 const timeWeights = 3; // wall, cpu and samples come first, then events
 
 function addUp(recording: Recording, passing: Passing): Amounts {
-  const { wall, cpu, samples, node, event, value } = recording.stretches;
+  const { wall, cpu, samples, node, event, value } = recording.intervals;
   const count = recording.lines.parent.length;
   const weights = weightsOf(recording.catalogue.head);
   const width = weights.length;
   // Weights of a node side by side: intervals visit nodes in any order, and each is then one place in memory.
   const sums = new Float64Array(count * width);
-  const { stretch, part: parts } = passing;
+  const { interval, part: parts } = passing;
   const counts = width > timeWeights;
-  for (let k = 0; k < stretch.length; ++k) {
-    const i = stretch[k];
+  for (let k = 0; k < interval.length; ++k) {
+    const i = interval[k];
     const at = node[i] * width;
     if (parts && parts[k] < wall[i]) {
       const share = parts[k] / wall[i];
@@ -80,10 +80,10 @@ export class Selection {
   // The first and past-last index in `passing` of the thread's intervals that overlap the range or begin in it; some in
   // between may not.
   passingIn(thread: number, from: number, to: number): [number, number] {
-    const { first, stretch } = this.passing;
+    const { first, interval } = this.passing;
     const [begin, end] = this.inTime().of(thread, from, to);
     const [low, high] = [first[thread], first[thread + 1]];
-    return [lowest(low, high, (k) => stretch[k] >= begin), lowest(low, high, (k) => stretch[k] >= end)];
+    return [lowest(low, high, (k) => interval[k] >= begin), lowest(low, high, (k) => interval[k] >= end)];
   }
 
   get weights(): Weight[] {
@@ -148,12 +148,12 @@ export class Model {
   }
 
   get inTime(): InTime {
-    return (this.time ??= new InTime(this.recording.stretches));
+    return (this.time ??= new InTime(this.recording.intervals));
   }
 
   // The CPUs on which threads were seen.
   get cpuNumbers(): Uint32Array {
-    return (this.numbers ??= Uint32Array.from(new Set(this.recording.stretches.cpuNumber)).filter((n) => n > 0).map((n) => n - 1).sort());
+    return (this.numbers ??= Uint32Array.from(new Set(this.recording.intervals.cpuNumber)).filter((n) => n > 0).map((n) => n - 1).sort());
   }
 
   // Caches what a question computes once for the whole recording.

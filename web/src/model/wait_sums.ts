@@ -123,13 +123,13 @@ export class WaitSums {
     this.groups = model.once(`wait groups ${detail}`, () => groupsOf(recording, detail));
     this.innermost = model.once("innermost places", () => innermostPlaces(recording));
     this.natives = model.once("natives beneath", () => nativesBeneath(recording));
-    this.holders = recording.catalogue.head.merged ? null : model.once("GIL holders", () => new GilHolders(recording.catalogue, recording.stretches, this.innermost));
+    this.holders = recording.catalogue.head.merged ? null : model.once("GIL holders", () => new GilHolders(recording.catalogue, recording.intervals, this.innermost));
     this.met = new Uint8Array(recording.waits.words.length);
   }
 
   // The part of interval `i` from `from` to `to`, in ns since the recording's start.
   add(thread: number, i: number, from: number, to: number, doing: number): void {
-    const { activity, wait, node, state } = this.model.recording.stretches;
+    const { activity, wait, node, state } = this.model.recording.intervals;
     const queued = this.model.recording.catalogue.states[state[i]].cpu === 2;
     const native = this.natives[node[i]];
     if (activity[i] === Activity.gil) this.addGil(thread, this.innermost[node[i]], from, to, doing, queued ? "free" : "unseen", native);

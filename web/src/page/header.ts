@@ -26,7 +26,7 @@ const inheritedMeanings: Record<"hidden" | "shown", string> = {
   shown: "Stacks of forked children have the frames that their parent had at the fork; its functions count them in",
 };
 
-interface Wishes {
+interface Actions {
   change(part: Partial<State>, how?: "step" | "aside"): void;
   copyAddress(): void;
   filterMenu(x: number, y: number): void;
@@ -70,20 +70,20 @@ export class Header {
   private readonly save = button("Save…", () => this.openSave(), { "aria-haspopup": "menu", title: "What is shown as a picture (SVG), as collapsed stacks or for speedscope (S)" });
   private state: State | null = null;
 
-  constructor(private readonly catalogue: Catalogue, private readonly wishes: Wishes) {
+  constructor(private readonly catalogue: Catalogue, private readonly actions: Actions) {
     const { head } = catalogue;
     this.shows = choice<Show>("What is shown", [["work", "Work"], ["computing", "Computing"], ["waiting", "Waiting"], ["everything", "Everything"]],
-      (show) => wishes.change({ show }), showMeanings);
+      (show) => actions.change({ show }), showMeanings);
     this.weights = choice<Weight>("What counts", weightsOf(head).map((weight) => [weight, eventOf(weight) && !isAwait(head, weight) ? weightName(head, weight) : capital(weightName(head, weight))]),
-      (weight) => wishes.change({ weight }));
-    this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]], (by) => wishes.change({ by }));
+      (weight) => actions.change({ weight }));
+    this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]], (by) => actions.change({ by }));
     this.inherited = choice<"hidden" | "shown">("Frames that forked children inherited", [["hidden", "From the fork on"], ["shown", "With inherited frames"]],
-      (value) => wishes.change({ inherited: value === "shown" }), inheritedMeanings);
+      (value) => actions.change({ inherited: value === "shown" }), inheritedMeanings);
     this.inherited.element.hidden = !catalogue.inherits;
-    this.input.addEventListener("input", () => wishes.change({ search: this.input.value }, "aside"));
+    this.input.addEventListener("input", () => actions.change({ search: this.input.value }, "aside"));
     this.input.addEventListener("keydown", (event) => this.searchKey(event));
-    const help = button("?", () => wishes.toggleHelp(), { title: "Keys (?)", "aria-label": "Keys" });
-    const link = button("Copy link", () => wishes.copyAddress(), { title: "The address of exactly this view, for whoever has the same file" });
+    const help = button("?", () => actions.toggleHelp(), { title: "Keys (?)", "aria-label": "Keys" });
+    const link = button("Copy link", () => actions.copyAddress(), { title: "The address of exactly this view, for whoever has the same file" });
     const bad = head.warning !== "" || head.unfinished;
     const words = element("div", "words", element("h1", { title: head.title }, head.title), element("p", "subtitle", head.subtitle));
     const quality = element("p", "quality", element("span", { class: bad ? "dot bad" : "dot", role: "img", "aria-label": bad ? "take care" : "good" }), head.quality.join(" — "));
@@ -96,12 +96,12 @@ export class Header {
 
   openFilters(): void {
     const box = this.filter.getBoundingClientRect();
-    this.wishes.filterMenu(box.left, box.bottom);
+    this.actions.filterMenu(box.left, box.bottom);
   }
 
   openSave(): void {
     const box = this.save.getBoundingClientRect();
-    this.wishes.saveMenu(box.left, box.bottom);
+    this.actions.saveMenu(box.left, box.bottom);
   }
 
   // The displayed text of the whole and of the search results.
@@ -116,11 +116,11 @@ export class Header {
   private searchKey(event: KeyboardEvent): void {
     event.stopPropagation();
     if (event.key === "Escape") {
-      this.wishes.change({ search: "" }, "aside");
+      this.actions.change({ search: "" }, "aside");
       this.input.value = "";
       this.input.blur();
     } else if (event.key === "Enter") {
-      this.wishes.next(event.shiftKey ? -1 : 1);
+      this.actions.next(event.shiftKey ? -1 : 1);
     } else if (event.key === "f" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       this.input.select();
@@ -144,11 +144,11 @@ export class Header {
   private showChips(state: State): void {
     this.chips.replaceChildren(...state.filters.map((filter, i) => {
       const words = filterWords(this.catalogue, filter);
-      const remove = () => this.wishes.change(withoutFilter(this.state as State, i));
+      const remove = () => this.actions.change(withoutFilter(this.state as State, i));
       return element("span", { class: `chip ${filter.mode}`, role: "listitem" }, element("span", { title: words }, words),
         button("×", remove, { "aria-label": `Take back: ${words}`, title: "Take this filter back" }));
     }));
-    if (state.filters.length > 1) this.chips.append(button("Take all back", () => this.wishes.change({ filters: [] }), { class: "all" }));
+    if (state.filters.length > 1) this.chips.append(button("Take all back", () => this.actions.change({ filters: [] }), { class: "all" }));
     this.chips.hidden = state.filters.length === 0;
   }
 

@@ -386,7 +386,7 @@ function create(page: Page): Showing {
     if (event.buttons) return;
     const at = under(event);
     canvas.style.cursor = at ? "pointer" : "grab";
-    if (at) hover.tell(at, event.clientX, event.clientY);
+    if (at) hover.show(at, event.clientX, event.clientY);
     else hover.away();
   });
   canvas.addEventListener("pointerleave", () => hover.away());
@@ -443,7 +443,7 @@ function create(page: Page): Showing {
     draw();
     const frame = scroller.getBoundingClientRect();
     const x = Math.max(0, Math.min(plot(), xOf((Math.max(box.from, sight.from) + Math.min(box.to, sight.to)) / 2, sight, plot())));
-    hover.tell(at, frame.left + gutterWidth(width()) + x, frame.top + y - scroller.scrollTop + rowHeight / 2);
+    hover.show(at, frame.left + gutterWidth(width()) + x, frame.top + y - scroller.scrollTop + rowHeight / 2);
     page.say(`${labels[drawn.tree.label[box.node]].name}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${time(box.to - box.from)}, thread ${shortName(catalogue, drawn.threads[at.lane])}`);
   }
 

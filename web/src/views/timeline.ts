@@ -127,9 +127,9 @@ function create(page: Page): Showing {
   function showWords(): void {
     if (!answers.made) return;
     const words = answerWords(catalogue, answers.made, cpuTime, answers.mostly, answers.waits);
-    const told = words.map((word) => (typeof word === "string" ? word : word.textContent)).join("");
-    setContent(answer, told, () => words);
-    setAttribute(answer, "title", told); // in case not all of it fits
+    const text = words.map((word) => (typeof word === "string" ? word : word.textContent)).join("");
+    setContent(answer, text, () => words);
+    setAttribute(answer, "title", text); // in case not all of it fits
     const row = pointedRow();
     const items = row ? rowItemsAt() : [];
     [only, without].forEach((one, i) => {

@@ -22,14 +22,14 @@ const edgeSlack = 4;
 
 type Drag = (x: number) => void;
 
-export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandWishes): void {
+export function holdTimeline(head: HTMLElement, rows: HTMLElement, actions: HandWishes): void {
   const at = (event: MouseEvent, element: HTMLElement) => {
     const box = element.getBoundingClientRect();
-    const { left, width } = wishes.plot();
+    const { left, width } = actions.plot();
     return { x: event.clientX - box.left - left, y: event.clientY - box.top, width };
   };
-  const timeOf = (x: number, width: number, sight = wishes.sight()) => {
-    const { from, to } = wishes.whole();
+  const timeOf = (x: number, width: number, sight = actions.sight()) => {
+    const { from, to } = actions.whole();
     return Math.max(from, Math.min(to, timeAt(x, sight, width)));
   };
 
@@ -38,10 +38,10 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
     const { x, y, width } = at(event, element);
     if (x < 0) return;
     const onStrip = always && y < ruler.top;
-    const next = afterWheel(event, x, width, wishes.sight(), wishes.whole(), !always && wishes.scrolls(), onStrip ? wishes.whole() : wishes.sight());
+    const next = afterWheel(event, x, width, actions.sight(), actions.whole(), !always && actions.scrolls(), onStrip ? actions.whole() : actions.sight());
     if (!next) return;
     event.preventDefault();
-    wishes.see(next);
+    actions.see(next);
   };
   head.addEventListener("wheel", wheel(head, true), { passive: false });
   rows.addEventListener("wheel", wheel(rows, false), { passive: false });
@@ -61,7 +61,7 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
       element.removeEventListener("pointermove", follow);
       element.removeEventListener("pointerup", stop);
       element.removeEventListener("pointercancel", stop);
-      if (last.type === "pointercancel") wishes.brush(null);
+      if (last.type === "pointercancel") actions.brush(null);
       else end(began, at(last, element).x);
     };
     element.addEventListener("pointermove", follow);
@@ -70,19 +70,19 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
   };
 
   const panning = (x: number, width: number, speed: number): Drag => {
-    const sight = wishes.sight();
+    const sight = actions.sight();
     const length = sight.to - sight.from;
-    return (to) => wishes.see(moved(sight, (((x - to) * speed) / width) * length, wishes.whole()));
+    return (to) => actions.see(moved(sight, (((x - to) * speed) / width) * length, actions.whole()));
   };
 
   // From `fixed` to the pointer.
   const brushing = (element: HTMLElement, event: PointerEvent, fixed: number, width: number, use: (range: Sight) => void, sight?: Sight, otherwise?: () => void) => {
     const range = (x: number) => {
-      const time = timeOf(Math.max(0, Math.min(width, x)), width, sight ?? wishes.sight());
+      const time = timeOf(Math.max(0, Math.min(width, x)), width, sight ?? actions.sight());
       return { from: Math.round(Math.min(fixed, time)), to: Math.round(Math.max(fixed, time)) };
     };
-    drag(element, event, (x) => wishes.brush(range(x)), (moved, x) => {
-      wishes.brush(null);
+    drag(element, event, (x) => actions.brush(range(x)), (moved, x) => {
+      actions.brush(null);
       const done = range(x);
       if (moved && done.to > done.from) use(done);
       else if (!moved) otherwise?.();
@@ -91,23 +91,23 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
 
   // The end that stays, if the pointer is on the other one.
   const held = (x: number, width: number): number | null => {
-    const edges = wishes.edges();
+    const edges = actions.edges();
     if (edges.length !== 2) return null;
-    const [a, b] = edges.map((time) => Math.abs(xOf(time, wishes.sight(), width) - x));
+    const [a, b] = edges.map((time) => Math.abs(xOf(time, actions.sight(), width) - x));
     return Math.min(a, b) > edgeSlack ? null : a < b ? edges[1] : edges[0];
   };
 
   head.addEventListener("pointerdown", (event) => {
     const { x, y, width } = at(event, head);
     if (event.button !== 0 || x < 0) return;
-    const sight = wishes.sight();
-    const whole = wishes.whole();
+    const sight = actions.sight();
+    const whole = actions.whole();
     if (y >= ruler.top) return drag(head, event, panning(x, width, 1), () => undefined);
     const [a, b] = [xOf(sight.from, whole, width), xOf(sight.to, whole, width)];
     const isWhole = sight.from <= whole.from && sight.to >= whole.to;
     if (!isWhole && x >= a && x <= b) return drag(head, event, panning(x, width, -(whole.to - whole.from) / (sight.to - sight.from)), () => undefined);
-    const centre = () => !isWhole && wishes.see(moved(sight, timeAt(x, whole, width) - (sight.from + sight.to) / 2, whole));
-    brushing(head, event, timeOf(x, width, whole), width, (range) => wishes.see(range), whole, centre);
+    const centre = () => !isWhole && actions.see(moved(sight, timeAt(x, whole, width) - (sight.from + sight.to) / 2, whole));
+    brushing(head, event, timeOf(x, width, whole), width, (range) => actions.see(range), whole, centre);
   });
   rows.addEventListener("pointerdown", (event) => {
     const { x, y, width } = at(event, rows);
@@ -119,13 +119,13 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
     }
     if (event.button !== 0) return;
     const time = timeOf(x, width);
-    if (x < 0) return wishes.click(y, time, true);
-    brushing(rows, event, held(x, width) ?? time, width, wishes.choose, undefined, () => wishes.click(y, time, false));
+    if (x < 0) return actions.click(y, time, true);
+    brushing(rows, event, held(x, width) ?? time, width, actions.choose, undefined, () => actions.click(y, time, false));
   });
   rows.addEventListener("contextmenu", (event) => {
     event.preventDefault();
     const { x, y, width } = at(event, rows);
-    wishes.menu(y, timeOf(x, width), event);
+    actions.menu(y, timeOf(x, width), event);
   });
 
   // ---- pointing -------------------------------------------------------------------------------------------------
@@ -133,13 +133,13 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, wishes: HandW
     if (event.buttons) return;
     const { x, y } = at(event, head);
     head.style.cursor = x < 0 ? "" : y >= ruler.top ? "grab" : "crosshair";
-    wishes.hover(x < 0 ? "" : y < ruler.top ? "strip" : y < headHeight ? "marks" : "", x, y, event);
+    actions.hover(x < 0 ? "" : y < ruler.top ? "strip" : y < headHeight ? "marks" : "", x, y, event);
   });
   rows.addEventListener("pointermove", (event) => {
     if (event.buttons) return;
     const { x, y, width } = at(event, rows);
     rows.style.cursor = x < 0 ? "pointer" : held(x, width) === null ? "crosshair" : "ew-resize";
-    wishes.hover(x > width ? "" : x < 0 ? "gutter" : "rows", x, y, event);
+    actions.hover(x > width ? "" : x < 0 ? "gutter" : "rows", x, y, event);
   });
-  for (const element of [head, rows]) element.addEventListener("pointerleave", (event) => wishes.hover("", 0, 0, event));
+  for (const element of [head, rows]) element.addEventListener("pointerleave", (event) => actions.hover("", 0, 0, event));
 }

@@ -31,16 +31,16 @@ export interface KeyWishes {
 
 const pageRows = 6;
 
-export function holdKeys(scroller: HTMLElement, pointed: Pointed, wishes: KeyWishes): void {
-  const { whole } = wishes;
+export function holdKeys(scroller: HTMLElement, pointed: Pointed, actions: KeyWishes): void {
+  const { whole } = actions;
 
   function move(rows: number, pixels: number, choosing: boolean): void {
-    const list = wishes.rows();
+    const list = actions.rows();
     if (!list.length) return;
-    const sight = wishes.sight();
+    const sight = actions.sight();
     const before = pointed.cursor ?? { row: rows > 0 ? -1 : 0, time: (sight.from + sight.to) / 2 };
     const row = Math.max(0, Math.min(list.length - 1, before.row + rows));
-    const at = Math.max(whole.from, Math.min(whole.to, before.time + pixels * wishes.perPixel()));
+    const at = Math.max(whole.from, Math.min(whole.to, before.time + pixels * actions.perPixel()));
     if (choosing) pointed.anchor ??= before.time;
     else if (pixels) pointed.anchor = null;
     const { anchor } = pointed;
@@ -49,33 +49,33 @@ export function holdKeys(scroller: HTMLElement, pointed: Pointed, wishes: KeyWis
     const top = row * rowHeight;
     if (top < scroller.scrollTop) scroller.scrollTop = top;
     if (top + rowHeight > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + rowHeight - scroller.clientHeight;
-    if (at < sight.from || at > sight.to) wishes.see(moved(sight, at - (sight.from + sight.to) / 2, whole));
-    wishes.changed();
+    if (at < sight.from || at > sight.to) actions.see(moved(sight, at - (sight.from + sight.to) / 2, whole));
+    actions.changed();
     const here = list[row];
-    if (!pixels) return wishes.tell(here);
-    if (here.kind === "thread" || here.kind === "cpu") wishes.tellMoment(here, at, row);
+    if (!pixels) return actions.tell(here);
+    if (here.kind === "thread" || here.kind === "cpu") actions.tellMoment(here, at, row);
   }
 
   function menu(): void {
     if (!pointed.cursor) return;
     const box = scroller.getBoundingClientRect();
-    wishes.menu(box.left + 60, box.top + (pointed.cursor.row + 1) * rowHeight - scroller.scrollTop);
+    actions.menu(box.left + 60, box.top + (pointed.cursor.row + 1) * rowHeight - scroller.scrollTop);
   }
 
   function enter(): void {
-    const row = pointed.cursor ? wishes.rows()[pointed.cursor.row] : undefined;
+    const row = pointed.cursor ? actions.rows()[pointed.cursor.row] : undefined;
     const range = pointed.brush;
     if (range && range.to > range.from) {
       pointed.brush = null;
-      wishes.choose(range);
-    } else if (row?.kind === "folded") wishes.toggleFolded();
+      actions.choose(range);
+    } else if (row?.kind === "folded") actions.toggleFolded();
     else menu();
   }
 
   function escape(): void {
-    if (!pointed.brush) return wishes.back();
+    if (!pointed.brush) return actions.back();
     pointed.brush = pointed.anchor = null;
-    wishes.draw();
+    actions.draw();
   }
 
   scroller.addEventListener("keydown", (event) => {
@@ -88,11 +88,11 @@ export function holdKeys(scroller: HTMLElement, pointed: Pointed, wishes: KeyWis
       PageDown: () => move(pageRows, 0, false),
       ArrowLeft: () => move(0, -8, shiftKey),
       ArrowRight: () => move(0, 8, shiftKey),
-      Home: () => wishes.see(whole, true),
-      "+": () => wishes.zoom(0.7),
-      "=": () => wishes.zoom(0.7),
-      "-": () => wishes.zoom(1 / 0.7),
-      z: wishes.seeRange,
+      Home: () => actions.see(whole, true),
+      "+": () => actions.zoom(0.7),
+      "=": () => actions.zoom(0.7),
+      "-": () => actions.zoom(1 / 0.7),
+      z: actions.seeRange,
       m: menu,
       ContextMenu: menu,
       Enter: enter,

@@ -218,9 +218,9 @@ function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number
     drawnAt = x;
     pen.fillRect(x, marksLane.top + marksLane.height - 4, 1, 3);
   }
-  const told = inSight.filter((mark) => !isThreads(mark));
+  const inRow = inSight.filter((mark) => !isThreads(mark));
   let free = 0; // pixels from here on have no text
-  told.forEach((mark, i) => {
+  inRow.forEach((mark, i) => {
     const x = xOf(mark.time, sight, plot);
     pen.fillStyle = page.colour(markColour(mark.kind));
     pen.beginPath();
@@ -229,13 +229,13 @@ function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number
     pen.lineTo(x, middle + 4);
     pen.lineTo(x - 4, middle);
     pen.fill();
-    const next = i + 1 < told.length ? xOf(told[i + 1].time, sight, plot) : plot;
+    const next = i + 1 < inRow.length ? xOf(inRow[i + 1].time, sight, plot) : plot;
     const wide = textWidth(pen, mark.short);
     pen.fillStyle = page.colour("--soft");
     if (x + 8 + wide < next - 6) {
       pen.fillText(mark.short, x + 8, middle + 0.5);
       free = x + 8 + wide;
-    } else if (i + 1 === told.length && x - 8 - wide > Math.max(free, i ? xOf(told[i - 1].time, sight, plot) : 0) + 8) {
+    } else if (i + 1 === inRow.length && x - 8 - wide > Math.max(free, i ? xOf(inRow[i - 1].time, sight, plot) : 0) + 8) {
       pen.fillText(mark.short, x - 8 - wide, middle + 0.5);
     }
   });

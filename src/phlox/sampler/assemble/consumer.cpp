@@ -171,8 +171,8 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
 }
 
 profile::WaitTargetId Consumer::wait_target_of(const ThreadSample& record, ThreadState& thread) {
-  if (const auto told = wait_targets_.find(record.wait_target); told != wait_targets_.end())
-    return told->second;
+  if (const auto known = wait_targets_.find(record.wait_target); known != wait_targets_.end())
+    return known->second;
   if (files_ == nullptr || record.waits_for.kind == process::WaitsFor::Kind::unknown) return {};
   const bool same = record.wait_since != 0 && record.wait_since == thread.wait_target_since;
   if (same && thread.wait_target) return thread.wait_target;

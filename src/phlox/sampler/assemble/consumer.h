@@ -133,7 +133,7 @@ class Consumer {
   void put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
   void put_piece(ThreadState& thread, profile::Sample piece, profile::CpuState state, Nanoseconds wall,
                  profile::Sample& before);
-  void tell(ThreadState& thread, const profile::Sample& sample);
+  void emit_sample(ThreadState& thread, const profile::Sample& sample);
   void settle(ThreadState& thread, Nanoseconds queued = 0);
   void take_native(const ThreadSample& record, std::span<const std::byte> body, ThreadState& thread,
                    profile::Sample& sample);

@@ -11,7 +11,7 @@ constexpr Nanoseconds kLongestMemory = kSecond;
 
 }  // namespace
 
-void Consumer::tell(ThreadState& thread, const profile::Sample& sample) {
+void Consumer::emit_sample(ThreadState& thread, const profile::Sample& sample) {
   if (thread.held.empty()) {
     identities_.spans.add(sample);
   } else {
@@ -57,7 +57,7 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
   if (state == profile::CpuState::unknown && thread.held.empty()) {
     thread.held.push_back(piece);
   } else {
-    tell(thread, piece);
+    emit_sample(thread, piece);
   }
 }
 
@@ -71,7 +71,7 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
   settle(thread, parts.late);
   if (record.wall > 0 && parts.queued == record.wall) {
     sample.cpu_state = CpuState::runnable;
-    tell(thread, sample);
+    emit_sample(thread, sample);
     return;
   }
   if (parts.asleep > 0) {
@@ -91,7 +91,7 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
   put_piece(thread, awake, CpuState::running, parts.ran, sample);
   put_piece(thread, awake, CpuState::runnable, parts.queued, sample);
   if (record.cpu_state == CpuState::running) thread.awake = sample;
-  tell(thread, sample);
+  emit_sample(thread, sample);
 }
 
 void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {

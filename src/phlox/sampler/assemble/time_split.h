@@ -25,9 +25,9 @@ class TimeSplit {
     if (!other_known || wall <= 0) return {0, wall};
     ran = std::clamp<Nanoseconds>(ran, 0, wall);
     // Minimum slice: less than an eighth is postponed, and not lost.
-    const Nanoseconds crumb = wall / 8;
-    Nanoseconds own = std::clamp(asleep ? wall - ran - owed_ : ran + owed_, crumb, wall);
-    if (wall - own < crumb) own = wall;
+    const Nanoseconds min_slice = wall / 8;
+    Nanoseconds own = std::clamp(asleep ? wall - ran - owed_ : ran + owed_, min_slice, wall);
+    if (wall - own < min_slice) own = wall;
     owed_ += ran - (asleep ? wall - own : own);
     return {wall - own, own};
   }

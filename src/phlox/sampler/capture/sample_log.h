@@ -52,10 +52,10 @@ class SampleLog {
 
   void begin(const ThreadRecord& record) { push(record); }
   // False: there was no room.
-  bool tell(const WakerRecord& record, const std::vector<CodeLocation>& stack) {
+  bool write(const WakerRecord& record, const std::vector<CodeLocation>& stack) {
     return ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(std::span(stack)));
   }
-  bool tell(const auto& record, std::string_view name) {
+  bool write(const auto& record, std::string_view name) {
     return ring_.push(std::as_bytes(std::span(&record, 1)), std::as_bytes(std::span(name)));
   }
   // CPU time that was not charged yet goes to the last stack: no sample will find the thread running again.

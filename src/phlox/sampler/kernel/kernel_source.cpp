@@ -19,14 +19,14 @@ constexpr uint32_t kFirstParkedCode = 0x80000000;
 constexpr Nanoseconds kStale = kSecond;
 // Minimum slice: a piece of time shorter than this, and than an eighth of its window, is added to the next of
 // its kind.
-constexpr Nanoseconds kCrumb = kSecond / 4000;
+constexpr Nanoseconds kMinSlice = kSecond / 4000;
 // The same before a wait that is reported by itself, which must keep its length.
-constexpr Nanoseconds kCrumbBeforeWait = kSecond / 50'000;
+constexpr Nanoseconds kMinSliceBeforeWait = kSecond / 50'000;
 
 // The part of the owed time to emit now, after adding `more`.
-Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window, Nanoseconds crumb = kCrumb) {
+Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window, Nanoseconds min_slice = kMinSlice) {
   owed += more;
-  if (owed < std::min(crumb, window / 8)) return 0;
+  if (owed < std::min(min_slice, window / 8)) return 0;
   const Nanoseconds put = std::clamp<Nanoseconds>(owed, 0, window);
   owed -= put;
   return put;
@@ -75,16 +75,16 @@ KernelSource::Thread& KernelSource::begin_thread(pid_t tid, uint64_t python_id, 
     thread->blocked = sum.mapped().blocked;
     thread->queued = sum.mapped().queued;
     if (tid == first_)
-      record.used = static_cast<Nanoseconds>(thread->ran - std::min(told_before_, thread->ran));
+      record.used = static_cast<Nanoseconds>(thread->ran - std::min(reported_before_, thread->ran));
   }
   log_.begin(record);
   return *(threads_[tid] = std::move(thread));
 }
 
-void KernelSource::go_on_from(pid_t first, uint64_t told_before,
+void KernelSource::go_on_from(pid_t first, uint64_t reported_before,
                               std::unordered_map<pid_t, kernel_thread> sums) {
   first_ = first;
-  told_before_ = told_before;
+  reported_before_ = reported_before;
   sums_ = std::move(sums);
 }
 
@@ -203,13 +203,13 @@ void KernelSource::flush() {
 uint32_t KernelSource::code_file_of(const kernel_sample& sample) {
   if (native_ || code_files_ == nullptr) return 0;
   const uint32_t file = code_files_->of(sample.native, static_cast<Nanoseconds>(sample.time));
-  while (code_files_told_ < file) {
-    const std::string& path = code_files_->path(code_files_told_ + 1);
+  while (code_files_reported_ < file) {
+    const std::string& path = code_files_->path(code_files_reported_ + 1);
     CodeFileRecord record;
-    record.code_file = code_files_told_ + 1;
+    record.code_file = code_files_reported_ + 1;
     record.size = static_cast<uint32_t>(path.size());
-    if (!log_.tell(record, path)) return 0;
-    ++code_files_told_;
+    if (!log_.write(record, path)) return 0;
+    ++code_files_reported_;
   }
   return file;
 }
@@ -291,7 +291,7 @@ void KernelSource::found_running(Thread& thread, const kernel_sample& sample, co
   own -= slept;
   if (slept > 0) put_short_waits(thread, slept, now, stack, native);
   now.cpu_state = CpuState::runnable;
-  const Nanoseconds queued = spent.queued >= std::min(kCrumb, own / 8) ? std::min(spent.queued, own) : 0;
+  const Nanoseconds queued = spent.queued >= std::min(kMinSlice, own / 8) ? std::min(spent.queued, own) : 0;
   if (queued > 0) put(thread, Piece::part, now, queued, stack, native);
   now.cpu_state = CpuState::running;
   now.code_file = code_file_of(sample);
@@ -317,12 +317,12 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
   const auto native = native_of(thread, sample, place, stack, now);
   now.cpu_state = CpuState::running;
   Nanoseconds own = spent.window;
-  const Nanoseconds ran = due(thread.owed_awake, spent.ran, own, kCrumbBeforeWait);
+  const Nanoseconds ran = due(thread.owed_awake, spent.ran, own, kMinSliceBeforeWait);
   own -= ran;
   if (ran > 0) put_run(thread, now, (sample.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack, native);
   if (thread.asleep || !thread.awake) {
     const bool ran_before = thread.awake && thread.last_time - thread.awake->time < kStale;
-    const Nanoseconds earlier = due(thread.owed_asleep, all - away, own, kCrumbBeforeWait);
+    const Nanoseconds earlier = due(thread.owed_asleep, all - away, own, kMinSliceBeforeWait);
     own -= earlier;
     const auto& run = ran_before ? *thread.awake : now;
     if (earlier > 0) put_short_waits(thread, earlier, run, ran_before ? thread.awake_stack : stack, native);

@@ -44,9 +44,9 @@ class KernelSource {
   // have their place.
   void begin(const ParkedThreads& parked, Nanoseconds now);
   // Its threads existed before, and the kernel has kept their sums: samples report the additions to these.
-  // The CPU time of its first thread until now, except `told_before`, is reported with its beginning. Call
-  // before begin().
-  void go_on_from(pid_t first, uint64_t told_before, std::unordered_map<pid_t, kernel_thread> sums);
+  // The CPU time of its first thread until now, except `reported_before`, is reported with its beginning.
+  // Call before begin().
+  void go_on_from(pid_t first, uint64_t reported_before, std::unordered_map<pid_t, kernel_thread> sums);
   // Names the libraries in which threads were found. Without native halves; `files` must outlive it.
   void with_code_files(CodeFiles& files) { code_files_ = &files; }
   // Its process id, by which its own threads are recognised as wakers. Before the first record.
@@ -223,7 +223,7 @@ class KernelSource {
   // Threads that have no record yet.
   std::unordered_map<pid_t, kernel_thread> sums_;
   pid_t first_ = 0, process_ = 0;
-  uint64_t told_before_ = 0;
+  uint64_t reported_before_ = 0;
   std::unordered_map<uint64_t, int64_t> interpreters_;
   // Numbers of wakers: by our thread and stack, by others' names.
   std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> wakers_;
@@ -231,7 +231,7 @@ class KernelSource {
   std::map<std::tuple<WaitTargetRecord::What, int32_t, process::OpenFile, std::string>, uint32_t>
       wait_targets_;
   CodeFiles* code_files_ = nullptr;
-  uint32_t code_files_told_ = 0;
+  uint32_t code_files_reported_ = 0;
   Counts counts_;
   uint64_t samples_ = 0;
   uint32_t next_thread_ = 1;

@@ -57,7 +57,7 @@ uint32_t KernelSource::waker_of(const kernel_sample& sample) {
   other.copy(record.other, sizeof record.other - 1);
   const std::vector<CodeLocation>& frames = has_stack ? *stack : kNoFrames;
   record.size = static_cast<uint32_t>(frames.size());
-  if (log_.tell(record, frames)) return record.waker;
+  if (log_.write(record, frames)) return record.waker;
   wakers_.erase(known);
   return 0;
 }
@@ -71,7 +71,7 @@ uint32_t KernelSource::number_of(WaitTargetRecord record, const std::string& nam
   if (!fresh) return known->second;
   record.wait_target = known->second;
   record.size = static_cast<uint32_t>(name.size());
-  if (log_.tell(record, name)) return record.wait_target;
+  if (log_.write(record, name)) return record.wait_target;
   wait_targets_.erase(known);
   return 0;
 }

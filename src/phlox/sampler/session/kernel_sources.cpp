@@ -51,7 +51,7 @@ uint32_t share_of(std::optional<double> max_percent, double part) {
 // Pythons that are known by their executables.
 constexpr size_t kMostKnown = 64;
 // The maximum number of ids that are kept.
-constexpr size_t kMostTold = 100'000;
+constexpr size_t kMostReported = 100'000;
 // include/linux/kdev_t.h
 constexpr int kMinorBits = 20;
 // Varies the interval, so that no program runs in step with us.
@@ -239,7 +239,7 @@ void KernelSources::pass_on(Member& member, const KernelRecord& record) {
 
 void KernelSources::take_birth(const kernel_birth& birth) {
   last_birth_ = static_cast<Nanoseconds>(birth.time);
-  if (told_of_.size() < kMostTold) told_of_.insert(static_cast<pid_t>(birth.process));
+  if (reported_.size() < kMostReported) reported_.insert(static_cast<pid_t>(birth.process));
   const auto parent = members_.find(birth.head.id);
   const KernelBirths::Newborn* newborn = births_.find(birth.head.id);
   if (birth.plain != 0) {
@@ -287,7 +287,7 @@ void KernelSources::forget_start(const Program& program) {
 void KernelSources::keep_sums(const Program& program, Member& member) {
   member.place_.continues = *program.kept_as;
   const KernelStart* start = starts_.find(program.pid);
-  const uint64_t told = start != nullptr ? start->told : 0;
+  const uint64_t reported = start != nullptr ? start->reported : 0;
   std::unordered_map<pid_t, kernel_thread> sums;
   for (const auto& [tid, name] : process::read_threads(program.pid)) {
     auto thread = capture_->thread(tid);
@@ -296,7 +296,7 @@ void KernelSources::keep_sums(const Program& program, Member& member) {
     if (thread->state == KERNEL_RUNNING && now > thread->since) thread->ran += now - thread->since;
     sums.emplace(tid, *thread);
   }
-  member.source_.go_on_from(program.pid, told, std::move(sums));
+  member.source_.go_on_from(program.pid, reported, std::move(sums));
   were_plain_.emplace(*program.kept_as, &member);
   starts_.forget(*program.kept_as);
 }

@@ -64,7 +64,7 @@ class KernelSources {
   // The time of the last birth.
   Nanoseconds last_birth() const { return last_birth_; }
   // Whether the kernel has reported its birth.
-  bool has_told_of(pid_t pid) const { return told_of_.contains(pid); }
+  bool has_reported(pid_t pid) const { return reported_.contains(pid); }
   // Processes of the tree whose program has ended by execve since the last call.
   struct Exec {
     pid_t pid = 0;
@@ -158,7 +158,7 @@ class KernelSources {
   KernelStarts starts_;
   std::vector<Known> known_;
   Brief brief_;
-  std::unordered_set<pid_t> told_of_;
+  std::unordered_set<pid_t> reported_;
   std::vector<Exec> execs_;
   Nanoseconds last_birth_ = 0;
   size_t came_ = 0;

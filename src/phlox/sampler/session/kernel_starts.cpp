@@ -34,7 +34,7 @@ void KernelStarts::add(const kernel_exec& exec, bool recorded, const KernelStart
   }
   start.pid = static_cast<pid_t>(exec.ended.thread);
   if (recorded || start.begin == 0) start.begin = static_cast<Nanoseconds>(exec.ended.time);
-  if (recorded) start.told = exec.ended.ran;
+  if (recorded) start.reported = exec.ended.ran;
   start.id = ids_[start.pid] = exec.id;
   start.called_exec = true;
   start.executable = {exec.inode, exec.device};

@@ -28,7 +28,7 @@ struct KernelStart {
   pid_t pid = 0, parent = 0;  // parent 0: not known
   uint32_t id = 0;            // kernel_process.id
   Nanoseconds begin = 0;      // of its first thread
-  uint64_t told = 0;          // of its first thread's time, the part that belongs to an earlier program
+  uint64_t reported = 0;      // of its first thread's time, the part that belongs to an earlier program
   bool called_exec = false;   // the following members are known
   Executable executable;
   std::string command_line;
@@ -36,7 +36,7 @@ struct KernelStart {
   std::optional<kernel_exit> end;
 
   // The CPU time of its first thread.
-  uint64_t used() const { return end ? end->ran - std::min(told, static_cast<uint64_t>(end->ran)) : 0; }
+  uint64_t used() const { return end ? end->ran - std::min(reported, static_cast<uint64_t>(end->ran)) : 0; }
   // The name by which it was called.
   bool looks_like_python() const;
 };

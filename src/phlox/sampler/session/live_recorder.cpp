@@ -74,9 +74,9 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   note_fork(id, pid, found.parent, found.program->image);
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
-  const SamplerThread::SharedTimers together{watch_ ? &*watch_ : nullptr, beat_ ? &*beat_ : nullptr};
+  const SamplerThread::SharedTimers timers{watch_ ? &*watch_ : nullptr, timer_ ? &*timer_ : nullptr};
   const ProgramRecording::Shared shared{
-      options_, *sink_,     *identities_, together,      ends_,
+      options_, *sink_,     *identities_, timers,        ends_,
       files_,   task_sink_, task_ids_,    kernel_.get(), place ? &*place : nullptr,
       share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
@@ -84,7 +84,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
     auto& lines = options_.mode == Mode::kernel ? warnings : outcome_.details;
     lines.push_back(fmt::format("process {} is sampled in another way: {}", pid, why));
-    finder_->is_told(false);  // about the processes that this one starts
+    finder_->births_are_reported(false);  // about the processes that this one starts
   }
   const bool again = !rows_.insert_or_assign(pid, id).second;
   if (became_another_ == pid) became_another_ = 0;
@@ -348,9 +348,9 @@ void LiveRecorder::warn() {
   if (const auto& brief = kernel_ ? kernel_->too_brief() : KernelSources::Brief(); brief.programs > 0)
     warnings.push_back(pythons_too_brief(brief.programs, brief.command_line));
   const auto& brief = state.too_brief;
-  const auto told = std::count_if(brief.ids.begin(), brief.ids.end(),
-                                  [this](pid_t pid) { return kernel_ && kernel_->has_told_of(pid); });
-  if (const size_t unreported = brief.processes - static_cast<size_t>(told); unreported > 0)
+  const auto reported = std::count_if(brief.ids.begin(), brief.ids.end(),
+                                      [this](pid_t pid) { return kernel_ && kernel_->has_reported(pid); });
+  if (const size_t unreported = brief.processes - static_cast<size_t>(reported); unreported > 0)
     warnings.push_back(forks_too_brief(unreported, brief.command_line));
   if (const std::string refused = ends_.refused(); !refused.empty())
     warnings.push_back(ends_refused(refused));
@@ -380,13 +380,13 @@ void LiveRecorder::begin(profile::Sink& sink) {
   if (options_.rate_hz > 0 && !options_.native && process::read_kept_free_cpus().empty())
     watch_.emplace(options_.rate_hz);
   if (options_.rate_hz > 0 && !options_.native)
-    beat_.emplace(options_.rate_hz, [this](Nanoseconds now) { help(now); });
+    timer_.emplace(options_.rate_hz, [this](Nanoseconds now) { help(now); });
   TreeSearch search(roots_, true, options_.launched || options_.follow, options_.chosen);
   if (options_.launched) search.is_launched();
   search.search(0);
   for (const auto& one : first_) search.is_known(*one.program);
   finder_.emplace(std::move(search));
-  finder_->is_told(kernel_ != nullptr);
+  finder_->births_are_reported(kernel_ != nullptr);
   for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
   check_descendants(start_);
   want_more();

@@ -20,7 +20,6 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/sink.h"
 #include "phlox/sampler/assemble/consumer.h"
-#include "phlox/sampler/session/beat.h"
 #include "phlox/sampler/session/cpu_watch.h"
 #include "phlox/sampler/session/descendant_watch.h"
 #include "phlox/sampler/session/end_watch.h"
@@ -29,6 +28,7 @@
 #include "phlox/sampler/session/program_finder.h"
 #include "phlox/sampler/session/program_recording.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/sampler/session/shared_timer.h"
 
 namespace phlox::sampler {
 
@@ -101,7 +101,7 @@ class LiveRecorder : public Recorder {
   std::optional<Identities> identities_;
   // Totals of all of them.
   std::optional<IdleWatch> watch_;
-  std::optional<Beat> beat_;
+  std::optional<SharedTimer> timer_;
   EndWatch ends_;
   WaitTargetFiles::Host files_;
   profile::TaskSink* task_sink_ = nullptr;

@@ -24,7 +24,7 @@ constexpr Nanoseconds kShortestPauseForBirths = 2'000'000, kPauseForCostOfBirths
 constexpr Nanoseconds kLately = kSecond;
 // A thread that is already awake checks in 3 us what costs 25 us with a wake-up.
 constexpr Nanoseconds kAskedEvery = kSecond / 125, kPauseWhileHelped = kSecond / 20;
-constexpr Nanoseconds kPauseWhileTold = kSecond / 10;
+constexpr Nanoseconds kPauseWhileReported = kSecond / 10;
 constexpr int kNice = -10;  // if allowed
 
 Nanoseconds quiet_pause(Nanoseconds cost) {
@@ -71,8 +71,8 @@ void ProgramFinder::help(Nanoseconds now) {
 
 // Other threads that help report when the quiet is over.
 void ProgramFinder::sleep(std::unique_lock<std::mutex>& lock, Nanoseconds pause) {
-  if (quiet_until_after_ && is_told_) {
-    pause = std::max(pause, kPauseWhileTold);
+  if (quiet_until_after_ && births_reported_) {
+    pause = std::max(pause, kPauseWhileReported);
   } else if (quiet_until_after_ && clock_now() - asked_at_ < kPauseWhileHelped) {
     pause = std::max(pause, kPauseWhileHelped);
   }
@@ -87,9 +87,9 @@ void ProgramFinder::check_again(pid_t pid) {
   changed_.notify_one();
 }
 
-void ProgramFinder::is_told(bool told) {
+void ProgramFinder::births_are_reported(bool reported) {
   const std::lock_guard lock(mutex_);
-  is_told_ = told;
+  births_reported_ = reported;
 }
 
 ProgramFinder::State ProgramFinder::state() {

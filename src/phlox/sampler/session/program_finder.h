@@ -40,7 +40,7 @@ class ProgramFinder {
   void check_again(pid_t pid);
   // Whether check_again() is called for each execve of the tree, and forks are reported by others. Then few
   // processes are left to find, and searches are rare.
-  void is_told(bool told);
+  void births_are_reported(bool reported);
 
   struct State {
     uint64_t checks = 0;  // whole ones
@@ -64,7 +64,7 @@ class ProgramFinder {
   std::optional<uint64_t> quiet_until_after_;  // TreeSearch's
   Nanoseconds asked_at_ = 0;                   // by help()
   bool is_due_ = false;
-  bool is_told_ = false;
+  bool births_reported_ = false;
   std::atomic<bool> stop_{false};
   TreeSearch search_;  // the thread's
   std::thread thread_;

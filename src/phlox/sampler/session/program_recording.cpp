@@ -175,7 +175,7 @@ std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
     why_not_kernel_ = place ? "too many processes for that" : place.error().message;
   }
   return std::make_unique<SamplerThread>(config, options_, program_->interpreter, program_->memory, ring_,
-                                         shared.together);
+                                         shared.timers);
 }
 
 void ProgramRecording::put_process(Nanoseconds end, const std::string& how, const std::string& mode) {
@@ -354,8 +354,8 @@ Progress ProgramRecording::numbers() {
 
 void ProgramRecording::put_counters() {
   Progress now = numbers();
-  put_process_counters(sink_, id_, now, told_ ? &*told_ : nullptr);
-  told_ = std::move(now);
+  put_process_counters(sink_, id_, now, reported_ ? &*reported_ : nullptr);
+  reported_ = std::move(now);
   // A program may have thousands of places where tasks wait.
   if (const Nanoseconds begun = clock_now(); census_ && (end_ != 0 || begun >= next_tasks_)) {
     census_->put();
@@ -427,12 +427,12 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
 }
 
 void put_process_counters(profile::Sink& sink, profile::ProcessId process, const Progress& now,
-                          const Progress* told) {
+                          const Progress* reported) {
   const auto put = [&](std::string_view name, auto value, auto before) {
-    if (told == nullptr || value != before)
+    if (reported == nullptr || value != before)
       sink.emit({process, std::string(name), static_cast<int64_t>(value)});
   };
-  const Progress before = told != nullptr ? *told : Progress();
+  const Progress before = reported != nullptr ? *reported : Progress();
   for (const Counted& c : kCounted) put(c.name, now.*c.total, before.*c.total);
   put(counters::kTicksMissed, now.ticks_missed, before.ticks_missed);
   put(counters::kTargetTime, now.target_time, before.target_time);

@@ -41,7 +41,7 @@ class ProgramRecording {
     const Options& options;
     profile::Sink& sink;
     Identities& identities;
-    SamplerThread::SharedTimers together;
+    SamplerThread::SharedTimers timers;
     EndWatch& ends;
     WaitTargetFiles::Host& files;
     profile::TaskSink* tasks;  // null: what tasks await is not recorded
@@ -120,12 +120,12 @@ class ProgramRecording {
   uint64_t latest_is_ = 0;     // of Source::published()
   uint64_t changes_seen_ = 0;  // of it, too
   process::ProcessClock clock_;
-  std::optional<Nanoseconds> used_;  // at the last check
-  uint32_t named_ = 0;               // the newest thread at that time
-  int name_tries_ = 0;               // name_process()
-  int titles_ = 0;                   // that it has set
-  std::string started_as_;           // its command line before the first of them
-  std::optional<Progress> told_;     // the last counters that were emitted
+  std::optional<Nanoseconds> used_;   // at the last check
+  uint32_t named_ = 0;                // the newest thread at that time
+  int name_tries_ = 0;                // name_process()
+  int titles_ = 0;                    // that it has set
+  std::string started_as_;            // its command line before the first of them
+  std::optional<Progress> reported_;  // the last counters that were emitted
   std::string mode_, why_no_python_;
   double rate_ = -1;
   uint64_t left_out_ = 0;      // of the interner, for this program

@@ -88,10 +88,10 @@ struct Progress {
   uint64_t rejected() const { return rejected_moved + rejected_unreadable + rejected_broken; }
 };
 
-// The rows of a recording for these numbers, by process and of the recorder itself. `told`: the numbers that
-// were emitted before; equal ones are not emitted again. Null: none were.
+// The rows of a recording for these numbers, by process and of the recorder itself. `reported`: the numbers
+// that were emitted before; equal ones are not emitted again. Null: none were.
 void put_process_counters(profile::Sink& sink, profile::ProcessId process, const Progress& now,
-                          const Progress* told = nullptr);
+                          const Progress* reported = nullptr);
 void put_recorder_counters(profile::Sink& sink, const Progress& now);
 // Counts and times, added up.
 void add_to(Progress& total, const Progress& one);

@@ -41,33 +41,33 @@ constexpr Nanoseconds kMeasureEvery = 8;
 // Wakes the first worker: together with those of other processes on its CPU, or by a timer of its own.
 class Wakings {
  public:
-  explicit Wakings(Beat* beat) {
-    if (beat == nullptr) return;
-    seat_.emplace(*beat);
-    beat_interval_ = beat->interval();
+  explicit Wakings(SharedTimer* timer) {
+    if (timer == nullptr) return;
+    slot_.emplace(*timer);
+    timer_interval_ = timer->interval();
   }
 
   void wait(Schedule& schedule, Nanoseconds now, int cpu) {
-    if (!seat_ || cpu < 0 || schedule.interval() != beat_interval_) {
+    if (!slot_ || cpu < 0 || schedule.interval() != timer_interval_) {
       leave_others();
       alone_.wait(schedule, now, cpu);
       return;
     }
-    const Beat::Woken woken = seat_->wait(cpu);
+    const SharedTimer::Woken woken = slot_->wait(cpu);
     schedule.start(woken.at);
     schedule.missed_more(woken.missed);
     ++(woken.by_perf ? by_perf_ : by_clock_);
   }
   // The worker moves to another CPU, or rests.
   void leave_others() {
-    if (seat_) seat_->leave();
+    if (slot_) slot_->leave();
   }
   uint64_t by_perf() const { return by_perf_ + alone_.by_perf(); }
   uint64_t by_clock() const { return by_clock_ + alone_.by_clock(); }
 
  private:
-  std::optional<Beat::Seat> seat_;
-  Nanoseconds beat_interval_ = 0;
+  std::optional<SharedTimer::Slot> slot_;
+  Nanoseconds timer_interval_ = 0;
   SampleTimer alone_;
   uint64_t by_perf_ = 0, by_clock_ = 0;
 };
@@ -130,14 +130,14 @@ std::string describe_python_mode(const SamplerThread::Numbers& numbers) {
 
 SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
                              const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
-                             const SharedTimers& together)
+                             const SharedTimers& timers)
     : config_(config),
       options_(options),
       budget_(options.max_overhead_percent, options.rate_hz),
       interpreter_(interpreter),
       memory_(memory),
       ring_(ring),
-      together_(together) {
+      timers_(timers) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -148,7 +148,7 @@ SamplerThread::~SamplerThread() {
 void SamplerThread::stop() {
   stop_.store(true);
   if (!thread_.joinable()) return;
-  if (together_.watch != nullptr) together_.watch->wake();
+  if (timers_.watch != nullptr) timers_.watch->wake();
   // It may be on a CPU that a thread of a higher priority does not leave: it never comes back from there by
   // itself, and may go there again before it sees that it has to stop.
   const auto anywhere = process::CpuSet::read(0);
@@ -253,7 +253,7 @@ void SamplerThread::Stillness::ask(Nanoseconds now) {
 Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
   for (bool ran = false; !ran && !stop_.load();) {
     shared.turn_lock.unlock();
-    const auto rest = together_.watch->rest(still.clock, *still.used, shared.schedule.interval(), stop_);
+    const auto rest = timers_.watch->rest(still.clock, *still.used, shared.schedule.interval(), stop_);
     shared.turn_lock.lock();
     ran = rest.ran;
     if (rest.checks == 0) continue;
@@ -337,12 +337,12 @@ void SamplerThread::run() {
   Worker& worker = workers.first();
   std::vector<int> cpus = workers.common_cpus(config_.pid);
   std::vector<std::thread> others;
-  Wakings wakings(config_.real_time && !config_.native ? together_.beat : nullptr);
+  Wakings wakings(config_.real_time && !config_.native ? timers_.timer : nullptr);
   Nanoseconds now = clock_now();
   schedule.start(now);
   Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
   Stillness still{process::ProcessClock(config_.pid), {}, 0};
-  const bool may_rest = together_.watch != nullptr && numbers.rate_hz > 0 && !config_.native;
+  const bool may_rest = timers_.watch != nullptr && numbers.rate_hz > 0 && !config_.native;
   bool due = true;
   shared.turn_lock.lock();
   while (!stop_.load(std::memory_order_relaxed)) {

@@ -16,11 +16,11 @@
 #include "phlox/memory/remote_memory.h"
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
-#include "phlox/sampler/session/beat.h"
 #include "phlox/sampler/session/budget.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/scheduling.h"
+#include "phlox/sampler/session/shared_timer.h"
 #include "phlox/sampler/session/source.h"
 
 namespace phlox::sampler {
@@ -31,12 +31,12 @@ class SamplerThread : public Source {
 
   // Shared by those of one recorder; null: not used.
   struct SharedTimers {
-    IdleWatch* watch = nullptr;  // rests there while nothing runs in the process
-    Beat* beat = nullptr;        // wakes up together with its others
+    IdleWatch* watch = nullptr;    // rests there while nothing runs in the process
+    SharedTimer* timer = nullptr;  // wakes up together with its others
   };
   SamplerThread(const ProcessSampler::Config& config, const Options& options,
                 const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
-                const SharedTimers& together);
+                const SharedTimers& timers);
   ~SamplerThread() override;  // stops
 
   void stop() override;
@@ -93,7 +93,7 @@ class SamplerThread : public Source {
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   Ring& ring_;
-  SharedTimers together_;
+  SharedTimers timers_;
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> version_{0};
   std::mutex mutex_;

@@ -14,12 +14,12 @@ export interface Beneath {
 }
 
 // Wilson's 99 % interval: whether `some` of the samples are certainly more than half.
-export function areMost(some: number, looks: number): boolean {
-  if (looks === 0) return false;
+export function areMost(some: number, counts: number): boolean {
+  if (counts === 0) return false;
   const z = 2.576;
-  const p = some / looks;
-  const low = p + (z * z) / (2 * looks) - z * Math.sqrt((p * (1 - p)) / looks + (z * z) / (4 * looks * looks));
-  return low > 0.5 * (1 + (z * z) / looks);
+  const p = some / counts;
+  const low = p + (z * z) / (2 * counts) - z * Math.sqrt((p * (1 - p)) / counts + (z * z) / (4 * counts * counts));
+  return low > 0.5 * (1 + (z * z) / counts);
 }
 
 export function beneath(model: Model, query: Query, { by, weight }: { by: By; weight: Weight }): Beneath {
@@ -56,18 +56,18 @@ function putNatives(model: Model, query: Query, weight: Weight, rowOf: (place: n
 }
 
 function putLibraries(model: Model, query: Query, rowOf: (place: number) => number, { library, share }: Beneath): void {
-  const { catalogue, lines, stretches } = model.recording;
+  const { catalogue, lines, intervals } = model.recording;
   if (catalogue.states.every((state) => !state.library)) return;
-  const looks = new Float64Array(library.length);
+  const counts = new Float64Array(library.length);
   const found = new Map<string, Float64Array>();
-  const { stretch, part } = model.select(query).passing;
-  for (let k = 0; k < stretch.length; ++k) {
-    const i = stretch[k];
-    const state = catalogue.states[stretches.state[i]];
-    if (state.cpu !== 1 || stretches.node[i] === 0 || stretches.samples[i] === 0) continue;
-    const samples = part && part[k] < stretches.wall[i] ? samplesOf(stretches.samples[i], part[k] / stretches.wall[i]) : stretches.samples[i];
-    const row = rowOf(lines.label[stretches.node[i]]);
-    looks[row] += samples;
+  const { interval, part } = model.select(query).passing;
+  for (let k = 0; k < interval.length; ++k) {
+    const i = interval[k];
+    const state = catalogue.states[intervals.state[i]];
+    if (state.cpu !== 1 || intervals.node[i] === 0 || intervals.samples[i] === 0) continue;
+    const samples = part && part[k] < intervals.wall[i] ? samplesOf(intervals.samples[i], part[k] / intervals.wall[i]) : intervals.samples[i];
+    const row = rowOf(lines.label[intervals.node[i]]);
+    counts[row] += samples;
     if (!state.library) continue;
     if (!found.has(state.library)) found.set(state.library, new Float64Array(library.length));
     (found.get(state.library) as Float64Array)[row] += samples;
@@ -78,7 +78,7 @@ function putLibraries(model: Model, query: Query, rowOf: (place: number) => numb
     for (const [name, sums] of names) {
       if (sums[row] > most) [library[row], most] = [name, sums[row]];
     }
-    if (!areMost(most, looks[row])) library[row] = "";
-    else share[row] = most / looks[row];
+    if (!areMost(most, counts[row])) library[row] = "";
+    else share[row] = most / counts[row];
   }
 }

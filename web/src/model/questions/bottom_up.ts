@@ -13,29 +13,29 @@ export function bottomUp(
   const selection = model.select(query);
   const tree = model.recording.functions;
   const self = selection.self("function", weight);
-  const looks = selection.self("function", "samples");
+  const counts = selection.self("function", "samples");
   const labels = model.recording.catalogue.functions.name.length;
   const growing = new GrowingTree(labels);
   const growth = new CallerGrowth(growing, tree, labels);
-  const [weightOf, looksOf] = [new Float64Array(labels), new Float64Array(labels)];
+  const [weightOf, countsOf] = [new Float64Array(labels), new Float64Array(labels)];
   for (let node = 1; node < tree.label.length; ++node) {
     weightOf[tree.label[node]] += self[node];
-    looksOf[tree.label[node]] += looks[node];
+    countsOf[tree.label[node]] += counts[node];
     growing.total[0] += self[node];
-    growing.samples[0] += looks[node];
+    growing.samples[0] += counts[node];
   }
   const { first, nodes } = model.once("nodesByFunction", () => nodesByLabel(tree, labels));
   for (let label = 0; label < labels; ++label) {
-    if (weightOf[label] === 0 && looksOf[label] === 0) continue;
+    if (weightOf[label] === 0 && countsOf[label] === 0) continue;
     const node = growing.child(0, label);
     growing.total[node] = weightOf[label];
-    growing.samples[node] = looksOf[label];
+    growing.samples[node] = countsOf[label];
     const onPath = path.length > 0 && label === path[0];
     if (path.length > 0 && !onPath) continue;
     const least = leastShare * growing.total[path.length > 0 ? node : 0];
     if (!onPath && growing.total[node] < least) continue;
-    const at = nodes.subarray(first[label], first[label + 1]).filter((leaf) => self[leaf] !== 0 || looks[leaf] !== 0);
-    growth.grow({ node, at, weights: Float64Array.from(at, (leaf) => self[leaf]), looks: Float64Array.from(at, (leaf) => looks[leaf]) }, least, path.slice(1));
+    const at = nodes.subarray(first[label], first[label + 1]).filter((leaf) => self[leaf] !== 0 || counts[leaf] !== 0);
+    growth.grow({ node, at, weights: Float64Array.from(at, (leaf) => self[leaf]), counts: Float64Array.from(at, (leaf) => counts[leaf]) }, least, path.slice(1));
   }
   return growing.finish();
 }

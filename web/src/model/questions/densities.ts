@@ -34,13 +34,13 @@ function addLong(time: Float32Array, at: number, a: number, b: number, length: n
 
 // Adds every selected interval of a thread in the range to its bins.
 function addParts(model: Model, selection: Selection, thread: number, { from, to, bins }: Range, { time, row, below, rowOfCpu }: Into): void {
-  const { passing: { stretch }, passes: { spans } } = selection;
-  const { start, wall, activity, cpuNumber } = model.recording.stretches;
+  const { passing: { interval }, passes: { spans } } = selection;
+  const { start, wall, activity, cpuNumber } = model.recording.intervals;
   const length = (to - from) / bins;
   const perLength = 1 / length;
   const [begin, end] = selection.passingIn(thread, from, to);
   for (let k = begin; k < end; ++k) {
-    const i = stretch[k];
+    const i = interval[k];
     const did = activity[i];
     if (did >= below) continue;
     const at = (rowOfCpu ? rowOfCpu[cpuNumber[i]] : row) + did;

@@ -73,15 +73,15 @@ function measure(model: Model, query: Query, filters: Filter[], by: By, weight: 
   const selection = model.select({ ...query, filters: [...query.filters, ...filters] });
   const sums = addUp(selection, by, weight, items);
   const all = model.select({ ...query, show: "everything", filters: [...query.filters, ...filters] });
-  const { start, wall } = model.recording.stretches;
-  const { stretch, part } = all.passing;
+  const { start, wall } = model.recording.intervals;
+  const { interval, part } = all.passing;
   const from = filters.flatMap((filter) => (filter.field === "time" && filter.mode === "in" ? [filter.from] : []))[0] ?? -Infinity;
   let [begin, last, end] = [Infinity, -Infinity, -Infinity];
-  for (let k = 0; k < stretch.length; ++k) {
-    const at = Math.max(start[stretch[k]], from);
+  for (let k = 0; k < interval.length; ++k) {
+    const at = Math.max(start[interval[k]], from);
     begin = Math.min(begin, at);
     last = Math.max(last, at);
-    end = Math.max(end, at + (part ? part[k] : wall[stretch[k]]));
+    end = Math.max(end, at + (part ? part[k] : wall[interval[k]]));
   }
   const side = { total: sums.total, samples: selection.all.samples, elapsed: end > begin ? end - begin : 0, cpu: all.all.cpu };
   return { side, sums, error: samplingError(selection, by, weight, items), timed: isTimed(model.recording.catalogue), scale: 1, unseen: unseenOf(model, selection, weight) };

@@ -45,7 +45,7 @@ const add = <K>(sums: Map<K, number>, key: K, ns: number) => void sums.set(key, 
 // `cpu`: only what ran on this CPU; -1: all.
 export function moment(model: Model, query: Query, { threads, from, to, cpu: onCpu }: { threads: number[]; from: number; to: number; cpu: number }): Moment {
   const { passes } = model.select(query);
-  const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber, event } = model.recording.stretches;
+  const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber, event } = model.recording.intervals;
   const { catalogue, functions, functionNode } = model.recording;
   const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [], used: [], threads: [], only: null };
   const [calls, ran] = [new Map<string, number>(), new Map<number, number>()];

@@ -19,12 +19,12 @@ export function sandwich(
   const { self, total, samples } = selection.column("function", weight);
   const callers = new GrowingTree(labels, f);
   const callees = new GrowingTree(labels, f);
-  const front = { node: 0, at: [] as number[], weights: [] as number[], looks: [] as number[] };
+  const front = { node: 0, at: [] as number[], weights: [] as number[], counts: [] as number[] };
   for (let node = 1; node < tree.label.length; ++node) {
     if (tree.label[node] !== f || !tree.outermost[node] || (total[node] === 0 && samples[node] === 0)) continue;
     front.at.push(node);
     front.weights.push(total[node]);
-    front.looks.push(samples[node]);
+    front.counts.push(samples[node]);
     for (const growing of [callers, callees]) {
       growing.total[0] += total[node];
       growing.samples[0] += samples[node];

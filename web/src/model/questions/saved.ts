@@ -139,13 +139,13 @@ interface ThreadStacks {
 }
 
 // As SampleFilter::part: an interval partly within the selected times counts in proportion.
-function stacksOf(recording: Recording, { first, stretch, part: parts }: Passing, frames: Frames, thread: number, weight: Weight): ThreadStacks {
-  const { wall, cpu, samples, node, state, event, value } = recording.stretches;
+function stacksOf(recording: Recording, { first, interval, part: parts }: Passing, frames: Frames, thread: number, weight: Weight): ThreadStacks {
+  const { wall, cpu, samples, node, state, event, value } = recording.intervals;
   const counting = eventOf(weight);
   const { states } = recording.catalogue;
   const out: ThreadStacks = { samples: new Pieces(), weights: new Pieces(), count: 0, total: 0, computing: 0 };
   for (let k = first[thread]; k < first[thread + 1]; ++k) {
-    const i = stretch[k];
+    const i = interval[k];
     const part = parts ? parts[k] : wall[i];
     const share = part < wall[i] ? part / wall[i] : 1;
     const amount = counting ? (event[i] === counting ? value[i] : 0) : cpu[i];

@@ -39,7 +39,7 @@ export function segments(
   model: Model, query: Query, { threads, from, to, bins, by }: { threads: number[]; from: number; to: number; bins: number; by: By },
 ): Segments {
   const selection = model.select(query);
-  const { start, wall, node, activity } = model.recording.stretches;
+  const { start, wall, node, activity } = model.recording.intervals;
   const { functionNode } = model.recording;
   const nodeOf = (i: number) => (by === "line" ? node[i] : functionNode[node[i]]);
   const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
@@ -47,10 +47,10 @@ export function segments(
 
   // Until `use` returns false.
   const each: Each = (thread, use) => {
-    const { stretch } = selection.passing;
+    const { interval } = selection.passing;
     const [begin, end] = selection.passingIn(thread, from, to);
     for (let k = begin; k < end; ++k) {
-      const i = stretch[k];
+      const i = interval[k];
       for (let s = 0; s < spans.length; ++s) {
         const a = Math.max(spans[s][0], start[i]);
         const b = Math.min(spans[s][1], start[i] + wall[i]);
@@ -87,10 +87,10 @@ type Each = (thread: number, use: (i: number, a: number, b: number) => boolean |
 // activity; zero before and after.
 function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activity: Uint8Array, from: number, length: number, sums: Float64Array, into: Row): void {
   let bin = -1;
-  let told = 0; // ns
+  let covered = 0; // ns
   const met: number[] = []; // in this bin
   const flush = () => {
-    if (told >= length / 3) {
+    if (covered >= length / 3) {
       let best = -1;
       let most = 0;
       for (const key of met) if (sums[key] > most) [best, most] = [key, sums[key]];
@@ -98,7 +98,7 @@ function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activ
     }
     for (const key of met) sums[key] = 0;
     met.length = 0;
-    told = 0;
+    covered = 0;
   };
   each(thread, (i, a, b) => {
     for (let at = Math.floor((a - from) / length); from + at * length < b; ++at) {
@@ -111,7 +111,7 @@ function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activ
       const key = nodeOf(i) * activities + activity[i];
       if (sums[key] === 0) met.push(key);
       sums[key] += part;
-      told += part;
+      covered += part;
     }
   });
   if (bin >= 0) flush();

@@ -12,28 +12,28 @@ export interface ThreadTotals {
 
 // For the selection.
 export function threads(model: Model, query: Query): ThreadTotals {
-  const { first, stretch, part: parts } = model.select(query).passing;
-  const { wall, cpu, samples, activity } = model.recording.stretches;
+  const { first, interval, part: parts } = model.select(query).passing;
+  const { wall, cpu, samples, activity } = model.recording.intervals;
   const count = first.length - 1;
   const out: ThreadTotals = { activity: new Float64Array(count * activities), cpu: new Float64Array(count), samples: new Float64Array(count) };
   for (let t = 0; t < count; ++t) {
     const row = t * activities;
-    let [used, looks] = [0, 0];
+    let [used, counts] = [0, 0];
     for (let k = first[t]; k < first[t + 1]; ++k) {
-      const i = stretch[k];
+      const i = interval[k];
       if (parts && parts[k] < wall[i]) {
         const share = parts[k] / wall[i];
         out.activity[row + activity[i]] += parts[k];
         used += Math.round(cpu[i] * share);
-        looks += samplesOf(samples[i], share);
+        counts += samplesOf(samples[i], share);
         continue;
       }
       out.activity[row + activity[i]] += wall[i];
       used += cpu[i];
-      looks += samples[i];
+      counts += samples[i];
     }
     out.cpu[t] = used;
-    out.samples[t] = looks;
+    out.samples[t] = counts;
   }
   return out;
 }

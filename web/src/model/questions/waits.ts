@@ -32,8 +32,8 @@ function waiting(model: Model): Uint32Array {
 }
 
 export function waits(model: Model, query: Query, { threads }: { threads: number[] }): Waits {
-  const { first, stretch, part } = model.select(query).passing;
-  const { wall, node, activity } = model.recording.stretches;
+  const { first, interval, part } = model.select(query).passing;
+  const { wall, node, activity } = model.recording.intervals;
   const { functionNode } = model.recording;
   const where = model.once("waiting", () => waiting(model));
   const out: Waits = { function: new Uint32Array(threads.length), wall: new Float64Array(threads.length) };
@@ -41,7 +41,7 @@ export function waits(model: Model, query: Query, { threads }: { threads: number
   threads.forEach((thread, row) => {
     const met: number[] = [];
     for (let k = first[thread]; k < first[thread + 1]; ++k) {
-      const i = stretch[k];
+      const i = interval[k];
       if (activity[i] !== Activity.blocked) continue;
       const f = where[functionNode[node[i]]];
       if (sums[f] === 0) met.push(f);

@@ -28,7 +28,7 @@ export interface Flame {
   spoken(node: number): string;
 }
 
-interface Wishes {
+interface Actions {
   zoom(node: number): void; // requested: pass it to show()
   menu(node: number, x: number, y: number): void;
   upward(): boolean; // the root at the bottom
@@ -49,7 +49,7 @@ export class FlameCanvas {
   private readonly narrow = new PixelRows();
   readonly hover: HoverTip<number>; // a node
 
-  constructor(private readonly page: Page, label: string, private readonly wishes: Wishes) {
+  constructor(private readonly page: Page, label: string, private readonly actions: Actions) {
     this.element = element("div", {
       class: "scroller flames", tabindex: 0, role: "application", "aria-roledescription": "flame graph",
       "aria-label": `${label}. Arrow keys move from frame to frame, Enter zooms, m opens the menu of a frame.`,
@@ -59,19 +59,19 @@ export class FlameCanvas {
     box.addEventListener("scroll", () => this.draw());
     box.addEventListener("click", (event) => {
       const at = this.boxAt(event);
-      if (at) this.wishes.zoom(at.node);
+      if (at) this.actions.zoom(at.node);
     });
     box.addEventListener("contextmenu", (event) => {
       const at = this.boxAt(event);
       if (!at) return;
       event.preventDefault();
       this.hover.away();
-      this.wishes.menu(at.node, event.clientX, event.clientY);
+      this.actions.menu(at.node, event.clientX, event.clientY);
     });
     box.addEventListener("pointermove", (event) => {
       const at = this.boxAt(event);
       box.style.cursor = at ? "pointer" : "";
-      if (at) this.hover.tell(at.node, event.clientX, event.clientY);
+      if (at) this.hover.show(at.node, event.clientX, event.clientY);
       else this.hover.away();
     });
     box.addEventListener("pointerleave", () => this.hover.away());
@@ -87,7 +87,7 @@ export class FlameCanvas {
   }
 
   get upward(): boolean {
-    return this.wishes.upward();
+    return this.actions.upward();
   }
 
   // ---- geometry -------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ export class FlameCanvas {
     this.prepare(height);
     this.paint(this.pen, flame, done, height, box.scrollTop, box.scrollTop + box.clientHeight);
     this.drawCursor(height);
-    this.wishes.shown(done);
+    this.actions.shown(done);
   }
 
   // Rows between two heights.
@@ -243,7 +243,7 @@ export class FlameCanvas {
     if (y + rowHeight > area.scrollTop + area.clientHeight) area.scrollTop = y + 2 * rowHeight - area.clientHeight;
     this.draw();
     const frame = area.getBoundingClientRect();
-    this.hover.tell(node, frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
+    this.hover.show(node, frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
     this.page.say(flame.spoken(node));
   }
 
@@ -286,7 +286,7 @@ export class FlameCanvas {
     if (!box || !this.boxes) return;
     const frame = this.element.getBoundingClientRect();
     this.hover.away();
-    this.wishes.menu(this.cursor, frame.left + box.x + 8, frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
+    this.actions.menu(this.cursor, frame.left + box.x + 8, frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
   }
 
   // Makes the root visible.

@@ -2,24 +2,24 @@
 import { Page } from "../view";
 
 export class HoverTip<At> {
-  private told: { at: At; x: number; y: number; words: Node } | null = null;
+  private shown: { at: At; x: number; y: number; words: Node } | null = null;
 
   constructor(private readonly page: Page, private readonly wordsOf: (at: At) => Node) {}
 
-  tell(at: At, x: number, y: number): void {
+  show(at: At, x: number, y: number): void {
     const words = this.wordsOf(at);
-    this.told = { at, x, y, words };
+    this.shown = { at, x, y, words };
     this.page.tip(words, x, y);
   }
 
   // Shows more text, unless another view's tooltip has replaced this one.
   again(): void {
-    const { told } = this;
-    if (told && told.words === this.page.tipped) this.tell(told.at, told.x, told.y);
+    const { shown } = this;
+    if (shown && shown.words === this.page.tipped) this.show(shown.at, shown.x, shown.y);
   }
 
   away(): void {
-    this.told = null;
+    this.shown = null;
     this.page.tip(null, 0, 0);
   }
 }

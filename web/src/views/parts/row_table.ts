@@ -15,7 +15,7 @@ export interface TableColumn {
   compare(a: number, b: number): number; // ascending
 }
 
-interface Wishes {
+interface Actions {
   sort(text: string): void; // "name" or "-name" (descending): pass it to show()
   menu(row: number, x: number, y: number): void;
   choose(row: number): void; // Enter, double click
@@ -50,10 +50,10 @@ export class RowTable {
   private cursor = 0;
   private chosen = -1;
 
-  constructor(label: string, private readonly columns: TableColumn[], private readonly wishes: Wishes, private readonly levels: Levels | null = null) {
+  constructor(label: string, private readonly columns: TableColumn[], private readonly actions: Actions, private readonly levels: Levels | null = null) {
     this.head = element("div", { class: "row heads", role: "row" });
     for (const column of columns) {
-      const sort = () => wishes.sort(this.sorted === this.sortText(column, false) ? this.sortText(column, true) : this.sortText(column, false));
+      const sort = () => actions.sort(this.sorted === this.sortText(column, false) ? this.sortText(column, true) : this.sortText(column, false));
       this.head.append(element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "columnheader", "data-column": column.name },
         levels ? element("span", { title: column.about }, column.title) : button(column.title, sort, { title: column.about })));
     }
@@ -64,17 +64,17 @@ export class RowTable {
     this.scroller.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("contextmenu", (event) => {
       event.preventDefault();
-      this.at(event.target, (row) => wishes.menu(row, event.clientX, event.clientY));
+      this.at(event.target, (row) => actions.menu(row, event.clientX, event.clientY));
     });
     this.body.addEventListener("click", (event) => {
       const turn = event.target instanceof Element && event.target.closest(".turn") !== null;
       this.at(event.target, (row) => {
         if (turn) levels?.turn(row);
-        else if (wishes.pick) wishes.pick(row);
+        else if (actions.pick) actions.pick(row);
         this.draw();
       });
     });
-    this.body.addEventListener("dblclick", (event) => this.at(event.target, (row) => wishes.choose(row)));
+    this.body.addEventListener("dblclick", (event) => this.at(event.target, (row) => actions.choose(row)));
   }
 
   private sortText(column: TableColumn, turned: boolean): string {
@@ -119,7 +119,7 @@ export class RowTable {
     const drawn: HTMLElement[] = [];
     for (let i = first; i < last; ++i) {
       const id = this.rows[i];
-      const row = element("div", { class: `row${i === this.cursor ? " current" : ""}${this.wishes.mark(id) ? " hit" : ""}${this.wishes.dim?.(id) ? " dim" : ""}`, role: "row", "aria-rowindex": i + 2 });
+      const row = element("div", { class: `row${i === this.cursor ? " current" : ""}${this.actions.mark(id) ? " hit" : ""}${this.actions.dim?.(id) ? " dim" : ""}`, role: "row", "aria-rowindex": i + 2 });
       if (id === this.chosen) row.setAttribute("aria-selected", "true");
       row.style.top = `${i * rowHeight}px`;
       for (const column of this.columns) {
@@ -176,7 +176,7 @@ export class RowTable {
     const count = this.rows.length;
     for (let i = 1; i <= count; ++i) {
       const at = (this.cursor + direction * i + count * i) % count;
-      if (this.wishes.mark(this.rows[at])) return this.move(at);
+      if (this.actions.mark(this.rows[at])) return this.move(at);
     }
   }
 
@@ -209,10 +209,10 @@ export class RowTable {
     const row = this.rows[this.cursor];
     if (event.key in to) this.move(to[event.key]);
     else if (this.levels && (event.key === "ArrowRight" || event.key === "ArrowLeft") && row !== undefined) this.sideways(row, event.key === "ArrowRight");
-    else if (event.key === "Enter" && row !== undefined) this.wishes.choose(row);
+    else if (event.key === "Enter" && row !== undefined) this.actions.choose(row);
     else if ((event.key === "m" || event.key === "ContextMenu") && row !== undefined) {
       const box = this.body.querySelector(".current")?.getBoundingClientRect();
-      if (box) this.wishes.menu(row, box.left + 60, box.bottom);
+      if (box) this.actions.menu(row, box.left + 60, box.bottom);
     } else return;
     event.preventDefault();
     event.stopPropagation();

@@ -1,4 +1,4 @@
-#include "phlox/sampler/session/beat.h"
+#include "phlox/sampler/session/shared_timer.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -32,15 +32,15 @@ void stay_on(int cpu) {
   EXPECT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-TEST(Beat, who_is_alone_there_wakes_once_an_interval_on_average) {
+TEST(SharedTimer, who_is_alone_there_wakes_once_an_interval_on_average) {
   const int cpu = first_cpu();
-  Beat beat(kRate, {});
+  SharedTimer timer(kRate, {});
   std::thread thread([&] {
     stay_on(cpu);
-    Beat::Seat seat(beat);
+    SharedTimer::Slot slot(timer);
     const Nanoseconds since = clock_now();
     uint64_t moments = 0;
-    for (int i = 0; i < 100; ++i) moments += 1 + seat.wait(cpu).missed;
+    for (int i = 0; i < 100; ++i) moments += 1 + slot.wait(cpu).missed;
     // A machine with much to do wakes it late, which it says.
     EXPECT_NEAR(static_cast<double>(clock_now() - since), static_cast<double>(moments * kInterval),
                 0.2 * static_cast<double>(moments * kInterval));
@@ -48,20 +48,20 @@ TEST(Beat, who_is_alone_there_wakes_once_an_interval_on_average) {
   thread.join();
 }
 
-TEST(Beat, those_on_one_cpu_have_their_moments_together) {
+TEST(SharedTimer, those_on_one_cpu_have_their_moments_together) {
   constexpr size_t kThreads = 3, kMoments = 60;
   const int cpu = first_cpu();
   std::atomic<uint64_t> tasks{0};
-  Beat beat(kRate, [&](Nanoseconds) { ++tasks; });
+  SharedTimer timer(kRate, [&](Nanoseconds) { ++tasks; });
   std::atomic<size_t> ready{0};
   std::vector<uint64_t> moments(kThreads);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       stay_on(cpu);
-      Beat::Seat seat(beat);
+      SharedTimer::Slot slot(timer);
       for (++ready; ready < kThreads;) ::sched_yield();
-      for (size_t moment = 0; moment < kMoments; ++moment) moments[i] += 1 + seat.wait(cpu).missed;
+      for (size_t moment = 0; moment < kMoments; ++moment) moments[i] += 1 + slot.wait(cpu).missed;
     });
   }
   for (auto& thread : threads) thread.join();
@@ -71,38 +71,38 @@ TEST(Beat, those_on_one_cpu_have_their_moments_together) {
   EXPECT_LE(tasks, most + kMoments / 2);
 }
 
-TEST(Beat, who_stays_is_woken_when_others_have_left) {
+TEST(SharedTimer, who_stays_is_woken_when_others_have_left) {
   const int cpu = first_cpu();
-  Beat beat(kRate, {});
+  SharedTimer timer(kRate, {});
   std::atomic<bool> left{false};
   std::thread leaves([&] {
     stay_on(cpu);
-    Beat::Seat seat(beat);
-    for (int i = 0; i < 10; ++i) seat.wait(cpu);
-    seat.leave();
+    SharedTimer::Slot slot(timer);
+    for (int i = 0; i < 10; ++i) slot.wait(cpu);
+    slot.leave();
     left = true;
   });
   std::thread stays([&] {
     stay_on(cpu);
-    Beat::Seat seat(beat);
-    while (!left) seat.wait(cpu);
-    for (int i = 0; i < 10; ++i) seat.wait(cpu);
+    SharedTimer::Slot slot(timer);
+    while (!left) slot.wait(cpu);
+    for (int i = 0; i < 10; ++i) slot.wait(cpu);
   });
   leaves.join();
   stays.join();
 }
 
-TEST(Beat, more_than_one_place_seats_sit_at_another) {
+TEST(SharedTimer, more_than_one_place_seats_sit_at_another) {
   const int cpu = first_cpu();
   std::atomic<uint64_t> tasks{0};
-  Beat beat(kRate, [&](Nanoseconds) { ++tasks; });
+  SharedTimer timer(kRate, [&](Nanoseconds) { ++tasks; });
   std::vector<std::thread> threads;
   for (size_t i = 0; i < 9; ++i) {
     threads.emplace_back([&] {
       stay_on(cpu);
-      Beat::Seat seat(beat);
+      SharedTimer::Slot slot(timer);
       for (int moment = 0; moment < 20; ++moment) {
-        const auto woken = seat.wait(cpu);
+        const auto woken = slot.wait(cpu);
         EXPECT_LE(woken.at, clock_now());
       }
     });

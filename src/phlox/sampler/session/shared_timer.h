@@ -21,12 +21,12 @@
 
 namespace phlox::sampler {
 
-class Beat {
+class SharedTimer {
  public:
   // `task`: done in place of a turn, so in microseconds; waits for nothing.
-  Beat(double rate_hz, std::function<void(Nanoseconds now)> task);
-  Beat(const Beat&) = delete;
-  Beat& operator=(const Beat&) = delete;
+  SharedTimer(double rate_hz, std::function<void(Nanoseconds now)> task);
+  SharedTimer(const SharedTimer&) = delete;
+  SharedTimer& operator=(const SharedTimer&) = delete;
 
   Nanoseconds interval() const { return interval_; }
 
@@ -41,12 +41,12 @@ class Beat {
 
  public:
   // The seat of one sampler thread, used by it alone.
-  class Seat {
+  class Slot {
    public:
-    explicit Seat(Beat& beat) : beat_(beat) {}
-    ~Seat() { leave(); }
-    Seat(const Seat&) = delete;
-    Seat& operator=(const Seat&) = delete;
+    explicit Slot(SharedTimer& timer) : timer_(timer) {}
+    ~Slot() { leave(); }
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
 
     // Sleeps until the next moment of the threads on this CPU, where the calling thread is pinned.
     Woken wait(int cpu);
@@ -54,24 +54,24 @@ class Beat {
     void leave();
 
    private:
-    Beat& beat_;
+    SharedTimer& timer_;
     Place* place_ = nullptr;
-    uint32_t beats_ = 0;   // of the place, that it has taken part in
+    uint32_t ticks_ = 0;   // of the place, that it has taken part in
     uint64_t missed_ = 0;  // of them
   };
 
  private:
   // More threads on one CPU use several places there: all of them in a row would occupy it for too long.
-  static constexpr size_t kMostSeats = 4;
+  static constexpr size_t kMostSlots = 4;
   struct Place {
     Place(int at, Nanoseconds interval);
-    std::mutex mutex;  // protects everything but `beats`
+    std::mutex mutex;  // protects everything but `ticks`
     const int cpu;
-    size_t seats = 0;
+    size_t slots = 0;
     size_t waiting = 0;  // threads that wait for the leader, which waits for the timer
     bool is_led = false;
     bool by_perf = false;
-    std::atomic<uint32_t> beats{0};
+    std::atomic<uint32_t> ticks{0};
     uint64_t missed = 0;               // by the schedule
     Schedule schedule;                 // used by the leader, without the lock
     std::optional<SampleTimer> timer;  // the leader's; none: the place is empty
