@@ -102,7 +102,7 @@ def test_a_room_includes_only_what_layers_txt_allows():
 SAMPLER = {"session": {"capture", "kernel", "assemble"}, "assemble": {"capture"}, "kernel": {"capture"}, "capture": set()}
 
 
-def test_the_sampler_s_folders_do_not_look_back():
+def test_the_samplers_folders_include_each_other_one_way_only():
     wrong = []
     for path in sources():
         parts = path.relative_to(PHLOX).parts

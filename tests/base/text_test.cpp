@@ -5,7 +5,7 @@
 namespace phlox {
 namespace {
 
-TEST(BaseName, is_what_stands_behind_the_last_slash) {
+TEST(BaseName, is_the_part_after_the_last_slash) {
   EXPECT_EQ(base_name("/usr/lib/libc.so.6"), "libc.so.6");
   EXPECT_EQ(base_name("libc.so.6"), "libc.so.6");
   EXPECT_EQ(base_name("folder/"), "");
@@ -49,7 +49,7 @@ TEST(Number, is_taken_from_the_front) {
   EXPECT_EQ(text, "256");
 }
 
-TEST(Time, is_written_in_one_way_everywhere) {
+TEST(Time, is_written_the_same_everywhere) {
   EXPECT_EQ(parse_nanoseconds("10"), 10e9);
   EXPECT_EQ(parse_nanoseconds("1.5s"), 1.5e9);
   EXPECT_EQ(parse_nanoseconds("500ms"), 500e6);

@@ -212,13 +212,13 @@ def test_what_is_false_or_missing_is_seen(evidence, claim, change, verdict):
     assert claim(evidence)[0] == verdict, claim(evidence)
 
 
-def test_a_waker_is_wrong_where_nobody_ended_the_wait(evidence):
+def test_a_waker_is_wrong_if_the_wait_had_none(evidence):
     assert judges.nobody("nap")(evidence)[0] == WRONG
     by_nobody(evidence)
     assert judges.nobody("nap")(evidence)[0] == RIGHT
 
 
-def test_equal_programs_that_are_said_to_differ_are_wrong(evidence):
+def test_equal_programs_reported_as_different_are_wrong(evidence):
     assert judges.nothing_changed(evidence)[0] == WRONG
     called_noise(evidence)
     assert judges.nothing_changed(evidence)[0] == RIGHT

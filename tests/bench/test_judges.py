@@ -73,7 +73,7 @@ def test_the_interpreters_of_a_list_are_known_by_version_and_build(tmp_path, mon
     assert target.find_pythons(["3.12=/mine"]) == {"3.12": "/mine"}
 
 
-def test_what_is_stored_under_a_name_stands_beside_the_rest():
+def test_results_stored_under_a_name_are_kept_next_to_the_rest():
     stored = {"command": "c", "machine": "m", "date": "d", "load": "0", "data": {"slow_down": []}}
     page = tables.document({"cost@other-Pythons": stored, "cost": stored})
     assert page.index("## Cost to the target\n") < page.index("## Cost to the target: other Pythons\n")

@@ -135,7 +135,7 @@ def test_what_is_not_stored_is_left_out(results, section):
     tables.document(rest)
 
 
-def test_a_stack_that_never_existed_is_said(results):
+def test_an_impossible_stack_is_reported(results):
     worse = copy.deepcopy(results)
     worse["truth"]["data"]["families"][0]["impossible"] = 7
     assert re.search(r"\*\*Stacks, read from outside:\*\* 7 of", summary.document(worse))

@@ -129,7 +129,7 @@ def test_of_what_everything_is_the_whole(open_page, recording):
 # ---- the flame graph ------------------------------------------------------------------------------------------------
 
 
-def test_a_frame_tells_its_share_time_and_samples_and_zooms(open_page, recording):
+def test_a_frame_shows_its_share_time_and_samples_and_zooms(open_page, recording):
     page = open_page()
     name, x, y = hover(page, 1, 0.7)
     beneath = [(weight, looks) for stack, (weight, looks) in outermost(recording).items() if stack == name]
@@ -257,7 +257,7 @@ def test_search_counts_nested_hits_once_and_lights_rows(open_page, recording):
     assert all(name.startswith("Order") for name in page.locator(".rows .row.hit .name").all_inner_texts())
 
 
-def test_sorting_stands_in_the_address(open_page):
+def test_sorting_is_kept_in_the_address(open_page):
     page = open_page("#view=functions")
     page.evaluate(CATCH_COPIES)
     page.get_by_role("columnheader", name="Samples").get_by_role("button").click()
@@ -294,7 +294,7 @@ def test_the_policy_forbids_every_request_and_every_other_script(browser, page_f
     assert {"connect-src", "img-src", "script-src-elem"} <= set(refused[0]) and refused[1] is None
 
 
-def test_the_model_runs_in_a_worker_from_disk_and_beside_the_page_where_that_is_refused(browser, page_file):
+def test_the_model_runs_in_a_worker_from_disk_or_on_the_page_if_that_is_refused(browser, page_file):
     words = []
     for refuse in [False, True]:
         context = browser.new_context()
@@ -371,7 +371,7 @@ def test_a_narrow_window_scrolls_and_has_room_for_the_view(open_page):
     assert page.locator(".flame canvas").bounding_box()["y"] < 500
 
 
-def test_words_beside_a_frame_go_with_its_view(open_page):
+def test_a_tooltip_disappears_with_its_view(open_page):
     page = settled(open_page())
     for key in ["ArrowDown", "ArrowDown"]:
         page.keyboard.press(key)
@@ -399,7 +399,7 @@ def test_words_that_come_late_stay_away_from_another_view(open_page, view):
     assert not settled(page).locator(".tip").is_visible()
 
 
-def test_words_of_a_moment_that_come_late_stay_away_from_who_left_the_timeline(open_page):
+def test_late_text_of_a_moment_is_not_shown_after_leaving_the_timeline(open_page):
     page = settled(open_page())
     page.evaluate(SLOW_ANSWERS)
     page.keyboard.press("e")

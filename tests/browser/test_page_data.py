@@ -206,7 +206,7 @@ def whose(row):
 
 
 @pytest.mark.parametrize("choices, fragment", [([], ""), (["--pid", "101"], "f=in.process.1"), (["--thread", "worker-5"], "f=in.thread.4")])
-def test_who_ended_waits_is_what_the_report_says(waiting, reader, tmp_path, choices, fragment):
+def test_wakers_are_those_of_the_report(waiting, reader, tmp_path, choices, fragment):
     seen = reader("waits", export(waiting, tmp_path / "page.html"), fragment)
     told = report(waiting, *choices)["ended_waits"]
     assert len(told) > 20
@@ -216,7 +216,7 @@ def test_who_ended_waits_is_what_the_report_says(waiting, reader, tmp_path, choi
     assert expected - collections.Counter((*whose(row), row["wall"], row["threads"]) for row in seen if row["whom"] == "ended") == collections.Counter()
 
 
-def test_who_held_the_gil_is_what_the_report_says(waiting, reader, tmp_path):
+def test_gil_holders_are_those_of_the_report(waiting, reader, tmp_path):
     page = export(waiting, tmp_path / "page.html")
     (waiters,) = [report(waiting)["gil_waits"]]
     assert len(waiters) >= 2

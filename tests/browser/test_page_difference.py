@@ -161,7 +161,7 @@ def compare(page, reports):
         assert compared > 20
 
 
-def test_sides_are_chosen_in_the_page_and_stand_in_the_address(open_page):
+def test_sides_are_chosen_in_the_page_and_kept_in_the_address(open_page):
     page = open_page("#view=difference")
     page.get_by_role("button", name="Threads", exact=True).click()
     settled(page)

@@ -49,7 +49,7 @@ def pixel(page, y):
     return page.evaluate(f"[...document.querySelector('.flame canvas').getContext('2d').getImageData(1150, {y}, 1, 1).data].join()")
 
 
-def test_colours_are_chosen_explained_and_stand_in_the_address(open_page):
+def test_colours_are_chosen_explained_and_kept_in_the_address(open_page):
     page = open_page()
     before = pixel(page, 22)
     page.get_by_role("button", name="Language", exact=True).click()
@@ -94,7 +94,7 @@ def distance(one, other):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("family", ["lang", "heat"])
-def test_fills_can_be_read_on_and_told_apart_without_red_or_green(open_page, dark, family):
+def test_fills_are_readable_and_distinct_without_red_or_green(open_page, dark, family):
     page = open_page(dark=dark)
     names = ["python", "cython", "c", "cpp", "rust", "fortran", "native", "kernel", "other"] if family == "lang" else list("0123456")[:6]
     variable = lambda name: page.evaluate(f"getComputedStyle(document.body).getPropertyValue('{name}').trim()")
@@ -122,7 +122,7 @@ CHANGES = """() => Object.fromEntries(['d0', ...[1, 2, 3, 4, 5].flatMap((step) =
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_what_grew_and_what_shrank_is_told_apart_without_red_or_green(open_page, dark):
+def test_growth_and_decrease_are_distinct_without_red_or_green(open_page, dark):
     page = open_page(dark=dark)
     fills = page.evaluate(CHANGES)
     ink = page.evaluate("getComputedStyle(document.body).getPropertyValue('--ink').trim()")

@@ -61,7 +61,7 @@ def test_the_frame_next_to_it_has_the_time_of_the_stacks_through_both(sandwich, 
     assert any(weight_words(weight) in told and share_words(weight, row["total"]["weight"]) in told for weight in possible)
 
 
-def test_another_function_is_chosen_by_key_and_stands_in_the_address(sandwich, open_page):
+def test_another_function_is_chosen_by_key_and_kept_in_the_address(sandwich, open_page):
     page, row = sandwich
     page.locator(".choose .table").focus()
     page.keyboard.press("Home")

@@ -32,7 +32,7 @@ def with_source(tmp_path_factory):
     return path, folder, plain, folder / "page.html", done.stderr
 
 
-def test_lines_have_the_times_of_the_report_beside_their_text(open_page, with_source):
+def test_lines_have_the_times_of_the_report_next_to_their_text(open_page, with_source):
     path, folder, _, file, _ = with_source
     page = open_page(f"#view=source&source.file={folder}/hot.py", file=file)
     page.evaluate(CATCH_COPIES)
@@ -52,7 +52,7 @@ def test_lines_have_the_times_of_the_report_beside_their_text(open_page, with_so
         assert row["Self time"] == (weight_words(weight) if weight else "")
 
 
-def test_nothing_is_embedded_unless_asked_for_and_the_size_is_told(open_page, with_source):
+def test_nothing_is_embedded_unless_requested_and_the_size_is_reported(open_page, with_source):
     path, folder, plain, file, said = with_source
     assert "the source of 1 file is in the page: " in said
     assert "line_1 =" not in phlox("export", path, "-f", "collapsed").stdout

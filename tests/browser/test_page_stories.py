@@ -53,7 +53,7 @@ def test_the_busiest_thread_and_its_line(hand, recordings, told):
     assert one.count == counted(told, "From the most solid bar")
 
 
-def test_what_is_waited_for_and_who_is_waited_for(hand, told):
+def test_wait_targets_and_wakers(hand, told):
     one = hand("waiting")
     first = page_stories.who_keeps_it_waiting(one)
     assert "stock_of:19" in first

@@ -130,7 +130,7 @@ def rows_height(page):
     return page.evaluate("document.querySelector('.timeline .spacer').offsetHeight")
 
 
-def test_a_thread_tells_its_states_as_the_report_does(open_page, threads):
+def test_a_thread_shows_the_same_states_as_the_report(open_page, threads):
     page = open_page()
     left, _, top = plot(page)
     page.mouse.move(left - 60, top + ROW * 1.5)
@@ -142,7 +142,7 @@ def test_a_thread_tells_its_states_as_the_report_does(open_page, threads):
         assert f"{words}\t{weight_words(ns)}\t{share_words(ns, thread['wall_ns'])}" in tip
 
 
-def test_the_legend_tells_every_state_and_filters_by_it(open_page, recording):
+def test_the_legend_has_every_state_and_filters_by_it(open_page, recording):
     page = open_page()
     (waiting, everything) = sql(recording, "SELECT sum((gil = 3) * wall_ns), sum(wall_ns) FROM sample JOIN state ON state.id = sample.state")[0]
     entry = page.locator(".legend button", has_text="waiting for the GIL")
@@ -179,7 +179,7 @@ def test_one_sample_is_found_at_its_moment_with_its_state_and_stack(open_page, r
         assert f"#{pixel}" == page.evaluate("getComputedStyle(document.body).getPropertyValue('--python').trim()")
 
 
-def test_what_happened_stands_in_words_at_its_moment(open_page):
+def test_events_have_their_text_at_their_moment(open_page):
     page = open_page()
     canvas = page.locator(".timeline .overview").bounding_box()
     left, width, _ = plot(page)
@@ -371,7 +371,7 @@ def test_dark_narrow_hidden_and_no_larger_than_the_window(open_page):
     assert light.evaluate("document.querySelector('main').offsetHeight") > before
 
 
-def test_rows_are_painted_anew_when_it_becomes_dark(open_page):
+def test_rows_are_repainted_when_it_becomes_dark(open_page):
     rows = "document.querySelector('.timeline .lanes canvas').toDataURL()"
     dark = open_page(dark=True).evaluate(rows)
     page = open_page()

@@ -53,7 +53,7 @@ def test_it_follows_the_filters_and_not_what_is_shown_elsewhere(waits, recording
     assert early.locator(".waits .status").inner_text().startswith(("In nothing that", "Threads waited"))
 
 
-def test_a_row_leads_to_the_stacks_and_to_who_ended_it(waits):
+def test_a_row_leads_to_the_stacks_and_to_the_waker(waits):
     page = waits("&f=in.state.gil-waits")
     row = page.locator(".waits .rows .row", has=page.locator(".cell.whom", has_text="held by")).first
     row.click(button="right")
@@ -61,11 +61,11 @@ def test_a_row_leads_to_the_stacks_and_to_who_ended_it(waits):
     assert len(chips(page)) == 2 and "hread" in chips(page)[1]
 
 
-def test_times_of_looks_are_not_told_as_exact(waits):
+def test_times_from_sampling_are_not_shown_as_exact(waits):
     assert waits().locator(".waits .notes").inner_text() == "From samples: waits between two samples are not known. Only a recording of --way kernel knows what ended a wait."
 
 
-def test_beside_a_frame_stands_what_is_waited_for_in_it(open_page):
+def test_the_tooltip_of_a_frame_lists_its_wait_targets(open_page):
     page = open_page("#view=flame&show=everything")
     box = page.locator(".flames").bounding_box()
     page.mouse.move(box["x"] + 200, box["y"] + 9)
@@ -74,7 +74,7 @@ def test_beside_a_frame_stands_what_is_waited_for_in_it(open_page):
     assert re.search(r"Waits for\n.+, [\d.]+ (s|ms)\n(.*\n)*and \d+ more, ", words)
 
 
-def test_beside_a_moment_stands_what_a_thread_waits_for(open_page):
+def test_the_tooltip_of_a_moment_has_the_wait_target(open_page):
     page = open_page()
     canvas = page.locator(".timeline .lanes canvas").bounding_box()
     told = set()
@@ -84,7 +84,7 @@ def test_beside_a_moment_stands_what_a_thread_waits_for(open_page):
     assert told
 
 
-def test_a_page_that_was_merged_does_not_say_who_held_the_gil(waits, recording, tmp_path):
+def test_a_merged_page_has_no_gil_holders(waits, recording, tmp_path):
     small = export(recording, tmp_path / "small.html")
     size = small.stat().st_size
     merged = export(recording, tmp_path / "merged.html", "--max-page-size", f"{(size - 15000) / 1e6:.6f}")

@@ -118,7 +118,7 @@ def test_matched_share_is_of_the_zoomed_frame(open_picture):
     assert matched(page).startswith("Matched 66.7 % of the zoomed frame")
 
 
-def test_broken_pattern_is_said(open_picture):
+def test_a_broken_pattern_is_reported(open_picture):
     page = open_picture(shop())
     page.locator("input").fill("a(")
     assert matched(page) == "Not a regular expression"
@@ -383,7 +383,7 @@ def test_names_that_turn_text_round_show_as_what_they_are(open_picture):
     assert "\\u202egnp.exe" in names(page)
 
 
-def test_very_deep_stack_is_cut_and_said_and_can_be_walked(open_picture):
+def test_a_very_deep_stack_is_cut_with_a_note_and_can_be_walked(open_picture):
     picture = Picture().stack(10, *[Frame(f"f{i}") for i in range(20000)])
     page = open_picture(picture)
     assert page.url and len(boxes(page)) == 513

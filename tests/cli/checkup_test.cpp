@@ -61,7 +61,7 @@ TEST(Checkup, everything_granted_is_good) {
   EXPECT_EQ(plan.mode, "in the kernel (BPF)");
 }
 
-TEST(Checkup, without_the_kernels_way_the_next_one_is_good) {
+TEST(Checkup, without_the_kernel_mode_the_next_one_is_good) {
   const Plan plan = plan_of(without_bpf());
   EXPECT_EQ(plan.forecast, Forecast::good);
   EXPECT_EQ(plan.mode, "same CPU (real time)");

@@ -23,7 +23,7 @@ TEST(Newcomers, have_the_command_line_of_each) {
   EXPECT_EQ(words({{12, ""}, {13, "gunicorn"}}), "recording processes 13 (gunicorn), 12");
 }
 
-TEST(Newcomers, whose_command_lines_look_the_same_are_said_together) {
+TEST(Newcomers, processes_with_equal_command_lines_are_reported_together) {
   const std::string long_one(200, 'x');
   EXPECT_EQ(words({{12, long_one + "1"}, {13, long_one + "2"}}),
             "recording processes 12, 13 (" + std::string(kLongestCommandSaid, 'x') + "...)");

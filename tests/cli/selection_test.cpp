@@ -48,7 +48,7 @@ TEST(InGroup, one_of_the_hierarchies_of_version_1_is_enough) {
   EXPECT_FALSE(is_in_group(memberships, "/job"));
 }
 
-TEST(InGroup, itself_and_what_lies_beneath_and_nobody_whose_name_only_begins_alike) {
+TEST(InGroup, itself_and_all_below_but_not_a_longer_name) {
   const std::string memberships = "0::/system.slice/web.service\n";
   EXPECT_TRUE(is_in_group(memberships, "/system.slice/web.service"));
   EXPECT_TRUE(is_in_group(memberships, "/system.slice"));

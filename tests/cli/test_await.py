@@ -148,7 +148,7 @@ def test_a_report_on_several_has_the_tables_of_each(recording, other):
     assert phlox("report", recording, other).stdout.count("What tasks await: Thread MainThread") == 2
 
 
-def test_what_cannot_be_had_is_said(recording, tmp_path):
+def test_what_is_not_available_is_reported(recording, tmp_path):
     for words, told in (
         (["-f", "csv"], "csv shows what happened when"), (["-f", "firefox"], "firefox shows what happened when"),
         (["-f", "svg", "--time", "..1s"], "of the whole recording"), (["-f", "svg", "--by", "label"], "of the whole recording")):

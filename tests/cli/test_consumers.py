@@ -94,7 +94,7 @@ def test_pprof_lists_the_source(recording, tmp_path, program, by):
 
 
 @pytest.mark.parametrize("program", PPROFS)
-def test_pprof_tells_the_difference_of_two(recording, tmp_path, program):
+def test_pprof_shows_the_difference_of_two(recording, tmp_path, program):
     whole, part = export(recording, "pprof", tmp_path), export(recording, "pprof", tmp_path, "--thread", "one; two", name="part.pprof")
     (of_thread,), = sqlite3.connect(recording).execute("select sum(wall_ns) from sample join thread on thread.id = thread where name = 'one; two'")
 

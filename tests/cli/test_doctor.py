@@ -97,7 +97,7 @@ def test_of_the_host_alone(workdir):
     assert os.listdir() == []
 
 
-def test_nobody_it_made_is_left(workdir):
+def test_no_process_that_it_started_is_left(workdir):
     children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children")
     before = children.read_text()
     names = lambda: [p for p in os.listdir("/proc") if p.isdigit() and name_of(p) == "phlox" and parent_of(p) == 1]
@@ -133,7 +133,7 @@ def test_json_is_what_the_schema_says(busy, workdir, pid):
     assert [check["name"] for check in found["checks"]] == list(text.rows)
 
 
-def test_what_record_would_fail_with_is_said_and_is_the_status(start, workdir):
+def test_the_error_that_record_would_give_is_printed_and_is_the_status(start, workdir):
     sleeper = start(["sleep", "60"])
     wait_until(lambda: "sleep" in os.readlink(f"/proc/{sleeper.pid}/exe"), "exec")
     for pid, status in [(sleeper.pid, NOT_PYTHON), (2**22 + 1, NO_PROCESS)]:
@@ -178,7 +178,7 @@ def as_nobody(program, *arguments):
 
 
 @only_root
-def test_somebody_elses_process(busy, public):
+def test_another_users_process(busy, public):
     said = as_nobody(public, "-p", busy.pid)
     assert said.status == PERMISSION and said.grade("memory") == "no"
     assert "it runs as user 0 (root), phlox as user 65534" in said.found("memory")

@@ -56,7 +56,7 @@ def of_nobody(file):
 
 @pytest.mark.parametrize("suffix", ["-shm", "-wal", "-journal"])
 @pytest.mark.parametrize("link", [os.symlink, os.link], ids=["symlink", "hard link"])
-def test_a_link_beside_a_recording_leads_nowhere(theirs, precious, suffix, link):
+def test_a_link_next_to_a_recording_is_not_followed(theirs, precious, suffix, link):
     link(precious, f"{theirs}/a.phlox{suffix}")
     record(theirs / "a.phlox")
     assert untouched(precious)
@@ -148,7 +148,7 @@ def test_what_a_program_names_is_read_with_its_rights(named, tmp_path):
     assert said.returncode == 0 and "settings.py" in said.stdout and "nobody is to see" not in said.stdout
 
 
-def test_an_old_recording_of_somebody_shows_what_everybody_may_read(named, tmp_path):
+def test_an_old_recording_of_another_user_shows_what_all_may_read(named, tmp_path):
     output = tmp_path / "a.phlox"
     assert phlox("record", "-p", named, "-d", "0.5", "-o", output).returncode == 0
     with sqlite3.connect(output) as database:
@@ -157,7 +157,7 @@ def test_an_old_recording_of_somebody_shows_what_everybody_may_read(named, tmp_p
 
 
 @pytest.mark.parametrize("suffix", ["-shm", "-wal", "-journal"])
-def test_a_pipe_beside_a_recording_holds_nothing_up(tmp_path, suffix):
+def test_a_pipe_next_to_a_recording_blocks_nothing(tmp_path, suffix):
     output = tmp_path / "a.phlox"
     assert phlox("record", "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(3000000))").returncode == 0
     os.mkfifo(f"{output}{suffix}")

@@ -115,7 +115,7 @@ def test_a_file_through_a_pipe_is_read_whole(tmp_path):
 
 
 @needs_perf
-def test_what_perf_copied_too_little_of_is_said_with_what_helps(tmp_path):
+def test_stacks_that_perf_cut_come_with_a_hint(tmp_path):
     path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf,512")
     said = phlox("import", path, "-o", tmp_path / "short.phlox").stderr
     assert re.search(r"warning: .*\d+ of \d+ stacks are deeper than the 512 bytes .*--call-graph dwarf,65528", said), said
@@ -178,7 +178,7 @@ TRAMPOLINES = with_trampolines()
 
 @needs_perf
 @pytest.mark.skipif(TRAMPOLINES is None, reason="a Python without -X perf")
-def test_python_functions_stand_in_the_stacks(tmp_path):
+def test_python_functions_are_in_the_stacks(tmp_path):
     path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf,32768", python=TRAMPOLINES, arguments=("-X", "perf", "app.py"))
     said = imported(path)
     stacks = phlox("export", "-f", "collapsed", f"{path}.phlox").stdout
@@ -192,7 +192,7 @@ def test_python_functions_stand_in_the_stacks(tmp_path):
 
 
 @needs_perf
-def test_what_would_bring_python_functions_is_said(tmp_path):
+def test_a_hint_says_how_to_get_python_functions(tmp_path):
     (tmp_path / "loop.py").write_text("import time\nend = time.time() + 0.5\nwhile time.time() < end: sum(range(1000))\n")
     said = imported(recorded(tmp_path, "silent.data", "-g", arguments=("loop.py",)))
     silent = re.search(r"warning: .*: (\d+) of (\d+) stacks are of Python that does not tell perf .*python -X perf", said)
@@ -202,7 +202,7 @@ def test_what_would_bring_python_functions_is_said(tmp_path):
 @needs_perf
 @pytest.mark.skipif(TRAMPOLINES is None, reason="a Python without -X perf")
 @pytest.mark.parametrize("options", [("-g",), ("--call-graph", "dwarf,32768")], ids=" ".join)
-def test_of_chains_that_break_in_python_is_said_what_goes_without_them(tmp_path, options):
+def test_chains_that_break_in_python_come_with_a_hint(tmp_path, options):
     path = recorded(tmp_path, "perf.data", *options, python=TRAMPOLINES, arguments=("-X", "perf", "app.py"))
     said = imported(path)
     stacks = [line.rpartition(" ") for line in phlox("export", "-f", "collapsed", f"{path}.phlox").stdout.splitlines()]
@@ -215,7 +215,7 @@ def test_of_chains_that_break_in_python_is_said_what_goes_without_them(tmp_path,
 
 
 @needs_perf
-def test_switches_tell_where_time_was_spent_waiting(tmp_path):
+def test_switches_show_where_time_was_spent_waiting(tmp_path):
     (tmp_path / "sleep.py").write_text("import time\nfor _ in range(20): sum(range(100000)); time.sleep(0.05)\n")
     path = recorded(tmp_path, "perf.data", "--switch-events", "--call-graph", "dwarf", arguments=("sleep.py",))
     imported(path)

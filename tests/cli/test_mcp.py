@@ -47,7 +47,7 @@ def children_of(process):
     return pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
 
 
-def test_a_python_is_found_looked_at_recorded_and_explained(client, busy, tmp_path):
+def test_a_python_is_found_dumped_recorded_and_explained(client, busy, tmp_path):
     tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
     assert list(tools) == ["list", "dump", "record", "report", "query", "diff"]
     assert {name for name, tool in tools.items() if not tool["annotations"]["readOnlyHint"]} == {"record"}
@@ -178,7 +178,7 @@ def test_every_version_is_spoken(connect, busy):
     assert answer["structuredContent"]["result"]["kind"] == "dump" and answer["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "phlox"
 
 
-def test_while_it_records_it_answers_and_tells_its_progress(client, busy, tmp_path):
+def test_while_it_records_it_answers_and_reports_progress(client, busy, tmp_path):
     path = tmp_path / "app.phlox"
     number = client.begin_call("record", progress="mine", pid=busy.pid, seconds=600, output=str(path))
     wait_until(lambda: is_recording(path), "samples")
@@ -277,7 +277,7 @@ def test_locals_only_if_they_are_allowed(connect, start):
 
 
 @only_root
-def test_the_rights_are_those_of_whoever_started_it(connect, busy, tmp_path_factory, monkeypatch):
+def test_the_rights_are_those_of_the_user_who_started_it(connect, busy, tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("public")
     for parent in [folder, *folder.parents]:
         if parent.stat().st_uid == os.getuid() and str(parent) not in ("/", "/tmp"):

@@ -45,7 +45,7 @@ def test_a_cpu_that_phlox_may_not_enter_is_read_by_stops(busy, workdir):
 
 
 @where_calls_can_be_refused
-def test_where_it_may_not_be_stopped_either_stacks_are_unproved_and_said_so(busy, workdir):
+def test_without_the_right_to_stop_stacks_are_unproved_and_that_is_reported(busy, workdir):
     said, mode, proved = record_without("sched_setaffinity,ptrace", busy)
     assert "hands off" in mode and proved == 0 and count("a.phlox") > 0
     assert "hands off" in said and "unproved" in said

@@ -130,7 +130,7 @@ def test_one_of_several_alike_says_so(family, workdir):
     assert f"all of them: phlox record -p {family[0]}" in done.stderr
 
 
-def test_children_that_end_before_the_recording_are_said_too(workdir):
+def test_children_that_end_before_the_recording_are_reported_too(workdir):
     app = ("import subprocess, sys, time\n"
            "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(2)'])\np.wait()\n")
     done = phlox("record", "--no-follow", "-o", "a.phlox", "--", PYTHON, "-c", app)
@@ -139,7 +139,7 @@ def test_children_that_end_before_the_recording_are_said_too(workdir):
     assert "time.sleep(2)" in done.stderr
 
 
-def test_nothing_is_said_where_there_is_nobody(busy, workdir):
+def test_nothing_is_reported_if_there_is_no_other_process(busy, workdir):
     done = phlox("record", "-p", busy.pid, "-d", "0.8", "-o", "a.phlox")
     assert "not recorded" not in done.stderr
     assert json.loads(phlox("report", "--json", "a.phlox").stdout)["not_recorded"] == ""

@@ -125,7 +125,7 @@ def test_a_recorder_that_finds_nothing_to_record_leaves_the_recording_that_was_t
     assert is_as_it_was(recording)
 
 
-def test_a_recording_in_place_of_another_is_said(recording, busy):
+def test_a_replaced_recording_is_reported(recording, busy):
     done = phlox("record", "-p", busy.pid, "-d", "0.3", "-o", "a.phlox")
     assert done.returncode == 0, done.stderr
     assert "in place of the recording that was there" in done.stderr
@@ -185,7 +185,7 @@ def test_a_killed_export_leaves_nothing(recording, start):
     assert [name for name in os.listdir() if not name.startswith("a.phlox")] == []
 
 
-def test_a_picture_keeps_its_recording_beside_it(busy, workdir):
+def test_a_picture_keeps_its_recording_next_to_it(busy, workdir):
     done = phlox("record", "-p", busy.pid, "-d", "0.4", "-o", "a.svg")
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir()) == ["a.svg", "a.svg.phlox"]
@@ -324,7 +324,7 @@ def test_a_recording_that_is_renamed_is_noticed_and_found(busy, start, workdir):
 
 
 @pytest.mark.parametrize("output", ["a.phlox", "a.svg"])
-def test_a_recording_that_is_removed_is_noticed_and_said_to_be_lost(busy, start, workdir, output):
+def test_a_removed_recording_is_reported_as_lost(busy, start, workdir, output):
     kept = "a.phlox" if output == "a.phlox" else "a.svg.phlox"
     recorder = start([PHLOX, "record", "-p", busy.pid, "-d", "30", "-o", output], stderr=subprocess.PIPE)
     wait_until(lambda: is_recording(kept) and count(kept) > 3, "samples")

@@ -44,7 +44,7 @@ def stacks(text, frame=FRAME):
     return found
 
 
-def test_a_second_by_default_a_hundred_looks(busy):
+def test_one_second_and_a_hundred_samples_by_default(busy):
     done = phlox("pyflame", "-p", busy.pid)
     assert (done.returncode, done.stderr) == (0, "")
     found = stacks(done.stdout)

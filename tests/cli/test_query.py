@@ -97,7 +97,7 @@ def test_memory_is_limited(recording):
     assert done.returncode == USAGE and "too big" in done.stderr
 
 
-def test_what_is_cut_is_said(recording):
+def test_cuts_are_reported(recording):
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
     done = phlox("query", "--json", "--rows", 7, recording, endless)
     found = json.loads(done.stdout)

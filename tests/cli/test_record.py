@@ -29,7 +29,7 @@ def test_attach_for_a_time_leaves_a_recording_and_the_program(busy, workdir):
     assert still_runs(busy)
 
 
-def test_the_default_name_tells_program_process_and_time(workdir):
+def test_the_default_name_has_program_process_and_time(workdir):
     app = script(workdir, BUSY)
     done = phlox("record", "--", PYTHON, app, "0.4")
     assert done.returncode == 0, done.stderr
@@ -157,7 +157,7 @@ def test_execve_of_what_is_no_python_ends_with_the_duration(start, workdir):
     assert count("a.phlox", "process") == 1
 
 
-def test_nothing_is_said_when_quiet_but_errors(busy, workdir):
+def test_quiet_prints_only_errors(busy, workdir):
     done = phlox("record", "-q", "-p", busy.pid, "-d", "0.2", "-o", "a.phlox")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert phlox("record", "-q", "-p", 2**22 + 1).stderr != ""

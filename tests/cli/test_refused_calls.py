@@ -92,7 +92,7 @@ def test_a_wait_that_is_refused_for_long_ends_the_recording_and_says_so(busy, wo
     assert phlox("report", "a.phlox").returncode == 0
 
 
-def test_ends_that_cannot_be_watched_are_said(busy, workdir):
+def test_ends_that_cannot_be_watched_are_reported(busy, workdir):
     status, _, err = refused("epoll_create1", "1+", "no-kernel", busy.pid)
     assert status == 0 and "refused to watch for the ends of processes (epoll_create1: " in err, (status, err)
 
@@ -100,7 +100,7 @@ def test_ends_that_cannot_be_watched_are_said(busy, workdir):
 @pytest.mark.parametrize("command", [("import", "-o", "b.phlox"), ("report",)], ids=["import", "report"])
 @pytest.mark.parametrize("file,call", [("in.txt", "pread64"), ("in.pipe", "read")], ids=["file", "pipe"])
 @pytest.mark.parametrize("error", ["EINTR", "EIO"])
-def test_a_read_that_fails_is_said(workdir, start, command, file, call, error):
+def test_a_failed_read_is_reported(workdir, start, command, file, call, error):
     """Once the head of the file is read, a failure is not its end."""
     with open("in.txt", "w", encoding="utf-8") as text:
         text.writelines(f"main;work;function_{i} 1\n" for i in range(20000))

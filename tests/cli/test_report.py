@@ -110,7 +110,7 @@ def test_diff_fails_on_a_condition(recorded, condition, status):
     assert done.stderr.startswith("phlox: ")
 
 
-def test_a_condition_on_a_function_that_nobody_knows_is_an_error_of_its_own(recorded):
+def test_a_condition_on_an_unknown_function_has_its_own_error(recorded):
     both = ("before.phlox", "after.phlox")
     done = phlox("diff", *both, "--fail-if", "total(hevy) > +10%", cwd=recorded)
     assert done.returncode == 4, done.stderr

@@ -201,7 +201,7 @@ def test_a_system_call_is_never_broken_off(start, workdir, mode):
 
 
 @pytest.mark.parametrize("mode", ("ptrace", "native-ptrace", "auto"))
-def test_a_recorder_that_is_killed_leaves_nobody_standing(start, workdir, mode):
+def test_a_killed_recorder_leaves_no_thread_stopped(start, workdir, mode):
     target = Storm(start, "directed")
     for attempt in range(8):
         run = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-o", f"{attempt}.phlox", "-r", "3000", "--max-overhead", "off",
@@ -264,7 +264,7 @@ def pinned(target, cpus, cpu):
         os.sched_setaffinity(tid, {cpus[cpu]})
 
 
-def test_a_thread_on_a_refused_cpu_is_stopped_and_that_is_said(start, workdir, on_one_cpu):
+def test_a_thread_on_a_refused_cpu_is_stopped_and_that_is_reported(start, workdir, on_one_cpu):
     before, cpus = on_one_cpu
     target = Storm(start, "quiet")
     pinned(target, cpus, 1)
@@ -292,7 +292,7 @@ def test_the_others_are_still_read_on_their_own_cpu(start, workdir, on_one_cpu):
     assert 0 < counters["cpu_refused"] < 0.8 * counters["samples"]
 
 
-def test_who_asked_for_the_same_cpu_has_nobody_stopped(start, workdir, on_one_cpu):
+def test_mode_same_cpu_stops_no_thread(start, workdir, on_one_cpu):
     before, cpus = on_one_cpu
     target = Storm(start, "quiet")
     pinned(target, cpus, 1)
@@ -329,7 +329,7 @@ while True:
 
 
 @pytest.mark.parametrize("mode", ("auto", "no-kernel", "native", "native-no-kernel", "native-ptrace"))
-def test_who_is_traced_already_is_left_to_his_tracer(start, workdir, mode):
+def test_a_traced_process_is_left_to_its_tracer(start, workdir, mode):
     """One thread of the program is: that one is read without being stopped, and said so where it is. The others are none the wiser."""
     target = Storm(start, "quiet")
     tracer = start(["/usr/bin/python3", "-c", TRACER, target.counts()["tids"][0]], stderr=subprocess.PIPE)

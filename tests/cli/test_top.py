@@ -286,7 +286,7 @@ def test_ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_back(app, top, w
     assert shell.is_restored() and still_runs(app)
 
 
-def test_the_end_of_the_program_is_said_and_the_numbers_stay(top, workdir):
+def test_the_end_of_the_program_is_shown_and_the_numbers_stay(top, workdir):
     screen = top("--", PYTHON, "-c", "import time\nprint('not on the screen')\ndef work():\n  end = time.time() + 2\n  while time.time() < end: sum(range(99))\nwork()")
     text = screen.until(lambda t: "ended: exit 0" in t, "the end")
     assert "work" in text and "not on the screen" not in text, text
@@ -318,7 +318,7 @@ def test_a_program_that_runs_on_prints_on(top, workdir):
         os.rmdir(os.path.dirname(path))
 
 
-def test_what_ctrl_c_ends_is_not_said_to_run_on(top, workdir):
+def test_a_program_ended_by_ctrl_c_is_not_reported_as_running(top, workdir):
     screen = top("--", PYTHON, "-c", "import time\ntry:\n  while True: sum(range(99))\nexcept KeyboardInterrupt: time.sleep(0.3)")
     screen.until(lambda t: "module" in t, "functions")
     screen.press("\x03")
@@ -437,7 +437,7 @@ def test_what_others_recorded_has_a_title(tmp_path, recorded, title):
     assert shown.startswith(f"phlox top  {title} "), shown
 
 
-def test_those_of_a_name_and_who_comes_yet(top, start, workdir):
+def test_processes_of_a_name_and_later_ones(top, start, workdir):
     programs = [start([PYTHON, "-c", WAITS_FOR_THE_GIL, "alike-for-top"]) for _ in range(2)]
     screen = top("--name", "alike-for-to[p]", "--page", "processes", columns=120)
     known = lambda t: {program.pid for program in programs if f" {program.pid} " in t}
@@ -449,7 +449,7 @@ def test_those_of_a_name_and_who_comes_yet(top, start, workdir):
     assert screen.ends() == 0 and all(still_runs(program) for program in programs)
 
 
-def test_of_a_name_that_nobody_has(workdir):
+def test_a_name_that_no_process_has(workdir):
     done = phlox("top", "--name", "nobody-is-call[e]d-so", "-n", "1", "--interval", "0.3")
     assert done.returncode == 0 and "no Python whose command line matches 'nobody-is-call[e]d-so' is running" in done.stderr, done.stderr
 

@@ -263,7 +263,7 @@ def test_what_a_child_becomes_is_another_program_of_it(workdir):
     assert "before" in stacks and "after" in stacks
 
 
-def test_children_that_are_no_pythons_are_nobody(workdir):
+def test_children_that_are_no_pythons_are_not_reported(workdir):
     app = write("app.py", "import subprocess\nfor _ in range(20): subprocess.run(['true'])\nsubprocess.run(['sleep', '0.5'])\n")
     done = phlox("record", "-r", "200", "-o", "a.phlox", "--", PYTHON, app)
     assert done.returncode == 0, done.stderr
@@ -283,7 +283,7 @@ def test_with_native_frames(workdir):
 IDLE = "import time\ntime.sleep(600)\n"
 
 
-def test_two_dozen_that_sleep_cost_little_and_are_seen_at_every_look(start, workdir):
+def test_two_dozen_sleeping_processes_cost_little_and_are_in_every_sample(start, workdir):
     """Nothing runs in them, and the kernel says so: their looks count, and one that wakes is seen."""
     app = write("app.py", """
         import subprocess, sys, time
@@ -398,7 +398,7 @@ def stacks(recording, *options):
     return [line.rsplit(" ", 1)[0].split(";") for line in done.stdout.splitlines()]
 
 
-def test_workers_of_a_pool_begin_at_their_fork_and_are_told_apart(workdir):
+def test_workers_of_a_pool_begin_at_their_fork_and_are_distinguished(workdir):
     (workdir / "pool.py").write_text(POOL)
     done = phlox("record", "-o", "a.phlox", "--", PYTHON, "pool.py", "fork")
     assert done.returncode == 0, done.stderr
@@ -448,7 +448,7 @@ sum(iter(int, 1))
 """
 
 
-def test_thousands_of_children_do_not_hold_up_the_end_and_who_is_missing_is_said(workdir):
+def test_thousands_of_children_do_not_delay_the_end_and_missing_ones_are_reported(workdir):
     count = 2000
     program = subprocess.Popen([PYTHON, "-c", MANY, str(count)], stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:

@@ -31,7 +31,7 @@ def desktop(tmp_path):
     return {**environment, "PATH": f"{folder}:{environment['PATH']}"}
 
 
-def test_the_page_lies_beside_the_recording_and_is_told(recording, desktop):
+def test_the_page_is_next_to_the_recording_and_its_path_is_printed(recording, desktop):
     done = phlox("view", recording, env=desktop)
     page = recording.with_name("app.phlox.html")
     assert done.returncode == 0 and done.stdout == ""
@@ -51,7 +51,7 @@ def test_a_desktop_without_xdg_open_is_no_error(recording, desktop):
     assert done.returncode == 0 and "open it in any browser" in done.stderr
 
 
-def test_what_is_wrong_is_said(recording, desktop, tmp_path):
+def test_errors_are_reported(recording, desktop, tmp_path):
     assert "view which recording?" in phlox("view", env=desktop).stderr
     assert phlox("view", recording, "-o", "-", env=desktop).returncode == 2
     assert "up to 500" in phlox("view", recording, "--max-page-size", "much", env=desktop).stderr

@@ -70,7 +70,7 @@ def test_a_kernel_thread(workdir):
     check(phlox("record", "-p", 2), NOT_PYTHON, "kernel thread", "kthreadd")
 
 
-def test_a_stopped_process_is_recorded_as_it_stands_and_stays_stopped(busy, workdir):
+def test_a_stopped_process_is_recorded_and_stays_stopped(busy, workdir):
     busy.send_signal(signal.SIGSTOP)
     wait_until(lambda: state_of(busy.pid) == "T", "a stop")
     done = phlox("record", "-p", busy.pid, "-d", "0.4", "-o", "a.phlox")
@@ -93,7 +93,7 @@ def traced(busy):
     libc.ptrace(detach, busy.pid, None, None)
 
 
-def test_a_traced_process_is_read_without_a_stop_and_said_so(traced, workdir):
+def test_a_traced_process_is_read_without_a_stop_and_that_is_reported(traced, workdir):
     done = phlox("record", "-p", traced.pid, "-d", "0.4", "-o", "a.phlox")
     assert done.returncode == 0, done.stderr
     assert f"traced by process {os.getpid()}" in done.stderr
@@ -104,7 +104,7 @@ def test_a_traced_process_is_read_without_a_stop_and_said_so(traced, workdir):
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="needs root to become two users")
-def test_a_process_of_somebody_else(busy, workdir):
+def test_a_process_of_another_user(busy, workdir):
     os.chmod(workdir, 0o777)
     public = shutil.copy(PHLOX, "/tmp/phlox-test-other-user")
     os.chmod(public, 0o755)

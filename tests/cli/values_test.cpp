@@ -25,7 +25,7 @@ TEST(Duration, seconds_or_a_unit) {
     EXPECT_FALSE(parse_duration(text)) << text;
 }
 
-TEST(Rate, looks_a_second_or_as_fast_as_it_goes) {
+TEST(Rate, samples_per_second_or_as_fast_as_possible) {
   EXPECT_EQ(parse_rate("200"), 200);
   EXPECT_EQ(parse_rate("0.5"), 0.5);
   EXPECT_EQ(parse_rate("1000Hz"), 1000);

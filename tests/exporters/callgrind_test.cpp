@@ -37,7 +37,7 @@ TEST(callgrind, costs_are_by_line_and_calls_have_what_the_callee_cost) {
             "\ntotals: 30\n");
 }
 
-TEST(callgrind, what_events_counted_besides_are_costs_of_the_same_lines) {
+TEST(callgrind, counts_of_other_events_are_costs_of_the_same_lines) {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   profile::put_sampled_event(profile, 1, {"cpu-clock", profile::Unit::nanoseconds});
@@ -75,7 +75,7 @@ TEST(callgrind, what_a_recursive_call_costs_is_in_the_outer_call) {
   EXPECT_NE(text.find("cfn=(3) leaf\ncalls=1 1\n5 10\n"), std::string::npos) << text;
 }
 
-TEST(callgrind, functions_of_one_name_in_one_file_are_told_apart) {
+TEST(callgrind, functions_of_one_name_in_one_file_are_distinguished) {
   profile::Profile profile;
   test::ProfileMaker make(profile);
   const auto main = make.thread("MainThread");

@@ -65,7 +65,7 @@ TEST(difference, larger_share_of_a_smaller_whole_is_no_change) {
   EXPECT_EQ(change_steps(combine(before, after, false), {0.0001, 0.0002}), (std::vector<int8_t>{0, 5, -5}));
 }
 
-TEST(difference, small_change_beside_a_big_one_is_visible) {
+TEST(difference, small_change_next_to_a_big_one_is_visible) {
   profile::CallTree before = call_tree_of_text({"a 500000", "b 450000", "c 50000"});
   profile::CallTree after = call_tree_of_text({"a 900000", "b 35000", "c 65000"});
   EXPECT_EQ(change_steps(combine(before, after, false)), (std::vector<int8_t>{0, 5, -5, 1}));

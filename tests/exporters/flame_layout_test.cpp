@@ -16,7 +16,7 @@ LayoutOptions hundred_wide() {
   return options;
 }
 
-TEST(flame_layout, children_stand_side_by_side_from_their_parents_left_edge) {
+TEST(flame_layout, children_are_side_by_side_from_their_parents_left_edge) {
   FlameLayout done = lay_out_flame(call_tree_of_text({"main;a 10", "main;b 30", "main 10", "other 50"}).nodes,
                                    hundred_wide());
   ASSERT_EQ(done.boxes.size(), 5U);

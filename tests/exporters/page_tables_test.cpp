@@ -88,7 +88,7 @@ TEST(page_tables, stacks_are_those_with_what_forked_children_inherited) {
   EXPECT_EQ(weights(*tables), (Weights{{"main:1;work:2", kMillisecond}, {"work:2", kMillisecond}}));
 }
 
-TEST(page_tables, await_time_is_there_beside_what_forked_children_inherited) {
+TEST(page_tables, await_time_is_there_alongside_inherited_frames) {
   profile::Profile own, all;
   for (profile::Profile* profile : {&own, &all}) {
     test::ProfileMaker make(*profile);
@@ -192,7 +192,7 @@ std::string place_of(const PageTables& tables, uint32_t place) {
          std::to_string(tables.places[place].line);
 }
 
-TEST(page_tables, spans_say_what_they_waited_for_and_who_ended_that) {
+TEST(page_tables, spans_have_wait_target_and_waker) {
   const PageTables tables = tables_of(waiting());
   ASSERT_EQ(tables.waits.size(), 3U);
   std::vector<uint32_t> waits;

@@ -106,7 +106,7 @@ profile::CallTree shop() {
       {{{line_one, python_label("loads", "json")}, 40, 3}, {{line_one}, 10, 1}, {{line_two}, 5, 2}});
 }
 
-TEST(pprof, what_events_counted_besides_stands_in_values_of_its_own) {
+TEST(pprof, counts_of_other_events_are_in_their_own_values) {
   PprofFacts facts;
   facts.others.push_back({{"inuse_space", profile::Unit::bytes},
                           call_tree_of({{{python_label("main"), python_label("grow")}, 64, 2}})});

@@ -31,7 +31,7 @@ TEST(recursion, functions_that_call_each_other) {
   EXPECT_EQ(words(test::call_tree_of_text({"even;odd;even;odd;leaf 3"})), "even odd (even) (odd)! leaf");
 }
 
-TEST(recursion, a_function_on_another_branch_is_entered_anew) {
+TEST(recursion, a_function_on_another_branch_is_entered_again) {
   EXPECT_EQ(words(test::call_tree_of_text({"main;a;b 1", "main;b;a 1"})), "main a b b a");
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using profile::Weight;
 
-TEST(words, what_cannot_stand_in_xml_becomes_visible) {
+TEST(words, what_xml_does_not_allow_becomes_visible) {
   EXPECT_EQ(displayable("plain é 名 👩"), "plain é 名 👩");
   EXPECT_EQ(displayable(std::string_view("a\0b\n\x1b\x7f", 6)), "a\\x00b\\x0a\\x1b\\x7f");
   EXPECT_EQ(displayable("\xc2\x85"), "\\x85");                                       // U+0085, a C1 control

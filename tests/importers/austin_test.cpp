@@ -14,7 +14,7 @@ using test::import_bytes;
 using test::import_text;
 using test::Imported;
 
-TEST(AustinText, samples_follow_each_other_and_threads_of_a_turn_stand_beside_each_other) {
+TEST(AustinText, samples_are_sequential_and_threads_of_a_turn_are_parallel) {
   const Imported in = import_text(import_austin_text,
                                   "# austin: 3.7.0\n# interval: 1000\n# mode: wall\n\n"
                                   "P12;T0:12;/app.py:<module>:9;/app.py:Order.total:3 1000\n"
@@ -35,7 +35,7 @@ TEST(AustinText, samples_follow_each_other_and_threads_of_a_turn_stand_beside_ea
   EXPECT_TRUE(in.outcome.warnings.empty());
 }
 
-TEST(AustinText, full_metrics_tell_who_was_idle) {
+TEST(AustinText, full_metrics_say_which_threads_were_idle) {
   const Imported in = import_text(
       import_austin_text,
       "# mode: full\nP1;T0:1;a.py:f:1 10,0,4096\nP1;T0:1;a.py:f:1;:GC: 20,1,-4096\n# duration: 30\n");
@@ -128,7 +128,7 @@ TEST(AustinMojo, a_file_that_was_cut_gives_what_is_whole) {
   }
 }
 
-TEST(AustinMojo, references_to_nothing_and_unknown_events_are_told) {
+TEST(AustinMojo, references_to_nothing_and_unknown_events_are_reported) {
   const auto bytes = mojo(std::string(kMetadata) + std::string("\2\x07\0001f\0"sv) + "\5\x09\x09\5" +
                           std::string(kEnd) + "\x70");
   const Imported in = import_bytes(import_austin_mojo, bytes);
@@ -182,7 +182,7 @@ TEST(AustinMojo, what_could_not_be_read_is_not_repeated) {
   EXPECT_EQ(in.stack(2), std::vector<std::string>{"f"});
 }
 
-TEST(AustinMojo, a_repetition_of_nothing_and_one_in_an_older_version_are_told) {
+TEST(AustinMojo, a_repetition_of_nothing_and_one_in_an_older_version_are_reported) {
   const auto bytes = mojo(std::string(kMetadata) + "\2\x07\0001f\0\x0d\x09\5"s + std::string(kEnd), 4);
   const Imported in = import_bytes(import_austin_mojo, bytes);
   EXPECT_TRUE(in.profile.samples().empty());
@@ -212,7 +212,7 @@ TEST(Austin, it_is_recognised_by_its_content) {
   EXPECT_EQ(name_of("Thread 43;main (app.py);Lock 1200\n"), "collapsed");
 }
 
-TEST(AustinText, numbers_stand_behind_tabs_and_blanks_and_names_may_be_missing) {
+TEST(AustinText, numbers_follow_tabs_or_blanks_and_names_may_be_missing) {
   const Imported in =
       import_text(import_austin_text,
                   "hello\n# mode: wall\nP1;T0:1;a.py:f:1\t10\nP1;T0:1;a.py::1  20 \n# duration: 30\n");

@@ -33,7 +33,7 @@ TEST(CollapsedImport, a_line_is_a_stack_with_its_count) {
   EXPECT_EQ(in.outcome.samples, 4u);
 }
 
-TEST(CollapsedImport, frames_tell_their_file_and_line) {
+TEST(CollapsedImport, frames_have_their_file_and_line) {
   const Imported in =
       import_text(import_collapsed, "run (/srv/app.py:12);f() (inlined);read_[k];x (a.c:3) 1\n");
   const auto& frames = in.profile.frames();

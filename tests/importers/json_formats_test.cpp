@@ -217,7 +217,7 @@ constexpr const char* kCpuProfile = R"json({"nodes":[
  "startTime":1000,"endTime":1100,"samples":[4,3,4,99],"timeDeltas":[10,20,30,5]
 })json";
 
-TEST(CpuProfile, a_sample_stands_for_the_time_until_the_next) {
+TEST(CpuProfile, a_sample_counts_for_the_time_until_the_next) {
   const Imported in = import_text(import_cpuprofile, kCpuProfile);
   ASSERT_EQ(in.profile.samples().size(), 3u);
   EXPECT_EQ(in.profile.samples()[0].start, 10'000);  // from the start of the recording on

@@ -30,7 +30,7 @@ TEST(KernelNames, where_nothing_moved_modules_are_named_too) {
   EXPECT_EQ(names.find(0xffffffffc0001010), "ext4_read");
 }
 
-TEST(KernelNames, the_copy_beside_the_build_id_tells_of_a_kernel_that_is_not_here) {
+TEST(KernelNames, the_copy_next_to_the_build_id_names_another_kernel) {
   std::string folder = (std::filesystem::temp_directory_path() / "phlox-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   const std::string place = folder + "/.build-id/00/112233445566778899";

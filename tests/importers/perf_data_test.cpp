@@ -43,7 +43,7 @@ PerfBytes chain(std::initializer_list<uint64_t> words) {
   return b;
 }
 
-TEST(PerfData, a_sample_of_a_clock_stands_for_its_period) {
+TEST(PerfData, a_sample_of_a_clock_counts_for_its_period) {
   PerfBuilder perf;
   perf.clock().add(PerfBuilder::comm(7, 7, "app")).add(PerfBuilder::comm(7, 8, "worker"));
   perf.add(PerfBuilder::sample(7, 8, 5 * kMillisecond, 0x401000));
@@ -62,7 +62,7 @@ TEST(PerfData, a_sample_of_a_clock_stands_for_its_period) {
   EXPECT_EQ(in.profile.processes()[0].pid, 7);
 }
 
-TEST(PerfData, chains_stand_as_they_were_recorded) {
+TEST(PerfData, chains_are_kept_as_recorded) {
   PerfBuilder perf;
   perf.clock(kChain);
   perf.add(PerfBuilder::mmap(7, 0x400000, 0x10000, 0, "/app"));
@@ -74,7 +74,7 @@ TEST(PerfData, chains_stand_as_they_were_recorded) {
   EXPECT_EQ(in.profile.modules().at(0).path, "/app");
 }
 
-TEST(PerfData, frames_of_the_kernel_stand_inside_those_of_the_user) {
+TEST(PerfData, frames_of_the_kernel_are_inside_those_of_the_user) {
   PerfBuilder perf;
   perf.clock(kChain);
   perf.add(PerfBuilder::sample(
@@ -125,7 +125,7 @@ TEST(PerfData, what_is_no_address_of_any_code_is_one_marker) {
   EXPECT_EQ(in.profile.stacks().size(), 2u);
 }
 
-TEST(PerfData, calls_that_the_processor_kept_stand_as_a_stack) {
+TEST(PerfData, calls_that_the_processor_kept_become_a_stack) {
   PerfBuilder perf;
   perf.event(PERF_TYPE_HARDWARE, 0, PerfBuilder::kPlain | PERF_SAMPLE_BRANCH_STACK).branch_sample_type =
       PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_HW_INDEX;
@@ -237,7 +237,7 @@ TEST(PerfData, rings_of_several_cpus_are_put_into_order) {
   EXPECT_EQ(in.profile.modules().size(), 1u);
 }
 
-TEST(PerfData, switches_tell_of_time_that_no_sample_saw) {
+TEST(PerfData, switches_show_time_without_samples) {
   PerfBuilder perf;
   auto& clock = perf.event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, kChain);
   clock.context_switch = 1;
@@ -303,7 +303,7 @@ PerfBytes no_fields() {
   return PerfBytes().put(uint32_t{0});
 }
 
-TEST(PerfData, a_tracepoint_of_switches_tells_where_a_thread_slept) {
+TEST(PerfData, a_tracepoint_of_switches_shows_where_a_thread_slept) {
   PerfBuilder perf = clock_and_switches(1, false);
   perf.add(with_fields(10'000, 0x1000, no_fields(), 101));
   perf.add(with_fields(10'400, 0x2000, switch_fields(1, 0), 102));
@@ -325,7 +325,7 @@ TEST(PerfData, a_tracepoint_of_switches_tells_where_a_thread_slept) {
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
 }
 
-TEST(PerfData, a_tracepoint_of_switches_that_is_sampled_itself_tells_of_none) {
+TEST(PerfData, a_sampled_tracepoint_of_switches_shows_no_sleep) {
   for (const auto& [period, by_frequency] : {std::pair{uint64_t{999}, true}, {uint64_t{100}, false}}) {
     PerfBuilder perf = clock_and_switches(period, by_frequency);
     perf.add(with_fields(10'000, 0x1000, no_fields(), 101));

@@ -99,7 +99,7 @@ TEST(PerfFile, build_ids_are_as_long_as_they_say) {
   EXPECT_EQ(file.facts().build_ids.at("/long").at(0).size(), 40u);
 }
 
-TEST(PerfFile, a_pipe_tells_the_same_in_records) {
+TEST(PerfFile, a_pipe_has_the_same_in_records) {
   PerfBuilder perf;
   perf.clock().feature(3, string("server"));
   const auto bytes = perf.build_pipe();
@@ -138,7 +138,7 @@ TEST(PerfFile, other_files_are_refused_with_words) {
   EXPECT_EQ(error_of(""), ErrorKind::input);
 }
 
-TEST(PerfFile, the_machine_is_recognised_by_the_registers_where_nobody_says_it) {
+TEST(PerfFile, the_machine_is_recognised_by_the_registers_if_not_named) {
   PerfBuilder perf;
   perf.event(PERF_TYPE_SOFTWARE, 0, PerfBuilder::kPlain | PERF_SAMPLE_REGS_USER).sample_regs_user =
       uint64_t{1} << 32;

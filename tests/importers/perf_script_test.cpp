@@ -242,7 +242,7 @@ TEST(PerfScript, a_program_whose_name_is_a_number_has_samples_of_its_own) {
 }
 
 // Where perf finds no line, it prints a file and an address; -F +srccode prints the line itself.
-TEST(PerfScript, source_lines_that_tell_none_are_known) {
+TEST(PerfScript, source_lines_without_a_place_are_recognised) {
   const Imported in =
       import_text(import_perf_script,
                   "app 1 [000] 3.0: 1 cycles: \n\t 12 f+0x1 (/bin/app)\n  app[12]\n"

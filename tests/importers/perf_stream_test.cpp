@@ -152,7 +152,7 @@ TEST(PerfStream, hardware_traces_are_passed_over) {
   EXPECT_EQ(out.types, std::vector<uint32_t>{PERF_RECORD_SAMPLE});
 }
 
-TEST(PerfStream, a_pipe_tells_of_its_events_on_the_way) {
+TEST(PerfStream, a_pipe_describes_its_events_on_the_way) {
   PerfBuilder perf;
   perf.clock().add(sample(5));
   EXPECT_EQ(read(perf.build_pipe()).types, std::vector<uint32_t>{PERF_RECORD_SAMPLE});

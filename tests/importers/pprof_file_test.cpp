@@ -91,7 +91,7 @@ std::string heap() {
 }
 
 // As austin2pprof writes it: numbers as texts, and a Greek letter.
-TEST(PprofImport, labels_tell_the_process_and_the_thread_whatever_their_letters) {
+TEST(PprofImport, labels_name_the_process_and_the_thread_in_any_case) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
   const std::string_view strings[] = {"",          "Wall time", "\u03bcs",     "Process ID", "6617",
@@ -277,7 +277,7 @@ TEST(PprofImport, a_field_that_is_far_too_long_is_refused) {
   EXPECT_FALSE(refused.error().hint.empty());
 }
 
-TEST(PprofImport, it_is_recognised_whatever_field_stands_first) {
+TEST(PprofImport, it_is_recognised_whatever_field_comes_first) {
   const auto is_pprof = [](std::string_view bytes) {
     return recognise_pprof(std::as_bytes(std::span(bytes)));
   };

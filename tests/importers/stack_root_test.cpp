@@ -29,7 +29,7 @@ TEST(StackRoot, austin_1_names_a_pthread) {
   EXPECT_EQ(frames, "main (a.py);L3");
 }
 
-TEST(StackRoot, frames_that_only_look_alike_stay) {
+TEST(StackRoot, frames_that_are_only_similar_stay) {
   for (const std::string_view text : {"process 12 of 20;a", "process 12:\"never closed;a",
                                       "process x:\"a\";b", "processor 1;a", "Process 1x;a"}) {
     std::string_view frames = text;

@@ -13,7 +13,7 @@ std::string parsed(std::string_view text) {
   return thread ? std::string(thread->name) + "/" + std::to_string(thread->tid) : "";
 }
 
-TEST(ThreadName, each_tool_s_way_to_name_a_thread_is_known) {
+TEST(ThreadName, each_tools_thread_names_are_known) {
   EXPECT_EQ(parsed("Thread worker-1 (4711)"), "worker-1/4711");
   EXPECT_EQ(parsed("Thread 4711"), "/4711");
   EXPECT_EQ(parsed("thread (4711): worker-1"), "worker-1/4711");

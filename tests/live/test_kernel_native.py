@@ -127,7 +127,7 @@ def test_long_waits_of_a_program_that_switches_more_often_than_is_paid_for(recor
 
 
 @since(3, 8)
-def test_who_was_blocked_before_the_recording_is_read_as_it_lies(python, inside):
+def test_a_thread_blocked_before_the_recording_is_read_in_place(python, inside):
     with Target(python, PROGRAM, "", "blocked") as target:
         recording = inside(target)
     found = [names for names, *_ in recording.stacks() if "wait" in names]

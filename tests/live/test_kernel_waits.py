@@ -29,7 +29,7 @@ def report(recording):
 
 @since(3, 8)
 @once_a_version
-def test_who_waited_for_the_gil_and_who_held_it(python, record, tmp_path):
+def test_waits_for_the_gil_and_its_holders(python, record, tmp_path):
     if python.flags == "t":
         pytest.skip("no GIL")
     with Target(python, PROGRAMS / "handovers.py", tmp_path / "log", 3, 4) as target:
@@ -50,7 +50,7 @@ def test_who_waited_for_the_gil_and_who_held_it(python, record, tmp_path):
 
 @since(3, 8)
 @once_a_version
-def test_who_ended_a_wait(python, record, tmp_path):
+def test_wakers(python, record, tmp_path):
     if python.flags == "t":
         pytest.skip("locks of free-threaded builds yield their CPU for long before they block")
     with Target(python, PROGRAMS / "passing.py", tmp_path / "log", 3) as target:
@@ -80,7 +80,7 @@ def test_who_ended_a_wait(python, record, tmp_path):
 
 @since(3, 8)
 @once_a_version
-def test_what_ended_a_wait_beside_others(python, record, tmp_path):
+def test_wakers_under_unrelated_load(python, record, tmp_path):
     """The long form is ended_waits.py. Beside the waits that are judged nothing else may be ended by a process that has nothing to do with this one."""
     if python.flags == "t":
         pytest.skip("a pause of all threads, for the garbage collector, is a wait too, which the program cannot note")
@@ -137,7 +137,7 @@ time.sleep(3600)
 
 @since(3, 8)
 @once_a_version
-def test_a_long_wait_beside_a_thread_that_switches_all_the_time(python, record, tmp_path):
+def test_a_long_wait_while_another_thread_switches_all_the_time(python, record, tmp_path):
     (tmp_path / "beside.py").write_text(BESIDE_ONE_THAT_SWITCHES)
     with Target(python, tmp_path / "beside.py") as target:
         recording = record(target.pid, 2, "--way", "kernel")

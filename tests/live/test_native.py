@@ -115,7 +115,7 @@ def test_python_in_c_in_python_seven_deep(python, source, record):
 
 
 @since(3, 6)
-def test_c_stands_between_the_python_that_called_it_and_the_python_it_calls(python, record):
+def test_c_is_between_its_python_caller_and_its_python_callee(python, record):
     with Target(python, PROGRAM, "", "nested") as target:
         recording = record(target.pid, SECONDS, "--native", "--native-source", "ptrace", *RATE)
     between = collections.Counter()
@@ -234,7 +234,7 @@ def test_a_thread_without_python(builder, source, record, extension):
 
 
 @since(3, 8)
-def test_a_blocked_thread_is_read_as_it_lies(python, record):
+def test_a_blocked_thread_is_read_without_a_stop(python, record):
     with Target(python, PROGRAM, "", "blocked") as target:
         recording = record(target.pid, SECONDS, "--native", "--native-source", "syscall", *RATE)
     found = [names for names, *_ in recording.stacks("waiter")] or [names for names, *_ in recording.stacks("%")

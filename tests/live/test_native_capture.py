@@ -65,7 +65,7 @@ def test_kernel_frames_beneath_the_system_call(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="gives up a right that only root has")
-def test_without_the_right_there_are_none_and_it_is_said(tmp_path):
+def test_without_the_right_there_are_none_and_that_is_reported(tmp_path):
     if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) <= 1:
         pytest.skip("kernel.perf_event_paranoid grants it to everybody")
     with Target(SYSTEM, CAPTURED, "reads") as target:
@@ -152,7 +152,7 @@ def test_threads_on_other_cpus_do_not_wake_it(tmp_path):
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
-def test_each_of_two_running_threads_is_looked_at_as_often_as_one(tmp_path):
+def test_each_of_two_running_threads_is_sampled_as_often_as_one(tmp_path):
     """By its own CPU time. One sampler that went from CPU to CPU saw three quarters of what was asked for, each time; what else runs on
     the machine takes some of one recording, not of four. A slow host lets fewer looks come in time, of one thread as of two. Without
     the real-time class, where this source has to be asked for, we come too late for one in four where no CPU is free."""
@@ -179,7 +179,7 @@ def test_each_of_two_running_threads_is_looked_at_as_often_as_one(tmp_path):
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 @pytest.mark.parametrize("of_cpus", (min, max))
-def test_who_dozes_is_seen_asleep_on_every_cpu(tmp_path, of_cpus):
+def test_a_dozing_thread_is_sampled_asleep_on_every_cpu(tmp_path, of_cpus):
     """Events come where it runs, looks at whoever sleeps from the first CPU: neither may take the place of the other."""
     seconds = 3
     with Target(SYSTEM, CAPTURED, "dozes") as target:

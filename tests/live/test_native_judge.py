@@ -169,7 +169,7 @@ def test_a_greenlet_on_its_parent_s_stack(tmp_path, monkeypatch, builder, when):
 
 # What others left on the C stack further out looks like callers.
 @pytest.mark.parametrize("builder", GREENLETS, ids=lambda builder: builder.name)
-def test_greenlets_are_called_by_nobody(builder, monkeypatch, record):
+def test_greenlets_have_no_callers(builder, monkeypatch, record):
     if builder != VENV:
         monkeypatch.setenv("PYTHONPATH", str(CACHE / "greenlet-3.10"))
     with Target(builder, HERE / "many_greenlets.py", 30) as target:

@@ -186,7 +186,7 @@ def test_no_chain_of_trio_is_a_mixture_while_tasks_start_and_end(python, tmp_pat
 
 
 @since(3, 8)
-def test_who_holds_a_lock_is_told_by_its_async_with(python, tmp_path):
+def test_the_holder_of_a_lock_is_found_by_its_async_with(python, tmp_path):
     truth_file = tmp_path / "truth.json"
     with Target(python, PROGRAM.with_name("task_locks.py"), truth_file) as target:
         truth = json.loads(truth_file.read_text())

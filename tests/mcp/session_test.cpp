@@ -211,7 +211,7 @@ TEST_F(SessionTest, a_cancelled_call_gets_no_answer_and_its_id_is_free_again) {
   EXPECT_EQ(host.called.size(), 2U);
 }
 
-TEST_F(SessionTest, progress_is_told_to_who_asked_until_the_answer) {
+TEST_F(SessionTest, progress_is_reported_to_the_caller_until_the_answer) {
   agree("2025-06-18");
   answers(call("1", R"({"pid":1})"));
   answers(call("2", R"({"pid":1})", R"({"progressToken":"t"})"));

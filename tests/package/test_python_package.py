@@ -26,7 +26,7 @@ print(json.dumps({"hot": walls["hot"], "threads": [t.name for t in r.threads], "
 
 
 @pytest.mark.parametrize("python", interpreters())
-def test_a_block_is_recorded_by_a_recorder_beside(python, tmp_path):
+def test_a_block_is_recorded_by_a_separate_recorder(python, tmp_path):
     found = said(run(python, PROFILE, cwd=tmp_path))
     assert found["hot"] == pytest.approx(0.6, rel=0.2) and found["hot"] <= found["duration"]
     # No thread of the package's own is among them.
@@ -109,7 +109,7 @@ print(json.dumps([other.processes[0].pid == child.pid, other.meta["rate_hz"], 0.
     assert "phlox" not in done.stderr
 
 
-def test_what_goes_wrong_is_said_in_the_programs_words(tmp_path):
+def test_errors_are_passed_on_in_the_programs_words(tmp_path):
     (tmp_path / "no.phlox").write_text("nothing of the kind, and long enough to be something else" * 10)
     program = """
 import json, phlox

@@ -134,7 +134,7 @@ TEST(PerfRecords, kernel_s_part_of_a_call_chain) {
   EXPECT_EQ(parse_kernel_chain(chain.subspan(8), found), 0u);  // nothing says whose these are
 }
 
-TEST(PerfRecords, switch_says_who_when_and_why) {
+TEST(PerfRecords, switch_has_thread_time_and_reason) {
   Bytes b = of_thread(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
   b.put<uint64_t>(12).put<uint32_t>(3, 0);
   const Record record = parse_record(b.done(), native_shape(EM_X86_64));
@@ -238,7 +238,7 @@ TEST(PerfRecords, a_group_larger_than_its_record_is_damaged) {
   EXPECT_TRUE(std::get<OtherRecord>(parse_record(b.done(), shape)).damaged);
 }
 
-TEST(PerfRecords, an_identifier_stands_last_in_what_is_no_sample) {
+TEST(PerfRecords, an_identifier_is_last_in_records_other_than_samples) {
   Bytes b(PERF_RECORD_COMM);
   b.put<int32_t>(10, 11).text("x").put<uint64_t>(78);
   EXPECT_EQ(identifier_of(b.done()), 78u);

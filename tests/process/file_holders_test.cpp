@@ -68,7 +68,7 @@ TEST(FileHolders, of_a_pipe_say_which_child_has_the_other_end) {
             (std::vector<pid_t>{reader.pid(), ::getpid()}));
 }
 
-TEST(FileHolders, of_a_pair_of_sockets_say_who_has_the_other) {
+TEST(FileHolders, of_a_pair_of_sockets_name_the_holder_of_the_other) {
   std::array<int, 2> pair{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
   const Descriptor ours(pair[0]), theirs(pair[1]);

@@ -66,7 +66,7 @@ TEST(HostRights, a_filter_where_everything_else_allows_it) {
             std::string::npos);
 }
 
-TEST(HostRights, a_container_is_told_what_to_be_started_with) {
+TEST(HostRights, a_container_gets_a_hint_how_to_start_it) {
   HostRights host = user();
   host.in_container = true;
   host.uid = {};

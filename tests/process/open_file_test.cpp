@@ -58,7 +58,7 @@ constexpr std::string_view kUnix =
     "000000003ddb973d: 00000002 00000000 00010000 0001 01  1594 /run/my app.sock\n"
     "000000003ddb973e: 00000002 00000000 00000000 0002 01  1595 @abstract\n";
 
-TEST(SocketTable, of_tcp_has_both_ends_and_who_listens) {
+TEST(SocketTable, of_tcp_has_both_ends_and_listeners) {
   Sockets sockets;
   parse_inet_sockets(kTcp, AF_INET, Protocol::tcp, sockets);
   ASSERT_EQ(sockets.inet.size(), 2U) << "one that is nobody's any more has no inode";
@@ -78,7 +78,7 @@ TEST(SocketTable, of_ipv6_has_addresses_as_people_write_them) {
 }
 
 // A server of UDP has a socket in a state that of TCP would be another.
-TEST(SocketTable, of_udp_has_nobody_who_listens) {
+TEST(SocketTable, of_udp_has_no_listener) {
   Sockets sockets;
   parse_inet_sockets(kTcp, AF_INET, Protocol::udp, sockets);
   EXPECT_TRUE(sockets.accepting.empty());

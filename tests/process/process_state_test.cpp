@@ -93,7 +93,7 @@ TEST(ParseCommandLine, arguments_become_one_line) {
   EXPECT_EQ(parse_command_line(""), "");
 }
 
-TEST(ParseElfClass, tells_32_from_64_bits) {
+TEST(ParseElfClass, distinguishes_32_from_64_bits) {
   EXPECT_EQ(parse_elf_class("\x7f"
                             "ELF\x01"),
             Bits::bits32);
@@ -175,7 +175,7 @@ TEST(ReadProcessState, a_thread_is_not_a_process) {
   }).join();
 }
 
-TEST(ReadProcessState, nobody_is_there) {
+TEST(ReadProcessState, there_is_no_such_process) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
   siginfo_t info{};

@@ -65,7 +65,7 @@ TEST(ProcessTree, of_a_process_that_is_not_there_there_is_nothing) {
   EXPECT_TRUE(read_descendants(1 << 23).empty());
 }
 
-TEST(Births, who_is_born_shows) {
+TEST(Births, a_birth_shows) {
   const Births births;
   const auto before = births.last_id();
   ASSERT_TRUE(before);

@@ -17,7 +17,7 @@ TEST(RightsTrial, memory_of_ourselves_is_readable) {
   EXPECT_EQ(trial.call, 0);
 }
 
-TEST(RightsTrial, memory_of_nobody_is_not) {
+TEST(RightsTrial, memory_of_no_process_cannot_be_read) {
   const MemoryTrial trial = try_memory(1 << 22);
   EXPECT_FALSE(trial.readable());
   EXPECT_EQ(trial.maps, ENOENT);
@@ -42,7 +42,7 @@ TEST(RightsTrial, a_stranger_is_no_child_of_ours_and_ends_with_the_object) {
   FAIL() << "it is still there";
 }
 
-TEST(RightsTrial, trying_cpus_moves_nobody_but_a_thread_of_its_own) {
+TEST(RightsTrial, trying_cpus_moves_only_its_own_thread) {
   cpu_set_t before, after;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   const CpuTrial trial = try_cpus(::getpid());

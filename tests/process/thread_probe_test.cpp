@@ -48,7 +48,7 @@ TEST(Syscall, running_blocked_and_blocked_outside_a_call) {
   EXPECT_FALSE(parse_syscall("202 0x7f01\n"));
 }
 
-TEST(KernelWorker, flags_tell_it_from_threads_of_the_program) {
+TEST(KernelWorker, flags_distinguish_it_from_threads_of_the_program) {
   // As /proc/PID/task/TID/stat of Linux 6.18 has them: iou-sqp, iou-wrk, vhost, a thread of Python.
   constexpr uint64_t kSqp = 0x04004050, kWrk = 0x04004050, kVhost = 0x00004040, kPython = 0x00400040;
   EXPECT_TRUE(is_kernel_worker(kSqp, "6.18.2-amd64"));
@@ -98,7 +98,7 @@ TEST(SwitchDrift, is_what_the_counts_of_a_sleeper_differ_by) {
   EXPECT_TRUE(drift.is_off_cpu(1303, 1300));
 }
 
-TEST(ThreadProbe, who_sleeps_is_off_the_cpu_and_who_runs_or_has_run_is_not) {
+TEST(ThreadProbe, a_sleeping_thread_is_off_the_cpu_and_one_that_runs_or_ran_is_not) {
   std::atomic<pid_t> tid{0};
   std::promise<void> go, end;
   std::thread sleeper([&] {

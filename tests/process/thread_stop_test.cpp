@@ -66,7 +66,7 @@ class Computing {
   uint64_t sent_ = 0;
 };
 
-TEST(ThreadStop, stands_until_let_go) {
+TEST(ThreadStop, stays_stopped_until_released) {
   Computing child;
   StopCounts counts;
   ThreadStop stop(child.pid(), child.probe(), counts);
@@ -110,7 +110,7 @@ TEST(ThreadStop, no_signal_is_lost_and_none_leaves_it_standing) {
   EXPECT_EQ(child.got(), child.sent());
 }
 
-TEST(ThreadStop, whoever_job_control_has_stopped_stays_so) {
+TEST(ThreadStop, a_process_stopped_by_job_control_stays_stopped) {
   Computing child;
   ::kill(child.pid(), SIGSTOP);
   while (child.state() != 'T') ::usleep(100);
@@ -137,7 +137,7 @@ TEST(ThreadStop, a_child_that_has_ended_is_gone_and_left_to_be_reaped) {
   EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT), 0);
 }
 
-TEST(ThreadStop, whom_somebody_else_traces_is_refused_and_counted) {
+TEST(ThreadStop, a_process_with_another_tracer_is_refused_and_counted) {
   Computing child;
   int ready[2], end[2];
   ASSERT_EQ(::pipe(ready), 0);

@@ -28,12 +28,12 @@ TEST_F(EmptyView, names_the_threads_that_there_are) {
   EXPECT_NE(why_empty(profile, choices)->find("its threads: Thread worker"), std::string::npos);
 }
 
-TEST_F(EmptyView, tells_a_time_beyond_the_end) {
+TEST_F(EmptyView, reports_a_time_beyond_the_end) {
   choices.from = 50 * kSecond;
   EXPECT_EQ(*why_empty(profile, choices), "--time begins at 50 s, but the recording ends at 2 s");
 }
 
-TEST_F(EmptyView, tells_samples_that_weigh_nothing) {
+TEST_F(EmptyView, reports_samples_that_weigh_nothing) {
   Profile waiting;
   test::ProfileMaker maker(waiting);
   Sample sample = maker.sample(maker.thread("worker"), "main;wait", kSecond);

@@ -55,7 +55,7 @@ TEST_F(Forks, a_worker_of_multiprocessing_has_its_own_frames_alone) {
   EXPECT_EQ(stack_of(0), "(forked here);_bootstrap:3;worker:9");
 }
 
-TEST_F(Forks, the_mark_stands_between_what_was_inherited_and_what_is_its_own) {
+TEST_F(Forks, the_mark_is_between_inherited_and_own_frames) {
   maker.add(child, "train:5;" + kLaunch + ":7;" + kBootstrap + ":3;worker:9", 10 * kMs);
   show_forks(profile, Inherited::shown);
   EXPECT_EQ(stack_of(0), "train:5;_launch:7;(forked here);_bootstrap:3;worker:9");
@@ -85,7 +85,7 @@ TEST_F(Forks, only_the_thread_that_came_out_of_the_fork_inherits) {
   EXPECT_EQ(stack_of(1), "train:5;_launch:7;_bootstrap:3;worker:9");
 }
 
-TEST_F(Forks, after_it_returned_from_the_fork_only_callers_that_stand_still_are_inherited) {
+TEST_F(Forks, after_it_returned_from_the_fork_only_unchanged_callers_are_inherited) {
   maker.add(parent, "a:5;b:6;spawn:2", 20 * kMs);
   born_after(10);
   maker.add(child, "a:5;b:6;spawn:3;setup:1", 10 * kMs);

@@ -64,7 +64,7 @@ TEST_F(GilHolders, a_holder_whose_function_was_not_read_is_not_named_by_its_call
   EXPECT_EQ(words(waiters()[0].holders), "b (a code object that cannot be read):0 10");
 }
 
-TEST_F(GilHolders, a_wait_is_shared_out_among_those_who_held_it) {
+TEST_F(GilHolders, a_wait_is_divided_among_the_holders) {
   const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
   waits(a, "run;want:7", 0, 10);
   holds(b, "run;crunch:30", 0, 6);
@@ -92,7 +92,7 @@ TEST_F(GilHolders, two_lines_of_one_thread_are_two_holders_and_one_thread) {
 }
 
 // Each look tells of the time since the sample before it.
-TEST_F(GilHolders, of_two_at_once_it_is_the_one_that_was_looked_at_first) {
+TEST_F(GilHolders, of_two_at_once_the_one_sampled_first_counts) {
   const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
   waits(a, "want:7", 0, 10);
   holds(b, "crunch:30", 0, 6);
@@ -170,7 +170,7 @@ TEST_F(GilHolders, a_waiter_in_the_queue_for_a_cpu_finds_it_free) {
   EXPECT_EQ(found[0].free, 4 * kMs);
 }
 
-TEST_F(GilHolders, who_waits_most_comes_first) {
+TEST_F(GilHolders, the_longest_waits_come_first) {
   const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
   waits(a, "want:7", 0, 3);
   waits(b, "want:8", 0, 5);

@@ -112,7 +112,7 @@ TEST(Interner, parents_are_put_before_children) {
   EXPECT_EQ(profile.stacks().size(), interner.stacks());
 }
 
-TEST(Interner, beyond_its_limits_a_marker_stands_for_a_frame_and_is_counted) {
+TEST(Interner, beyond_its_limits_a_marker_replaces_a_frame_and_is_counted) {
   Profile profile;
   Interner interner(profile, {.frames = 3, .name_bytes = 1000, .stacks = 100});
   const FrameId a = interner.frame(python_frame("a", 1));
@@ -129,7 +129,7 @@ TEST(Interner, beyond_its_limits_a_marker_stands_for_a_frame_and_is_counted) {
   EXPECT_EQ(interner.frame(python_frame("c", 1)), c);
 }
 
-TEST(Interner, what_waits_are_for_is_told_once) {
+TEST(Interner, each_wait_target_is_emitted_once) {
   Profile profile;
   Interner interner(profile, {.wait_targets = 2});
   const WaitTarget one{WaitTargetKind::socket, "10.0.0.5:5432", ""},

@@ -158,7 +158,7 @@ TEST_F(LoopStallsOf, a_sum_of_short_waits_proves_no_turn) {
 }
 
 // On a host where waits shorter than 32 ms are added up, 60 ms may be such a sum.
-TEST_F(LoopStallsOf, a_wait_is_one_where_short_ones_were_told_nearby) {
+TEST_F(LoopStallsOf, a_wait_is_one_if_short_ones_were_reported_nearby) {
   idle(3000 * kMs);
   blocked(kCallback + "load:3", 60 * kMs, kRead);
   idle(3000 * kMs);
@@ -195,7 +195,7 @@ TEST_F(LoopStallsOf, a_run_without_a_sample_of_its_own_parts_no_turns) {
 }
 
 // The kernel adds short waits up, and tells them with the next sample.
-TEST_F(LoopStallsOf, short_waits_for_events_that_are_told_late_leave_the_begin_open) {
+TEST_F(LoopStallsOf, short_waits_for_events_that_are_reported_late_leave_the_begin_open) {
   ticks(10);
   idle(10 * kMs);
   const auto run = [&](int times) {
@@ -287,7 +287,7 @@ TEST_F(LoopStallsOf, a_stall_in_which_the_recording_begins_took_at_least_as_long
 }
 
 // A wait for a CPU may be told late, within the wait that followed it.
-TEST_F(LoopStallsOf, a_wait_for_a_cpu_that_is_told_late_parts_no_wait) {
+TEST_F(LoopStallsOf, a_wait_for_a_cpu_that_is_reported_late_splits_no_wait) {
   idle(1000 * kMs);
   blocked(kCallback + "load:3", 184 * kMs, kNanosleep, 2);
   Sample late = maker.sample(thread, kCallback + "load:3", kMs / 10);

@@ -258,7 +258,7 @@ TEST_F(LoopsAndPools, a_pool_that_was_seen_for_a_part_of_the_recording_is_none) 
   EXPECT_TRUE(pools().empty());
 }
 
-TEST_F(LoopsAndPools, workers_that_are_processes_are_of_who_started_them) {
+TEST_F(LoopsAndPools, workers_that_are_processes_belong_to_their_parent) {
   const ThreadId start = maker.thread("MainThread", 4711);
   maker.add(start, "main", 1000 * kMs);
   for (int pid : {4800, 4801}) {

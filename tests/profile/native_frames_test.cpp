@@ -126,7 +126,7 @@ TEST_F(NativeFrames, a_program_with_functions_called_like_those_of_the_interpret
   EXPECT_EQ(shown(), (Names{"main", "run_mod", "<module>", "call_function"}));
 }
 
-TEST_F(NativeFrames, what_was_inlined_stands_below_what_it_was_inlined_into) {
+TEST_F(NativeFrames, inlined_functions_are_below_their_caller) {
   const FrameId outer = native(kOther, "outer");
   inlined(inlined(outer, "middle"), "inner");
   sample({python("<module>"), outer, native(kOther, "leaf")});

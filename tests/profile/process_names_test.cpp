@@ -8,7 +8,7 @@
 namespace phlox::profile {
 namespace {
 
-TEST(ProcessNames, stand_behind_the_command_line) {
+TEST(ProcessNames, follow_the_command_line) {
   Profile profile;
   test::ProfileMaker maker(profile);
   maker.process(4712);

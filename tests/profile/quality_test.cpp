@@ -31,7 +31,7 @@ TEST(quality, line_names_every_counted_fact) {
             "of a CPU");
 }
 
-TEST(quality, rate_that_nobody_asked_for_is_no_promise) {
+TEST(quality, rate_that_was_not_requested_is_no_promise) {
   QualitySummary quality;
   quality.samples = 1000;
   quality.most_rate = 200;
@@ -47,7 +47,7 @@ TEST(quality, rate_that_nobody_asked_for_is_no_promise) {
   EXPECT_EQ(quality_line(quality).substr(0, 23), "1,000 samples (199 Hz),");
 }
 
-TEST(quality, of_another_recorder_nothing_is_said_that_nobody_knows) {
+TEST(quality, of_another_recorder_only_known_facts_are_reported) {
   Profile profile;
   profile.emit_meta("recorded_by", "perf 6.1.0");
   profile.emit(of(counters::kSamples, 5000));

@@ -25,7 +25,7 @@ Sample sample_at(int64_t n, StackId stack = StackId(1), ThreadId thread = Thread
   return sample;
 }
 
-TEST(Spans, looks_alike_are_one_row) {
+TEST(Spans, equal_samples_are_one_row) {
   Profile profile;
   Spans spans(profile);
   for (int i = 0; i < 10; ++i) spans.add(sample_at(i));

@@ -78,7 +78,7 @@ TEST(Together, recordings_that_ran_side_by_side_stay_side_by_side) {
   EXPECT_FALSE(cpu_use(all).is_known());
 }
 
-TEST(Together, what_tasks_awaited_keeps_its_loops_threads_and_coroutines) {
+TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
   Profile all;
   TaskRows rows;
   for (const auto& [name, time] :

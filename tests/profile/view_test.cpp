@@ -65,7 +65,7 @@ TEST(View, lines_of_a_function_are_one_frame_unless_asked_for) {
   EXPECT_EQ(tree.labels[tree.nodes[1].label].line, 10);
 }
 
-TEST(View, threads_and_processes_stand_at_the_root) {
+TEST(View, threads_and_processes_are_at_the_root) {
   Profile profile;
   ProfileMaker maker(profile);
   maker.add(maker.thread("a", 12), "main", 1);

@@ -121,7 +121,7 @@ TEST_F(Waits, whose_stack_was_not_read_are_no_lock) {
   EXPECT_EQ(WaitClasses(profile).of(sample), WaitClass::other);
 }
 
-TEST_F(Waits, are_added_up_by_who_wanted_it_and_who_ended_it) {
+TEST_F(Waits, are_added_up_by_function_and_waker) {
   const ThreadId producer = maker.thread("producer");
   const StackId puts =
       maker.stack(std::string("main;produce:30;") + kLib + "/queue.py/put;" + kLib + "/threading.py/notify");

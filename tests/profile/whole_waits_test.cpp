@@ -46,14 +46,14 @@ TEST(whole_waits, another_stack_or_something_between_is_another_wait) {
             (std::vector<WakerId>{WakerId(), WakerId(), WakerId(), WakerId(1)}));
 }
 
-TEST(whole_waits, a_recording_that_knows_nobody_has_none) {
+TEST(whole_waits, a_recording_without_wakers_has_none) {
   Profile profile;
   test::ProfileMaker make(profile);
   make.put(wait(make, make.thread("one"), "main"));
   EXPECT_TRUE(wakers_of_whole_waits(profile).empty());
 }
 
-TEST(WholeWaits, a_way_inside_the_kernel_is_one_with_native_frames_too) {
+TEST(WholeWaits, the_kernel_mode_with_native_frames_counts_too) {
   EXPECT_TRUE(is_in_kernel("in the kernel (BPF), with native frames, the kernel's too"));
   EXPECT_FALSE(is_in_kernel("same CPU (real time)"));
 }

@@ -421,7 +421,7 @@ TEST_P(EveryTask, that_is_a_greenlet_has_the_frames_of_its_calls) {
   EXPECT_EQ(read.loops[0].address, main);
 }
 
-TEST_P(EveryTask, that_looks_like_a_greenlet_but_whose_state_is_another_s_is_none) {
+TEST_P(EveryTask, that_resembles_a_greenlet_with_another_state_is_none) {
   const RemoteAddress none;
   const RemoteAddress greenlet = program.greenlet(true, 0x7000, {none});
   const RemoteAddress state(program.fake.memory().get<uint64_t>(greenlet + *GetParam()->object.size + 16));

@@ -101,7 +101,7 @@ bool has_debug_offsets(const Layout& row) {
 INSTANTIATE_TEST_SUITE_P(Rows, DebugOffsetsTest, testing::ValuesIn(test::layout_rows(has_debug_offsets)),
                          test::row_name);
 
-TEST(DebugHeaderTest, tells_version_and_threading) {
+TEST(DebugHeaderTest, has_version_and_threading) {
   std::array<std::byte, DebugHeader::kSize> bytes{};
   std::memcpy(bytes.data(), kDebugCookie, 8);
   uint64_t words[] = {0x030E00A5, 1};

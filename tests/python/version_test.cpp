@@ -25,7 +25,7 @@ TEST(VersionTest, texts_are_taken_up_to_what_is_no_version) {
     EXPECT_FALSE(parse_version(text)) << text;
 }
 
-TEST(VersionTest, file_names_tell_the_minor_version) {
+TEST(VersionTest, file_names_have_the_minor_version) {
   EXPECT_EQ(version_of_file_name("libpython3.9.so.1.0")->text, "3.9");
   EXPECT_EQ(version_of_file_name("python2.7")->minor, 7);
   EXPECT_EQ(version_of_file_name("python3.13t")->minor, 13);

@@ -59,7 +59,7 @@ TEST_F(BulkInserts, the_greatest_may_be_gone_between_two_flushes) {
   EXPECT_EQ(there(), (std::map<int64_t, int64_t>{{3, 3}, {4, 4}}));
 }
 
-TEST_F(BulkInserts, what_fails_is_told_and_nothing_of_it_comes_later) {
+TEST_F(BulkInserts, a_failure_is_reported_and_none_of_it_comes_later) {
   ASSERT_TRUE(run(database_.get(), "DROP TABLE t"));
   ASSERT_TRUE(rows_.put({1, 1}));
   EXPECT_FALSE(rows_.flush());

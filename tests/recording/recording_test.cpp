@@ -285,7 +285,7 @@ TEST_F(Recording, one_that_is_safe_at_its_end_only_is_as_any_other) {
 }
 
 // In a child, as below. What there is no room for is an error at the latest at the end.
-TEST_F(Recording, one_that_is_safe_at_its_end_only_tells_of_a_full_disk) {
+TEST_F(Recording, one_that_is_safe_only_at_its_end_reports_a_full_disk) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -306,7 +306,7 @@ TEST_F(Recording, one_that_is_safe_at_its_end_only_tells_of_a_full_disk) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-TEST_F(Recording, belongs_to_whom_it_is_given) {
+TEST_F(Recording, belongs_to_the_given_owner) {
   // Only root may give files away; anybody may to themselves.
   const Owner owner = ::geteuid() == 0 ? Owner{12345, 23456} : Owner{::geteuid(), ::getegid()};
   auto out = Writer::create(path_.string(), owner);
@@ -350,7 +350,7 @@ TEST_F(Recording, is_read_while_it_grows) {
   EXPECT_FALSE(grows(*read(path_.string())));
 }
 
-TEST_F(Recording, a_reader_in_the_way_of_finish_costs_nothing_but_a_second_file) {
+TEST_F(Recording, a_reader_during_finish_costs_only_a_second_file) {
   auto out = writer();
   ProfileMaker maker(*out);
   maker.add(maker.thread("a"), "main", 10);
@@ -551,7 +551,7 @@ TEST_F(Recording, of_format_1_is_read) {
   EXPECT_EQ(older->samples()[2].event, 0);
 }
 
-TEST_F(Recording, who_ended_a_wait_comes_back) {
+TEST_F(Recording, wakers_are_read_back) {
   auto out = writer();
   ProfileMaker maker(*out);
   const ThreadId thread = maker.thread("a"), by = maker.thread("b");
@@ -620,7 +620,7 @@ TEST_F(Recording, what_a_wait_was_for_comes_back) {
   EXPECT_FALSE(older->samples()[0].wait_target);
 }
 
-TEST_F(Recording, what_tasks_awaited_comes_back_as_it_was_put_last) {
+TEST_F(Recording, await_time_is_read_back_as_last_written) {
   const TaskTime waits{
       EventLoopId(1), TaskStackId(2), TaskState::waiting, "semaphore", "BoundedSemaphore", 70'000'000, 7,
       60'000'000};
@@ -975,7 +975,7 @@ TEST_F(Recording, every_query_of_the_documentation_runs_and_finds_something) {
   sqlite3_close(database);
 }
 
-TEST_F(Recording, its_views_tell_self_from_total) {
+TEST_F(Recording, its_views_distinguish_self_from_total) {
   write_small();
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);

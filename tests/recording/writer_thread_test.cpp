@@ -51,7 +51,7 @@ void put(profile::Sink& sink, uint32_t from, uint32_t to) {
   }
 }
 
-TEST(WritersThread, passes_on_what_it_is_told_in_order_and_all_of_it_by_the_commit) {
+TEST(WritersThread, passes_on_rows_in_order_and_all_of_them_by_the_commit) {
   Counting counting;
   WriterThread thread(counting);
   uint32_t before = 0;
@@ -108,7 +108,7 @@ TEST(WritersThread, waits_for_a_slow_sink_and_says_what_it_says) {
   EXPECT_EQ(counting.samples_, 20U);
 }
 
-TEST(WritersThread, ends_without_writing_what_nobody_committed) {
+TEST(WritersThread, ends_without_writing_what_was_not_committed) {
   Counting counting;
   counting.slow_ = true;
   {

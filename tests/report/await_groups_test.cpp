@@ -34,7 +34,7 @@ class AwaitGroups : public testing::Test {
   TaskRows tasks_;
 };
 
-TEST_F(AwaitGroups, are_of_the_outermost_line_and_of_what_is_awaited_in_the_end) {
+TEST_F(AwaitGroups, are_by_outermost_line_and_innermost_await) {
   put(2, TaskState::waiting, "lock", 10 * kMs);
   put(3, TaskState::waiting, "lock", 30 * kMs);
   put(3, TaskState::waiting, "sleep", 20 * kMs);
@@ -84,7 +84,7 @@ TEST_F(AwaitGroups, the_censuses_of_two_recorders_are_added_up_and_those_of_anot
   EXPECT_EQ(census_of(tasks_, ProcessId(3)).times, 0u);
 }
 
-TEST_F(AwaitGroups, the_report_says_how_often_it_looked_and_what_is_missing) {
+TEST_F(AwaitGroups, the_report_has_the_number_of_censuses_and_what_is_missing) {
   maker_.add(ThreadId(1), "main:3", kSecond);
   put(2, TaskState::waiting, "lock", 15 * kSecond);
   put(4, TaskState::waiting, "sleep", 5 * kSecond);

@@ -329,7 +329,7 @@ TEST_F(DiffOf, conditions_hold_when_they_should) {
   EXPECT_EQ(text->text, "no function nobody in either recording (limit of its total: > +10 %)");
 }
 
-TEST_F(DiffOf, a_function_that_nobody_knows_is_not_one_of_those_that_are_called_alike) {
+TEST_F(DiffOf, an_unknown_function_is_not_one_of_those_with_the_same_name) {
   const auto alike = [&](const char* text) { return check_condition(diff, *parse_condition(text))->alike; };
   EXPECT_EQ(alike("total(rendr) > +10%"), std::vector<std::string>{"render"});
   EXPECT_EQ(alike("total(app.rendr) > +10%"), std::vector<std::string>{"render"});

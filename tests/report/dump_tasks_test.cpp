@@ -44,7 +44,7 @@ TEST(DumpTasks, that_do_the_same_have_one_example_that_does_not_repeat_it) {
   EXPECT_NE(text.find("    2 tasks: waiting for a future; for example a\n"), std::string::npos) << text;
 }
 
-TEST(DumpTasks, are_each_by_itself_with_who_awaits_it_when_asked_for_all) {
+TEST(DumpTasks, are_listed_one_by_one_with_the_tasks_that_await_them_if_requested) {
   DumpTasks all = program({task("a", 20), task("b", 20, "task"), task("sleeper", 20, "sleep")});
   all.tasks[1].awaits = {0};
   all.tasks[2].awaited = "0.25";

@@ -154,7 +154,7 @@ TEST_F(ReportOf, a_wait_that_took_no_time_has_no_row) {
   EXPECT_EQ(report_of(profile).waits.size(), 3u);
 }
 
-TEST_F(ReportOf, findings_name_who_waits_for_the_gil_and_who_holds_it) {
+TEST_F(ReportOf, findings_name_waiters_and_holders_of_the_gil) {
   const Report report = report_of(profile);
   const Finding* gil = nullptr;
   for (const Finding& finding : report.findings) {
@@ -168,7 +168,7 @@ TEST_F(ReportOf, findings_name_who_waits_for_the_gil_and_who_holds_it) {
   EXPECT_EQ(gil->numbers[0], (std::pair<std::string, double>("wall_share", 0.6)));
 }
 
-TEST_F(ReportOf, who_held_the_gil_is_said_of_each_that_waits_for_it) {
+TEST_F(ReportOf, each_waiter_for_the_gil_has_its_holders) {
   const Report report = report_of(profile);
   ASSERT_EQ(report.gil_waits.size(), 2u);
   const GilWaitRow& b = report.gil_waits[0];
@@ -891,7 +891,7 @@ TEST_F(ReportOf, source_is_annotated) {
 }
 
 // Counted stacks of another tool: no process, no thread, no time.
-TEST(Report, what_a_format_does_not_tell_is_not_said_to_be_nothing) {
+TEST(Report, what_a_format_does_not_have_is_not_reported_as_nothing) {
   Profile profile;
   profile.emit_meta("recorded_by", "another tool");
   profile.emit(profile::ProcessId(1), {});

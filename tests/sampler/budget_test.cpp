@@ -34,21 +34,21 @@ class Recorded {
   int changes = 0;
 };
 
-TEST(Budget, what_costs_little_is_looked_at_as_often_as_asked) {
+TEST(Budget, cheap_samples_are_taken_at_the_requested_rate) {
   Recorded program(2, 200, 200);
   program.runs(10, 20'000);  // 0.4 %
   EXPECT_EQ(program.rate_hz, 200);
   EXPECT_EQ(program.changes, 0);
 }
 
-TEST(Budget, what_costs_too_much_is_looked_at_less_often) {
+TEST(Budget, expensive_samples_are_taken_less_often) {
   Recorded program(2, 1000, 1000);
   program.runs(3, 100'000);  // 10 %
   EXPECT_LT(program.percent(100'000), 2);
   EXPECT_GT(program.percent(100'000), 1.5);
 }
 
-TEST(Budget, the_rate_comes_back_when_looks_are_cheap_again_and_no_further) {
+TEST(Budget, the_rate_returns_when_samples_are_cheap_again_and_no_further) {
   Recorded program(2, 1000, 1000);
   program.runs(3, 100'000);
   ASSERT_LT(program.rate_hz, 200);
@@ -185,7 +185,7 @@ TEST(ShortestWait, grows_while_telling_takes_too_much_and_comes_back) {
   EXPECT_EQ(pass(0.1), ShortestWait::kLeast);
 }
 
-TEST(ShortestWait, without_a_budget_each_is_told) {
+TEST(ShortestWait, without_a_budget_each_is_reported) {
   ShortestWait shortest(std::nullopt);
   for (int i = 1; i < 10; ++i) EXPECT_EQ(shortest.judge(i * kSecond, i * kSecond / 2), ShortestWait::kLeast);
 }

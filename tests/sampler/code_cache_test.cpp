@@ -78,7 +78,7 @@ TEST_P(CodeCaches, another_code_object_at_the_same_address_is_another) {
   EXPECT_EQ(retired_, (std::vector<uint32_t>{0, first}));
 }
 
-TEST_P(CodeCaches, what_cannot_be_read_is_nobody_and_is_asked_again) {
+TEST_P(CodeCaches, what_cannot_be_read_is_unknown_and_is_read_again) {
   const auto f = fake_.make_code({.name = "f"});
   EXPECT_NE(number(f), 0U);
   fake_.memory().make_unreadable(f, *GetParam()->code.size);
@@ -87,7 +87,7 @@ TEST_P(CodeCaches, what_cannot_be_read_is_nobody_and_is_asked_again) {
   EXPECT_NE(number(f), 0U);
 }
 
-TEST_P(CodeCaches, one_that_stayed_for_long_is_looked_at_every_time) {
+TEST_P(CodeCaches, one_that_stayed_for_long_is_checked_every_time) {
   const auto f = fake_.make_code({.name = "first"});
   const uint32_t first = number(f);
   for (uint64_t sample = 0; sample < 3 * Snapshot::kForget; ++sample) {
@@ -125,7 +125,7 @@ TEST_P(CodeCaches, one_that_few_samples_meet_is_not_brought_by_the_others) {
   EXPECT_NE(number(now_and_then), rare);
 }
 
-TEST_P(CodeCaches, stands_as_long_as_the_epoch_does) {
+TEST_P(CodeCaches, is_valid_during_its_epoch) {
   const auto f = fake_.make_code({.name = "first"});
   const uint32_t first = number_by_epoch(f);
   EXPECT_NE(first, 0U);

@@ -112,7 +112,7 @@ TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
 }
 
 // The kernel counts a wait for a CPU when it is over: a sample later.
-TEST_F(Consumers, a_wait_for_a_cpu_that_is_counted_later_is_told_as_one) {
+TEST_F(Consumers, a_wait_for_a_cpu_that_is_counted_later_is_reported_as_one) {
   const CodeLocation work{send({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, Nanoseconds ran, Nanoseconds queued) {
     ThreadSample record = sample_at(1, time, time - 10'000'000);
@@ -266,7 +266,7 @@ TEST_F(Ends, where_it_is_not_known_what_it_had_used_before_there_is_what_was_see
   EXPECT_EQ(charged(-1, 5'000'000), 900'000);
 }
 
-TEST_F(Ends, who_used_more_did_other_things_too) {
+TEST_F(Ends, a_process_that_used_more_did_other_things_too) {
   EXPECT_EQ(charged(0, kSecond), 900'000);
 }
 

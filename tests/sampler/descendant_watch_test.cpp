@@ -53,7 +53,7 @@ TEST_F(DescendantsAccounted, one_in_which_a_python_came_up_is_none_of_them) {
   EXPECT_TRUE(account.rows().empty());
 }
 
-TEST_F(DescendantsAccounted, children_that_nobody_saw_are_what_their_parent_has_waited_for) {
+TEST_F(DescendantsAccounted, children_that_were_not_seen_are_counted_by_their_parents_waits) {
   account.check(0, {python(10, 1, 7)});
   account.check(1, {python(10, 1, 40)});
   ASSERT_EQ(account.rows().size(), 1u);

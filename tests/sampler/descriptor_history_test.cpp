@@ -20,7 +20,7 @@ TEST(DescriptorHistory, what_is_the_same_before_and_after_was_so_all_the_while) 
   EXPECT_EQ(text(history.all_the_while(4, 12, 20)), "");
 }
 
-TEST(DescriptorHistory, another_file_under_the_same_number_begins_anew) {
+TEST(DescriptorHistory, another_file_under_the_same_number_starts_over) {
   DescriptorHistory history;
   history.saw(3, "socket:[7]", 10, 12);
   history.saw(3, "socket:[8]", 20, 22);

@@ -12,7 +12,7 @@ namespace {
 constexpr Nanoseconds kMillisecond = kSecond / 1000;
 constexpr uint64_t kEach = 12288;  // perf_source.h
 
-TEST(EventBudget, gives_to_whoever_asks_as_long_as_there_is_room) {
+TEST(EventBudget, gives_to_each_thread_while_there_is_room) {
   EventBudget budget(2);
   for (const pid_t tid : {1, 2}) {
     EXPECT_TRUE(budget.ask(tid, 0).open);
@@ -25,7 +25,7 @@ TEST(EventBudget, gives_to_whoever_asks_as_long_as_there_is_room) {
   EXPECT_EQ(budget.without(), 0u);
 }
 
-TEST(EventBudget, event_of_a_sleeper_goes_to_who_runs) {
+TEST(EventBudget, event_of_a_sleeping_thread_goes_to_a_running_one) {
   EventBudget budget(2);
   budget.opened(1, 0);
   budget.opened(2, 0);
@@ -36,7 +36,7 @@ TEST(EventBudget, event_of_a_sleeper_goes_to_who_runs) {
   EXPECT_EQ(grant.close_first, 1);
 }
 
-TEST(EventBudget, who_runs_all_the_time_gives_way_after_a_turn) {
+TEST(EventBudget, a_thread_that_always_runs_yields_after_a_turn) {
   EventBudget budget(1);
   budget.opened(1, 0);
   for (Nanoseconds now = 0; now < EventBudget::kTurn; now += kMillisecond) {
@@ -46,7 +46,7 @@ TEST(EventBudget, who_runs_all_the_time_gives_way_after_a_turn) {
   EXPECT_EQ(budget.ask(2, EventBudget::kTurn).close_first, 1);
 }
 
-TEST(EventBudget, nobody_wants_it_and_it_is_closed_all_the_same) {
+TEST(EventBudget, an_event_that_no_thread_wants_is_closed_too) {
   EventBudget budget(8);
   budget.opened(1, 0);
   budget.opened(2, 0);
@@ -64,7 +64,7 @@ TEST(EventBudget, kernel_s_refusal_is_the_limit_from_then_on) {
   EXPECT_EQ(budget.most(), 1u);
 }
 
-TEST(EventBudget, without_room_for_any_nobody_gets_one) {
+TEST(EventBudget, without_room_for_any_no_thread_gets_one) {
   EventBudget budget(0);
   EXPECT_FALSE(budget.ask(1, 10 * kSecond).open);
 }

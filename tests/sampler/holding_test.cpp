@@ -90,7 +90,7 @@ class Holding : public testing::Test {
   Counts counts_;
 };
 
-TEST_F(Holding, whoever_is_blocked_lies_still_as_it_is_whatever_the_way) {
+TEST_F(Holding, a_blocked_thread_is_read_in_place_in_every_mode) {
   test::SleepingThread asleep;
   is_run_by(fake_.thread(), asleep.tid());
   for (const Mode mode : {Mode::automatic, Mode::same_cpu, Mode::ptrace, Mode::hands_off}) {
@@ -104,7 +104,7 @@ TEST_F(Holding, whoever_is_blocked_lies_still_as_it_is_whatever_the_way) {
 }
 
 // Of the ordinary class we get its CPU, but not always for long enough.
-TEST_F(Holding, whoever_runs_stands_still_while_we_have_its_cpu) {
+TEST_F(Holding, a_running_thread_does_not_run_while_we_have_its_cpu) {
   const test::SpinningProcess busy;
   config_.pid = busy.pid();
   is_run_by(fake_.thread(), busy.pid());
@@ -116,7 +116,7 @@ TEST_F(Holding, whoever_runs_stands_still_while_we_have_its_cpu) {
   EXPECT_TRUE(busy.runs_on());
 }
 
-TEST_F(Holding, by_ptrace_whoever_runs_is_stopped_and_runs_on) {
+TEST_F(Holding, by_ptrace_a_running_thread_is_stopped_and_runs_on) {
   const test::SpinningProcess busy;
   config_.pid = busy.pid();
   config_.mode = Mode::ptrace;
@@ -130,7 +130,7 @@ TEST_F(Holding, by_ptrace_whoever_runs_is_stopped_and_runs_on) {
   EXPECT_TRUE(busy.runs_on());
 }
 
-TEST_F(Holding, hands_off_nothing_is_proved_and_nobody_disturbed) {
+TEST_F(Holding, hands_off_nothing_is_proved_and_no_thread_is_disturbed) {
   const test::SpinningProcess busy;
   config_.pid = busy.pid();
   config_.mode = Mode::hands_off;

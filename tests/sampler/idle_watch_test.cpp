@@ -63,7 +63,7 @@ class IdleProcess {
   pid_t pid_ = 0;
 };
 
-TEST(IdleWatch, who_does_not_run_is_asked_at_each_moment_and_comes_back_to_say_so) {
+TEST(IdleWatch, an_idle_process_is_checked_at_each_moment_and_reported_now_and_then) {
   IdleProcess process;
   const process::ProcessClock clock(process.pid());
   IdleWatch watch(1000);
@@ -75,7 +75,7 @@ TEST(IdleWatch, who_does_not_run_is_asked_at_each_moment_and_comes_back_to_say_s
   EXPECT_GT(rest.checks, 10U);
 }
 
-TEST(IdleWatch, who_is_up_already_looks_for_it) {
+TEST(IdleWatch, a_thread_that_is_awake_checks_for_it) {
   IdleProcess process;
   const process::ProcessClock clock(process.pid());
   constexpr Nanoseconds kInterval = 20'000'000;
@@ -94,7 +94,7 @@ TEST(IdleWatch, who_is_up_already_looks_for_it) {
   EXPECT_LT(rest.checks, 20U);
 }
 
-TEST(IdleWatch, it_goes_on_itself_when_nobody_helps_any_more) {
+TEST(IdleWatch, it_continues_by_itself_when_no_thread_helps_any_more) {
   IdleProcess process;
   const process::ProcessClock clock(process.pid());
   IdleWatch watch(1000);
@@ -105,7 +105,7 @@ TEST(IdleWatch, it_goes_on_itself_when_nobody_helps_any_more) {
   sleeper.join();
 }
 
-TEST(IdleWatch, of_several_each_is_told_of_its_own) {
+TEST(IdleWatch, of_several_each_learns_of_its_own) {
   constexpr size_t kProcesses = 5;
   std::vector<std::unique_ptr<IdleProcess>> processes;
   for (size_t i = 0; i < kProcesses; ++i) processes.push_back(std::make_unique<IdleProcess>());
@@ -141,7 +141,7 @@ TEST(IdleWatch, slower_programs_are_asked_less_often) {
   EXPECT_LE(rest.checks, 12U);
 }
 
-TEST(IdleWatch, who_has_run_is_woken_soon) {
+TEST(IdleWatch, a_process_that_ran_is_woken_soon) {
   IdleProcess process;
   const process::ProcessClock clock(process.pid());
   const auto used = clock.used();

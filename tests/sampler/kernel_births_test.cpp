@@ -55,7 +55,7 @@ TEST_F(KernelBirthsTest, a_child_is_as_its_parent_and_has_what_was_said_of_it) {
   EXPECT_FALSE(said(KERNEL_FIRST_BORN, KERNEL_SAMPLE));
 }
 
-TEST_F(KernelBirthsTest, who_may_be_about_to_become_another_program_waits_unless_it_has_ended) {
+TEST_F(KernelBirthsTest, a_process_that_may_exec_waits_unless_it_has_ended) {
   born(KERNEL_FIRST_BORN, 71, 1000);
   born(KERNEL_FIRST_BORN + 1, 72, 1000);
   born(KERNEL_FIRST_BORN + 2, 73, 1000);
@@ -67,7 +67,7 @@ TEST_F(KernelBirthsTest, who_may_be_about_to_become_another_program_waits_unless
   EXPECT_EQ(births_.give(1001).size(), 1U);
 }
 
-TEST_F(KernelBirthsTest, what_is_said_of_nobody_is_not_kept) {
+TEST_F(KernelBirthsTest, records_of_unknown_processes_are_not_kept) {
   EXPECT_FALSE(said(KERNEL_FIRST_BORN, KERNEL_SAMPLE));
 }
 

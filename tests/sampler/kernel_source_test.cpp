@@ -173,7 +173,7 @@ TEST_F(KernelSourceTest, a_wait_has_its_length_and_the_stack_that_it_began_with)
   EXPECT_NEAR(cpu("wait"), 0, 0.001);
 }
 
-TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
+TEST_F(KernelSourceTest, the_waker_is_in_the_last_piece_of_a_wait) {
   const auto main = code("main"), work = code("work"), wait = code("wait"), put = code("put");
   constexpr uint32_t kOther = 78;
   source_.of_process(70);
@@ -214,7 +214,7 @@ TEST_F(KernelSourceTest, who_ended_a_wait_is_said_of_its_last_piece) {
       << "what came after the last look is no part of a wait that is known to have ended";
 }
 
-TEST_F(KernelSourceTest, a_waker_that_has_ended_by_the_time_that_the_wait_is_told_is_that_thread) {
+TEST_F(KernelSourceTest, a_waker_that_ended_before_the_wait_is_reported_is_named) {
   const auto main = code("main"), work = code("work"), wait = code("wait"), put = code("put");
   constexpr uint32_t kOther = 78;
   sample(1, stack({work, main}), 0, 0, 0);
@@ -271,7 +271,7 @@ TEST_F(KernelSourceTest, a_sample_of_the_clock_says_which_library_ran) {
 }
 
 // Of ten short ones, each of which also waited for a CPU a little.
-TEST_F(KernelSourceTest, short_waits_together_are_all_of_the_stack_that_stands_for_them) {
+TEST_F(KernelSourceTest, short_waits_together_have_the_stack_that_represents_them) {
   const auto main = code("main"), nap = code("nap"), lock = code("lock");
   sample(1, stack({main}), 0, 0, 0);
   kernel_stack first = stack({nap, main}), second = stack({lock, main});
@@ -286,7 +286,7 @@ TEST_F(KernelSourceTest, short_waits_together_are_all_of_the_stack_that_stands_f
 }
 
 // Short waits whose stack is another's: who ended the last of them ended none of those.
-TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
+TEST_F(KernelSourceTest, a_stack_that_represents_others_has_no_waker) {
   const auto main = code("main"), nap = code("nap");
   sample(1, stack({main}), 0, 0, 0);
   waker_ = waker(99, 98, "nginx");
@@ -305,7 +305,7 @@ TEST_F(KernelSourceTest, a_stack_that_stands_for_others_was_woken_by_nobody) {
   EXPECT_NEAR(cpu("(ran between two samples)"), 2, 0.001);
 }
 
-TEST_F(KernelSourceTest, what_a_wait_was_for_is_told_before_it) {
+TEST_F(KernelSourceTest, a_wait_target_is_reported_before_its_wait) {
   using namespace std::string_view_literals;
   const auto main = code("main"), work = code("work"), wait = code("wait");
   sample(1, stack({work, main}), 0, 0, 0);
@@ -376,7 +376,7 @@ TEST_F(KernelSourceTest, what_ran_a_moment_before_a_wait_is_no_part_of_it) {
 }
 
 // As a spinning lock yields where others want the CPU, too.
-TEST_F(KernelSourceTest, who_has_little_of_a_cpu_and_waits_for_nothing_is_not_blocked) {
+TEST_F(KernelSourceTest, a_thread_with_little_cpu_that_waits_for_nothing_is_not_blocked) {
   const auto main = code("main"), work = code("work");
   sample(1, stack({work, main}), 0, 0, 0);
   call_ = -1;
@@ -389,7 +389,7 @@ TEST_F(KernelSourceTest, who_has_little_of_a_cpu_and_waits_for_nothing_is_not_bl
 }
 
 // Between two samples of the clock nobody saw it, but it had waited for it.
-TEST_F(KernelSourceTest, who_comes_back_from_waiting_for_the_gil_holds_it) {
+TEST_F(KernelSourceTest, a_thread_that_returns_from_waiting_for_the_gil_holds_it) {
   const auto main = code("main"), work = code("work");
   kernel_stack waits = stack({work, main});
   waits.flags = KERNEL_WAITS_GIL;
@@ -457,7 +457,7 @@ TEST_F(KernelSourceTest, a_thread_that_is_met_in_a_wait_had_its_waits_before_els
 }
 
 // What was looked for in the last wait, no record says of those that came after it.
-TEST_F(KernelSourceTest, short_waits_that_no_record_told_have_no_target) {
+TEST_F(KernelSourceTest, unreported_short_waits_have_no_target) {
   using namespace std::string_view_literals;
   const auto main = code("main"), work = code("work"), read = code("read");
   sample(1, stack({work, main}), 0, 0, 0);
@@ -476,7 +476,7 @@ TEST_F(KernelSourceTest, short_waits_that_no_record_told_have_no_target) {
   EXPECT_EQ(words[2], "?");
 }
 
-TEST_F(KernelSourceTest, who_was_parked_before_is_where_it_was) {
+TEST_F(KernelSourceTest, a_thread_blocked_before_is_where_it_was) {
   ParkedThreads parked;
   parked.codes.push_back(std::make_unique<python::CodeCapture>());
   ASSERT_TRUE(python::capture_code(fake_.layout(), fake_.memory(), fake_.code("sleeper"), *parked.codes[0]));
@@ -490,7 +490,7 @@ TEST_F(KernelSourceTest, who_was_parked_before_is_where_it_was) {
   EXPECT_NEAR(wall("sleeper", CpuState::blocked), 500, 0.001);
 }
 
-TEST_F(KernelSourceTest, a_wait_is_told_as_it_grows) {
+TEST_F(KernelSourceTest, a_wait_is_reported_as_it_grows) {
   const auto main = code("main"), wait = code("wait");
   const kernel_stack waiting = stack({wait, main});
   sample(1, waiting, 0, 0, 0);
@@ -569,7 +569,7 @@ TEST_F(KernelSourceTest, a_wait_that_moved_while_it_was_read_is_not_known) {
   EXPECT_EQ(wall("sleeper", CpuState::blocked), 0);
 }
 
-TEST_F(KernelSourceTest, a_wait_that_is_open_at_the_end_is_told_up_to_there) {
+TEST_F(KernelSourceTest, a_wait_that_is_open_at_the_end_is_reported_up_to_there) {
   const auto main = code("main"), wait = code("wait");
   const kernel_stack waiting = stack({wait, main});
   sample(1, waiting, 0, 0, 0);
@@ -584,7 +584,7 @@ TEST_F(KernelSourceTest, a_wait_that_is_open_at_the_end_is_told_up_to_there) {
   EXPECT_NEAR(wall("wait", CpuState::running), 1, 0.001);
 }
 
-TEST_F(KernelSourceTest, a_run_and_short_waits_that_no_record_told_are_told_at_the_end) {
+TEST_F(KernelSourceTest, an_unreported_run_and_short_waits_are_reported_at_the_end) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
   sample(1, stack({work, main}), 0, 0, 0);
   sample(26, stack({wait, main}), 5, 20, 0, 6);
@@ -649,7 +649,7 @@ TEST_F(KernelSourceTest, a_thread_without_python_is_none_of_ours) {
 }
 
 // Found by the fuzz target.
-TEST_F(KernelSourceTest, no_thread_begins_before_it_is_looked_at) {
+TEST_F(KernelSourceTest, no_thread_begins_before_its_first_sample) {
   KernelSample record;
   record.sample = test::kernel_sample_of(kThread, stack({code("main")}));
   record.sample.time = 5;
@@ -697,7 +697,7 @@ TEST_F(KernelSourceTest, a_wait_without_its_stack_may_have_been_for_the_gil) {
                        {GilState::unknown, false}, {GilState::waits, false}, {GilState::none, true}}));
 }
 
-TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_told) {
+TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_reported) {
   const auto main = code("main"), work = code("work");
   sample(1, stack({work, main}), 0, 0, 0);
   kernel_exit exit{};
@@ -717,7 +717,7 @@ TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_told) {
   EXPECT_EQ(source_.end()->used, static_cast<Nanoseconds>(exit.ran));
 }
 
-TEST_F(KernelSourceTest, what_the_kernel_had_summed_before_is_told_with_the_beginning_and_of_no_sample) {
+TEST_F(KernelSourceTest, earlier_sums_of_the_kernel_are_reported_at_the_beginning_without_a_sample) {
   kernel_thread known{};
   known.ran = 40 * kMillisecond;
   known.blocked = 900 * kMillisecond;

@@ -72,7 +72,7 @@ TEST(KernelStarts, what_was_recorded_until_it_called_execve_begins_there) {
   EXPECT_FALSE(starts.find(71)->looks_like_python());
 }
 
-TEST(KernelStarts, a_fork_that_nobody_had_begun_with_goes_on_from_its_birth) {
+TEST(KernelStarts, a_fork_that_was_not_recorded_yet_continues_from_its_birth) {
   KernelStarts starts;
   KernelStart birth;
   birth.begin = 1500;

@@ -39,7 +39,7 @@ std::vector<PythonGroup> groups_of(const std::vector<python::RawFrame>& frames) 
 
 class LiveMerge : public testing::TestWithParam<test::Python> {};
 
-TEST_P(LiveMerge, every_python_frame_stands_on_the_native_frame_that_ran_it) {
+TEST_P(LiveMerge, every_python_frame_is_on_the_native_frame_that_ran_it) {
   test::LivePython live(GetParam(), test::source_path("tests/unwind/native_target.py"));
   ASSERT_TRUE(live.ready());
   const auto interpreter = python::locate(live.pid());

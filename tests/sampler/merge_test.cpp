@@ -56,7 +56,7 @@ class Stack {
   std::vector<uint8_t> is_loop_;
 };
 
-TEST(Merge, python_frames_stand_on_the_native_frame_that_holds_their_anchor) {
+TEST(Merge, python_frames_are_on_the_native_frame_that_holds_their_anchor) {
   Stack s(6);
   EXPECT_EQ(s.python(2, 1).python(1, 4).merged(), "n0 p0 p1 n1 n2 n3 p2 n4 n5");
   EXPECT_EQ(s.result.end, MergeEnd::whole);
@@ -116,7 +116,7 @@ TEST(Merge, before_anchors_the_innermost_loop_frame_may_be_in_its_prologue) {
   EXPECT_TRUE(s.result.prologue);
 }
 
-TEST(Merge, before_anchors_a_greenlet_stands_on_loop_frames_that_are_not_its_own) {
+TEST(Merge, before_anchors_a_greenlet_is_on_loop_frames_of_others) {
   Stack s(10);
   s.loops({3, 5, 6, 8}).python(1, Stack::kNone).python(1, Stack::kNone);
   EXPECT_EQ(s.merged(), "n0 n1 n2 p0 n3 n4 p1 n5 n6 n7 n8 n9");

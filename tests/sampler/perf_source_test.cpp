@@ -34,7 +34,7 @@ bool stands(std::initializer_list<perf::Record> records) {
   return state.stands();
 }
 
-TEST(Preempted, thread_that_was_pre_empted_straight_from_its_sample_stands_there) {
+TEST(Preempted, thread_that_was_preempted_by_its_sample_is_held_there) {
   Preempted state;
   state.take(in(50));
   state.take(sample(100));
@@ -43,21 +43,21 @@ TEST(Preempted, thread_that_was_pre_empted_straight_from_its_sample_stands_there
   EXPECT_EQ(state.registers().pc.value, 0x1064u);
 }
 
-TEST(Preempted, thread_that_still_runs_does_not_stand) {
+TEST(Preempted, thread_that_still_runs_is_not_held) {
   EXPECT_FALSE(stands({}));
   EXPECT_FALSE(stands({in(50), sample(100)}));
 }
 
-TEST(Preempted, thread_that_has_run_since_does_not_stand) {
+TEST(Preempted, thread_that_has_run_since_is_not_held) {
   EXPECT_FALSE(stands({sample(100), out(2'000), in(3'000)}));
   EXPECT_FALSE(stands({sample(100), out(2'000), in(3'000), out(4'000)}));
 }
 
-TEST(Preempted, thread_that_ran_on_after_its_sample_does_not_stand_where_it_was_sampled) {
+TEST(Preempted, thread_that_ran_after_its_sample_is_not_held_there) {
   EXPECT_FALSE(stands({sample(100), out(100 + Preempted::kAtOnce + 1)}));
 }
 
-TEST(Preempted, thread_that_went_to_sleep_by_itself_does_not_stand_where_it_was_sampled) {
+TEST(Preempted, thread_that_went_to_sleep_is_not_held_where_it_was_sampled) {
   EXPECT_FALSE(stands({sample(100), out(2'000, false)}));
 }
 

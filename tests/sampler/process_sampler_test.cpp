@@ -186,7 +186,7 @@ TEST_P(CFrames, a_state_with_the_ids_of_its_maker_is_not_another_of_its_threads)
 }
 
 // Threads of Rust and C++ have a state for as long as one call into Python.
-TEST(Fresh, a_state_that_holds_the_gil_is_looked_at_in_the_turn_that_meets_it) {
+TEST(Fresh, a_state_that_holds_the_gil_is_read_in_the_turn_that_finds_it) {
   const python::Layout& layout = *python::find_layout(3, 12, {});
   test::FakeInterpreter fake(layout);
   fake.thread().calls("main");

@@ -155,7 +155,7 @@ TEST_P(PythonThreadLists, of_many_threads_the_one_that_holds_the_gil_is_added_fi
 }
 
 // As a fork leaves them that did not use os.fork(): newer than the thread that lives on.
-TEST_P(PythonThreadLists, states_without_a_thread_keep_nobody_waiting) {
+TEST_P(PythonThreadLists, states_without_a_thread_delay_nothing) {
   test::SleepingThread one;
   is_run_by(fake_.thread(), one.tid());
   for (int i = 0; i < 40; ++i) is_run_by(new_thread(), 1);  // a task of another process
@@ -174,7 +174,7 @@ TEST_P(PythonThreadLists, a_list_that_leads_nowhere_is_read_again) {
   EXPECT_EQ(threads_.all().size(), 1U) << "who is known stays";
 }
 
-TEST_P(PythonThreadLists, who_holds_the_gil_is_said_by_the_copy_and_by_the_target) {
+TEST_P(PythonThreadLists, the_copy_and_the_target_name_the_gils_holder) {
   test::SleepingThread one, other;
   is_run_by(fake_.thread(), one.tid());
   test::FakeThread& second = new_thread();
@@ -192,7 +192,7 @@ TEST_P(PythonThreadLists, who_holds_the_gil_is_said_by_the_copy_and_by_the_targe
   EXPECT_EQ(gil.holder_now(fake_.memory()), RemoteAddress{});
 }
 
-TEST_P(PythonThreadLists, who_waits_inside_the_gil_waits_for_it) {
+TEST_P(PythonThreadLists, a_thread_waiting_inside_the_gil_waits_for_it) {
   test::SleepingThread one;
   is_run_by(fake_.thread(), one.tid());
   refresh();

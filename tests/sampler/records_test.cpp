@@ -5,7 +5,7 @@
 namespace phlox::sampler {
 namespace {
 
-TEST(ThreadSample, one_that_proves_rest_stands_for_the_turns_it_was_spared) {
+TEST(ThreadSample, one_that_proves_rest_counts_for_the_skipped_turns) {
   ThreadSample last = sample_at(3, 5'000'000, 4'000'000);
   last.cpu = 400'000;
   last.ran = 500'000;
@@ -21,7 +21,7 @@ TEST(ThreadSample, one_that_proves_rest_stands_for_the_turns_it_was_spared) {
   EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
 }
 
-TEST(AwakeState, who_shows_neither_running_nor_waiting_is_asked_where_it_is) {
+TEST(AwakeState, a_thread_that_neither_ran_nor_waited_is_asked_where_it_is) {
   using profile::CpuState;
   const auto never = []() -> bool {
     ADD_FAILURE() << "asked";
@@ -34,7 +34,7 @@ TEST(AwakeState, who_shows_neither_running_nor_waiting_is_asked_where_it_is) {
   EXPECT_EQ(awake_state({0, 0, 0}, [] { return false; }), CpuState::running);
 }
 
-TEST(AwakeState, where_the_kernel_does_not_count_nobody_is_said_to_wait) {
+TEST(AwakeState, without_the_kernels_counts_no_thread_is_reported_as_waiting) {
   using profile::CpuState;
   const process::SchedStat counted{5, 3, 2}, not_counted{5, 0, 0};
   EXPECT_EQ(held_state(counted, counted), CpuState::runnable);
@@ -46,7 +46,7 @@ TEST(ThreadSample, time_not_known_to_be_run_or_slept_stays_so) {
   EXPECT_EQ(same_sample(last, 6'000'000, last.time, 1).ran, -1);
 }
 
-TEST(ThreadSample, looks_alike_add_up) {
+TEST(ThreadSample, equal_samples_add_up) {
   ThreadSample held = sample_at(3, 5'000'000, 4'000'000);
   held.cpu = 100;
   join(held, same_sample(held, 9'000'000, held.time, 4));

@@ -80,7 +80,7 @@ TEST_F(SampleLogs, of_a_stack_is_sent_what_differs_from_the_one_before) {
   EXPECT_TRUE(samples[2].fresh.empty());
 }
 
-TEST_F(SampleLogs, looks_alike_are_one_record_and_lose_no_time) {
+TEST_F(SampleLogs, equal_samples_are_one_record_and_lose_no_time) {
   for (int i = 0; i < 5; ++i) see(CpuState::running, {{1, 0}});
   EXPECT_EQ(sent().size(), 1U) << "the others are held back";
   log_.flush(thread_);

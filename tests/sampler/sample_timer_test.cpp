@@ -54,7 +54,7 @@ TEST(SampleTimer, on_one_cpu_it_takes_that_cpus_event_where_it_may) {
   EXPECT_GE(timer.by_clock(), 32U);
 }
 
-TEST(SampleTimer, on_another_cpu_it_starts_anew_by_the_clock) {
+TEST(SampleTimer, on_another_cpu_it_starts_over_by_the_clock) {
   SampleTimer timer;
   Schedule schedule(kInterval, 1);
   Nanoseconds now = clock_now();

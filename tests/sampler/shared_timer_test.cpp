@@ -32,7 +32,7 @@ void stay_on(int cpu) {
   EXPECT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-TEST(SharedTimer, who_is_alone_there_wakes_once_an_interval_on_average) {
+TEST(SharedTimer, a_single_thread_wakes_once_an_interval_on_average) {
   const int cpu = first_cpu();
   SharedTimer timer(kRate, {});
   std::thread thread([&] {
@@ -71,7 +71,7 @@ TEST(SharedTimer, those_on_one_cpu_have_their_moments_together) {
   EXPECT_LE(tasks, most + kMoments / 2);
 }
 
-TEST(SharedTimer, who_stays_is_woken_when_others_have_left) {
+TEST(SharedTimer, a_thread_that_stays_is_woken_when_others_have_left) {
   const int cpu = first_cpu();
   SharedTimer timer(kRate, {});
   std::atomic<bool> left{false};
@@ -92,7 +92,7 @@ TEST(SharedTimer, who_stays_is_woken_when_others_have_left) {
   stays.join();
 }
 
-TEST(SharedTimer, more_than_one_place_seats_sit_at_another) {
+TEST(SharedTimer, more_threads_than_slots_use_another_place) {
   const int cpu = first_cpu();
   std::atomic<uint64_t> tasks{0};
   SharedTimer timer(kRate, [&](Nanoseconds) { ++tasks; });

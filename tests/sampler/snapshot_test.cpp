@@ -84,7 +84,7 @@ TEST(Snapshot, a_page_that_went_away_does_not_take_the_others_with_it) {
   }
 }
 
-TEST(Snapshot, forgets_what_nobody_needs_any_more) {
+TEST(Snapshot, forgets_what_is_no_longer_needed) {
   test::FakeMemory memory;
   const auto a = memory.allocate(8, Snapshot::kPage);
   const auto b = memory.allocate(3 * Snapshot::kPage, Snapshot::kPage) + 2 * Snapshot::kPage;
@@ -263,7 +263,7 @@ TEST(Snapshot, a_sample_at_several_brings_what_any_of_them_needs_and_the_last_wo
   }
 }
 
-TEST(Snapshot, what_one_needs_is_not_forgotten_while_only_others_are_looked_at) {
+TEST(Snapshot, what_one_needs_is_kept_while_only_others_are_read) {
   test::FakeMemory memory;
   const auto a = memory.allocate(8, Snapshot::kPage);
   const auto b = memory.allocate(8, 3 * Snapshot::kPage) + 2 * Snapshot::kPage;
@@ -280,7 +280,7 @@ TEST(Snapshot, what_one_needs_is_not_forgotten_while_only_others_are_looked_at) 
   EXPECT_EQ(snapshot.follow_ups(), 0U);
 }
 
-TEST(Snapshot, bytes_beside_the_plan_come_with_it_and_are_not_foreseen) {
+TEST(Snapshot, bytes_outside_the_plan_come_with_it_and_are_not_planned) {
   test::FakeMemory memory;
   const auto a = memory.allocate(8, Snapshot::kPage);
   const auto stack = memory.allocate(10'000, Snapshot::kPage);
@@ -308,7 +308,7 @@ TEST(Snapshot, bytes_beside_the_plan_come_with_it_and_are_not_foreseen) {
   EXPECT_NE(snapshot.peek(a, 8), nullptr);
 }
 
-TEST(Snapshot, what_is_expected_comes_with_the_next_look) {
+TEST(Snapshot, what_is_expected_comes_with_the_next_sample) {
   test::FakeMemory memory;
   const auto a = memory.allocate(300, Snapshot::kPage);
   Snapshot snapshot(memory);

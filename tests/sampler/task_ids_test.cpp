@@ -54,7 +54,7 @@ TEST_F(OfThisProcess, both_words_agree) {
   EXPECT_EQ(ids_.find(other.python_id, static_cast<uint64_t>(other.tid)).tid, other.tid);
 }
 
-TEST_F(OfThisProcess, without_the_kernels_id_the_c_library_tells) {
+TEST_F(OfThisProcess, without_the_kernels_id_the_c_library_is_asked) {
   const Thread other;
   EXPECT_EQ(ids_.find(other.python_id, 0).tid, other.tid);
   EXPECT_EQ(ids_.find(self(), 0).tid, ::getpid());
@@ -65,7 +65,7 @@ TEST_F(OfThisProcess, a_stale_id_of_the_thread_that_forked_is_put_right) {
   EXPECT_EQ(ids_.find(self(), parent).tid, ::getpid());
 }
 
-TEST_F(OfThisProcess, a_stale_id_that_is_another_threads_by_now_fools_nobody) {
+TEST_F(OfThisProcess, a_stale_id_that_is_now_another_threads_is_noticed) {
   const Thread other;
   EXPECT_EQ(ids_.find(self(), static_cast<uint64_t>(other.tid)).tid, ::getpid());
 }

@@ -62,7 +62,7 @@ TEST(TimeSplit, more_running_than_time_is_all_of_the_time) {
 }
 
 // A thread that has a third of a CPU: each sample finds it in one state, and the sums are the kernel's.
-TEST(StateSplit, states_add_up_to_the_account_whatever_looks_find) {
+TEST(StateSplit, states_add_up_to_the_account_whatever_samples_find) {
   StateSplit split;
   Nanoseconds asleep = 0, queued = 0, ran = 0;
   for (int i = 0; i < 3000; ++i) {

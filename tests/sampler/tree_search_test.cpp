@@ -63,7 +63,7 @@ void settle(TreeSearch& search) {
   for (int i = 0; i < 40; ++i) search.search(8);
 }
 
-TEST(TreeSearch, others_births_do_not_have_everybody_asked_for_his_children) {
+TEST(TreeSearch, unrelated_births_do_not_cause_a_search_of_all_processes) {
   const Forks root;
   TreeSearch search({root.pid()}, false, true);
   settle(search);
@@ -78,7 +78,7 @@ TEST(TreeSearch, others_births_do_not_have_everybody_asked_for_his_children) {
 }
 
 // Who asks for that id need not look.
-TEST(TreeSearch, is_quiet_until_somebody_is_born_on_this_host) {
+TEST(TreeSearch, is_quiet_until_a_process_is_born_on_this_host) {
   const Forks root;
   TreeSearch search({root.pid()}, false, true);
   settle(search);
@@ -98,7 +98,7 @@ TEST(TreeSearch, is_quiet_until_somebody_is_born_on_this_host) {
   EXPECT_NE(search.quiet_until_after(), last);
 }
 
-TEST(TreeSearch, a_child_is_met_at_the_next_look_and_its_threads_are_no_processes) {
+TEST(TreeSearch, a_child_is_found_at_the_next_search_and_its_threads_are_no_processes) {
   const Forks root;
   TreeSearch search({root.pid()}, false, true);
   settle(search);

@@ -117,7 +117,7 @@ OpenFile tcp(std::initializer_list<uint8_t> own, uint16_t port, std::initializer
   return file;
 }
 
-TEST_F(WaitTargetFile, of_a_socket_is_whom_it_is_connected_to) {
+TEST_F(WaitTargetFile, of_a_socket_is_its_peer) {
   EXPECT_EQ(files_.of_file(tcp({10, 0, 0, 7}, 50'000, {10, 0, 0, 5}, 5432), ""),
             (WaitTarget{WaitTargetKind::socket, "10.0.0.5:5432", ""}));
   EXPECT_EQ(files_.of_file(tcp({10, 0, 0, 7}, 53, {}, 0), ""),
@@ -127,7 +127,7 @@ TEST_F(WaitTargetFile, of_a_socket_is_whom_it_is_connected_to) {
   EXPECT_EQ(files_.of_file(server, ""), (WaitTarget{WaitTargetKind::listener, "127.0.0.1:8000", ""}));
 }
 
-TEST_F(WaitTargetFile, of_a_unix_socket_is_its_path_and_who_has_the_other_end) {
+TEST_F(WaitTargetFile, of_a_unix_socket_is_its_path_and_the_holder_of_the_other_end) {
   OpenFile file;
   file.kind = OpenFile::Kind::socket;
   file.family = AF_UNIX;

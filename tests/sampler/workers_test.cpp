@@ -29,7 +29,7 @@ TEST(TurnLock, one_at_a_time_has_it) {
   EXPECT_EQ(count, 80'000U);
 }
 
-TEST(TurnLock, nobody_waits_for_it_for_long) {
+TEST(TurnLock, no_thread_waits_for_it_for_long) {
   TurnLock turn_lock;
   ASSERT_TRUE(turn_lock.try_lock());
   EXPECT_FALSE(turn_lock.try_lock());
@@ -89,7 +89,7 @@ TEST(Workers, the_one_whose_turn_it_is_goes_where_it_is_sent) {
   }).join();
 }
 
-TEST(Workers, who_goes_to_look_at_somebody_wakes_up_there_a_little_later) {
+TEST(Workers, a_worker_sent_to_a_thread_wakes_up_there_a_little_later) {
   std::thread([] {
     Workers workers;
     const int cpu = workers.common_cpus(::getpid()).back();
@@ -103,14 +103,14 @@ TEST(Workers, who_goes_to_look_at_somebody_wakes_up_there_a_little_later) {
   }).join();
 }
 
-TEST(Workers, nobody_goes_to_a_cpu_that_is_kept_free) {
+TEST(Workers, no_worker_goes_to_a_cpu_that_is_kept_free) {
   Workers workers(Workers().common_cpus(::getpid()));
   EXPECT_TRUE(workers.common_cpus(::getpid()).empty());
   EXPECT_FALSE(workers.follow(::sched_getcpu()));
   EXPECT_EQ(workers.migrations(), 0U);
 }
 
-TEST(Workers, one_that_waits_for_nobody_is_sent_where_nobody_is) {
+TEST(Workers, one_that_waits_for_no_thread_is_sent_to_a_free_cpu) {
   std::promise<pid_t> started;
   std::promise<void> end;
   std::thread idle([&] {

@@ -55,7 +55,7 @@ TEST(Demangle, name_of_any_length_and_depth_ends) {
 }
 
 // Each level names the one before twice.
-TEST(Demangle, a_name_that_stands_for_terabytes_stays_as_it_is) {
+TEST(Demangle, a_name_that_would_expand_to_terabytes_stays_as_it_is) {
   const auto nested = [](int levels) {
     std::string cpp = "_Z1fP1P";
     for (int i = 1; i < levels; ++i) cpp += "IS_";

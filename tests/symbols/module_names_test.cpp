@@ -110,7 +110,7 @@ TEST(ModuleNames, the_symbol_says_what_a_function_of_few_debug_information_is_a_
             "phlox::symbols::(anonymous namespace)::of_this_file()");
 }
 
-TEST(ModuleNames, debug_file_beside_the_module_and_by_build_id) {
+TEST(ModuleNames, debug_file_next_to_the_module_and_by_build_id) {
   Folder folder;
   const std::string module = folder.path + "/module", debug = folder.path + "/module.debug";
   ASSERT_TRUE(run("objcopy --only-keep-debug " + self() + " " + debug));

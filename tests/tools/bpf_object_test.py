@@ -26,7 +26,7 @@ def test_the_kept_object_comes_from_these_sources():
     assert status == 0, said
 
 
-def test_compiled_anew_in_another_folder_it_has_the_same_bytes(copy, tmp_path):
+def test_compiled_again_in_another_folder_it_has_the_same_bytes(copy, tmp_path):
     status, said = run(copy, "verify", "-D", f"OUT={tmp_path / 'fresh.o'}")
     if said.startswith("skipped"):
         pytest.skip(said)

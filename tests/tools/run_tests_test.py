@@ -75,7 +75,7 @@ def test_a_room_that_dies_fails_with_its_last_words(tmp_path):
     assert "[ RUN      ] A.b" in said
 
 
-def test_a_room_that_is_not_there_is_said(tmp_path):
+def test_a_missing_directory_is_reported(tmp_path):
     status, _, said = run(tmp_path, {}, "cellar")
     assert status == 1 and "no tests of cellar" in said
 

@@ -63,7 +63,7 @@ def test_what_takes_too_much_memory_is_seen(tmp_path, monkeypatch):
 
 
 @live
-def test_a_thread_that_stands_is_seen(monkeypatch):
+def test_a_stopped_thread_is_noticed(monkeypatch):
     monkeypatch.setattr(trials, "LONGEST_HOLD", 0.1)
     with trials.Program(PYTHON) as program:
         assert program.let_go() < 0.1

@@ -156,7 +156,7 @@ TEST(CodeRules, call_that_never_returns_does_not_lead_into_the_next_function) {
   EXPECT_EQ(code.back(12).cfa_offset, 16);
 }
 
-TEST(CodeRules, code_that_no_way_leads_to_is_known_by_the_way_to_its_return) {
+TEST(CodeRules, unreachable_code_is_known_by_its_path_to_the_return) {
   // jmp *%rax (a table) with the stack in use; behind it: nop; add $24, %rsp; pop %rbp; ret
   const Assembled code(joined({kPushRbp, kSub24, {0xff, 0xe0}, kNop, kAdd24, kPopRbp, kRet}));
   EXPECT_EQ(code.at(7).kind, RuleKind::none);

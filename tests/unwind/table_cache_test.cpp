@@ -132,7 +132,7 @@ TEST_F(CacheTest, table_of_a_file_is_built_once) {
   EXPECT_EQ(*cache.table_of(*elf, kId), *built);
 }
 
-TEST_F(CacheTest, table_is_kept_by_what_tells_the_file_and_never_by_a_build_id) {
+TEST_F(CacheTest, table_is_kept_by_the_files_identity_and_never_by_a_build_id) {
   const TableCache cache(folder());
   const Descriptor fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   const auto mapped = elf::FileBytes::read(fd.get(), "self");

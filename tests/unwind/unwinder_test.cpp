@@ -203,7 +203,7 @@ TEST(Unwinder, frame_pointer_is_followed_only_to_the_return_address_of_a_call) {
   EXPECT_EQ(by_frame_pointer(Process::code(0x1010), false).end, StackEnd::no_cfi);  // it cannot be known
 }
 
-TEST(Unwinder, cfi_that_leads_nowhere_gives_way_to_a_frame_pointer_that_does_not) {
+TEST(Unwinder, useless_cfi_yields_to_a_good_frame_pointer) {
   Process p = three_functions();
   p.function(0x4000, {0x0e, 32});  // BOLT left the rule of another path: 24 bytes too many
   p.word(kStack + 16, kStack + 56);
@@ -324,7 +324,7 @@ TEST(Unwinder, frame_pointer_that_is_not_known_is_found_behind_the_call_of_this_
   EXPECT_EQ(stack.frames[1].found_by, FoundBy::frame_pointer);
 }
 
-TEST(Unwinder, frame_pointer_that_no_call_of_this_function_tells_stays_unknown) {
+TEST(Unwinder, frame_pointer_that_no_call_of_this_function_shows_stays_unknown) {
   Process p = asleep();
   p.calls[Process::code(0x1010)] = Process::code(0x3000);  // another function
   EXPECT_EQ(p.unwind(asleep_at(Process::code(0x4010))).end, StackEnd::no_cfi);
@@ -356,7 +356,7 @@ NativeStack asleep_in_instructions(std::vector<uint8_t> code, uint64_t return_ad
 const std::vector<uint8_t> kAsleep = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 0x48,
                                       0x0f, 0x05, 0x48, 0x83, 0xc4, 0x48, 0x5b, 0x5d, 0xc3};
 
-TEST(Unwinder, frame_pointer_that_is_not_known_is_done_without_where_the_instructions_tell) {
+TEST(Unwinder, an_unknown_frame_pointer_is_not_needed_if_the_instructions_suffice) {
   const NativeStack stack = asleep_in_instructions(kAsleep, Process::code(0x1010));
   EXPECT_EQ(stack.end, StackEnd::reached_end);
   EXPECT_EQ(pcs(stack), (std::vector<uint64_t>{Process::code(0x400b), Process::code(0x1010)}));
@@ -368,7 +368,7 @@ TEST(Unwinder, instructions_in_place_of_a_frame_pointer_lead_only_behind_a_call)
   EXPECT_EQ(asleep_in_instructions(kAsleep, Process::code(0x100f)).end, StackEnd::no_cfi);
 }
 
-TEST(Unwinder, instructions_that_move_the_stack_by_what_nobody_knows_tell_nothing) {
+TEST(Unwinder, instructions_that_move_the_stack_by_an_unknown_amount_prove_nothing) {
   std::vector<uint8_t> code = kAsleep;
   code[5] = 0x48, code[6] = 0x29, code[7] = 0xc4, code[8] = 0x90;  // sub %rax, %rsp
   EXPECT_EQ(asleep_in_instructions(code, Process::code(0x1010)).end, StackEnd::no_cfi);
@@ -484,7 +484,7 @@ TEST(Unwinder, aarch64_leaf_returns_by_its_link_register_once) {
 }
 
 // Where the pair of words lies in its frame is up to the compiler: gcc puts it at the end that is further in.
-TEST(Unwinder, aarch64_s_frame_pointer_does_not_tell_where_its_frame_ends) {
+TEST(Unwinder, aarch64s_frame_pointer_does_not_give_the_end_of_its_frame) {
   Process p(EM_AARCH64);
   p.function(0x1000, {0x07, 30});
   p.function(0x2000, {0x0e, 32, 0x9d, 4, 0x9e, 3});
