@@ -1,4 +1,4 @@
-"""Each test that takes `python` runs on every interpreter of PHLOX_PYTHONS; `record` records a process with the built phlox. All are `live`."""
+"""Each test that takes `python` runs on every interpreter of PHLOX_PYTHONS; `record` records a process with the built phlox. All tests are `live`."""
 import os
 import subprocess
 
@@ -42,7 +42,7 @@ def loops(monkeypatch):
 
 @pytest.fixture
 def record(tmp_path):
-    """record(pid, seconds, *options) -> Recording. By default not from inside the kernel, which has tests of its own."""
+    """record(pid, seconds, *options) -> Recording. By default without the capture inside the kernel, which has its own tests."""
     def run(pid, seconds, *options, expect=0):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.phlox"
         mode = [] if {"--way", "--hands-off"} & set(options) else ["--way", "no-kernel"]

@@ -1,6 +1,6 @@
-"""The long form of test_kernel_waits.py's test of what ended waits: WAITS waits (20,000), on one interpreter.
+"""The long form of the test of wakers in test_kernel_waits.py: WAITS waits (20,000), on one interpreter.
 
-sudo tests/live/ended_waits.py [WAITS [PYTHON [LIMIT]]], LIMIT being that of --max-overhead"""
+sudo tests/live/ended_waits.py [WAITS [PYTHON [LIMIT]]], LIMIT is passed to --max-overhead"""
 import json
 import pathlib
 import subprocess

@@ -1,9 +1,9 @@
-"""What a recording of bench/targets/hard.py must hold: one family of functions a stack, whole and in order."""
+"""What a recording of bench/targets/hard.py must hold: each stack has one family of functions, whole and in order."""
 import re
 
 
 def judge(recording):
-    """(looks, impossible looks, [an impossible stack, ...]) of every stack that claims to be whole or cut."""
+    """(samples, impossible samples, [an impossible stack, ...]) of every stack that is marked as whole or cut."""
     looks, impossible, examples = 0, 0, []
     for names, count, _, quality in recording.stacks():
         if quality not in (0, 1):

@@ -1,6 +1,6 @@
-"""gdb as judge of merged stacks: native frames by gdb's own unwinder, Python frames by CPython's support for gdb, and by what the
-program itself said of its callers. A program that is judged says so with nested.say(), in its last function, and never returns; one
-with several threads says it of each, {tid: callers}."""
+"""Compares merged stacks with gdb: native frames with those of gdb's unwinder, Python frames with those of CPython's support for gdb
+and with the callers that the program itself reports. A program under test reports its callers with nested.say(), in its last
+function, and never returns; one with several threads reports them for each, {tid: callers}."""
 import collections
 import json
 import os
@@ -16,14 +16,14 @@ HERE = pathlib.Path(__file__).resolve().parent / "native"
 MOMENTS = 3
 LOOP = "_PyEval_EvalFrameDefault"
 
-# Real: one on the stack, none that a compiler inlined. kind p(ython) or n(ative).
+# Real: it is on the stack, not inlined by a compiler. kind: p(ython) or n(ative).
 Frame = collections.namedtuple("Frame", "kind name file line address")
 
 
 # ---- what gdb needs ------------------------------------------------------------------------------------------
 
 def support_of(python, exe, root):
-    """CPython's support for gdb of this minor version: pyenv installs it beside the interpreter, Debian where gdb looks by itself."""
+    """CPython's support for gdb of this minor version: pyenv installs it next to the interpreter, Debian where gdb finds it."""
     name = f"python{python.major}.{python.minor}-gdb.py"
     own = [pathlib.Path(exe).parent / name, pathlib.Path(root) / "usr/share/gdb/auto-load/usr/bin" / name]
     others = [pathlib.Path(os.path.realpath(one.path)).parent / name for one in INTERPRETERS if (one.major, one.minor) == (python.major, python.minor)]
@@ -74,11 +74,11 @@ def has_section(path, name):
     return name in subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout.split()
 
 
-# ---- one process, looked at by both ---------------------------------------------------------------------------
+# ---- one process, read by both --------------------------------------------------------------------------------
 
 class Case:
-    """`python`: its version counts. `command`: what runs the script; by default the interpreter. Judges the threads of which it says who
-    called, the main one if it says it of itself. `record`: options of a recording, whose end is judged in place of a dump."""
+    """`python`: its version counts. `command`: runs the script; by default the interpreter. Judges the threads whose callers the program
+    reports; the main thread if it reports one stack. `record`: options of a recording, whose end is judged instead of a dump."""
 
     def __init__(self, python, folder, script="nested.py", arguments=(), command=None, env=None, moments=MOMENTS, record=None):
         self.python = python
@@ -132,7 +132,7 @@ def end_of(recording):
 
 
 def ours(moment, tid):
-    """(frames root first, whether the stack has no gap)"""
+    """(frames, root first; whether the stack has no gap)"""
     assert moment["status"] == 0, moment["error"]
     thread, = (one for one in json.loads(moment["dump"])["threads"] if one["tid"] == tid)
     frames, whole = [], thread["quality"] == "ok"
@@ -152,7 +152,7 @@ def markers(moment, tid):
 
 
 def groups(frames):
-    """[(native frame or None, [Python frames that stand in it]), ...], root first."""
+    """[(native frame or None, [Python frames inside it]), ...], root first."""
     found = [(None, [])]
     for frame in frames:
         if frame.kind == "n":
@@ -163,7 +163,7 @@ def groups(frames):
 
 
 class Finding:
-    """A thread at a moment as both have it, root first: `natives` is [(frame, the Python frames that stand in it)], `judged` gdb's."""
+    """One thread at one moment, read by both, root first: `natives` is [(frame, the Python frames inside it)], `judged` is gdb's."""
 
     def __init__(self, case, moment, tid, cut):
         self.case, self.tid = case, tid
@@ -180,8 +180,8 @@ class Finding:
             self.judged.insert(0, {**frame, "place": self.mapped.place(frame["pc"] if exact else frame["pc"] - 1)})
         if cut:
             self.judged = self.judged[-len(self.natives):]
-        # No call returns to where no code is: gdb went by call frame information that is wrong. What BOLT makes of some functions has
-        # such (adler32 of the standalone 3.14: the second of its two prologues is not described).
+        # No call returns to an address without code: gdb used wrong call frame information. Some functions that BOLT rewrote have
+        # it (adler32 of the standalone 3.14: the second of its two prologues is not described).
         wrong = next((i for i, frame in reversed(list(enumerate(self.judged))) if not self.mapped.is_code(frame["pc"])), None)
         self.astray = wrong is not None
         if self.astray:
@@ -191,8 +191,8 @@ class Finding:
 
 
 def judge(case, evaluations, cut=False):
-    """Every thread that is judged at every moment of the case; `evaluations`: the functions of the program that C calls, root first.
-    `cut`: the stack is said to be without its outer part, and is judged as far as it goes. The findings."""
+    """Judges every thread at every moment of the case. `evaluations`: the functions of the program that C calls, root first.
+    `cut`: the stack lacks its outer part; the rest is judged. -> the findings"""
     found = []
     for moment in case.moments:
         for tid in case.said:
@@ -201,7 +201,7 @@ def judge(case, evaluations, cut=False):
                 judge_alone(one, cut)
             else:
                 found.append(judge_moment(one, evaluations, cut))
-    # The support for gdb that came with the interpreter has read evaluations too: nothing was judged by nothing.
+    # The interpreter's own support for gdb read evaluations too; otherwise nothing would have been compared.
     assert found
     own = case.support and pathlib.Path(case.support).parent == pathlib.Path(case.exe).parent
     if own and has_section(found[0].mapped.path(found[0].host.address[0]), ".debug_info"):
@@ -210,7 +210,7 @@ def judge(case, evaluations, cut=False):
 
 
 def judge_python(found):
-    """Python frames are what the program said, by name, file and line; the last one has gone on since. What it said."""
+    """Python frames are those that the program reported, by name, file and line; the last one has moved on since. -> the report"""
     chain = [frame for frame in found.frames if frame.kind == "p"]
     said = [tuple(one) for one in found.case.said[found.tid]]
     assert said
@@ -220,7 +220,7 @@ def judge_python(found):
 
 
 def judge_alone(found, cut):
-    """Where gdb went astray: as far as it came, and by the program's own word."""
+    """Where gdb failed: compares as far as gdb came, and with the program's own report."""
     places = [frame["place"] for frame in found.judged]
     assert places and [native.address for native, _ in found.natives][-len(places):] == places
     assert found.whole != cut, found.frames
@@ -237,7 +237,7 @@ def judge_moment(found, evaluations, cut):
 
     said = judge_python(found)
 
-    # Evaluations begin where C calls Python, and nowhere else.
+    # Evaluations begin only where C calls Python.
     runs = [inside for _, inside in natives if inside]
     if case.python.minor >= 11:
         of_said, left = [], len(said)
@@ -250,15 +250,15 @@ def judge_moment(found, evaluations, cut):
         assert all(len(inside) == 1 for inside in runs)
     assert len(runs) >= len(evaluations)
 
-    # Python stands in the loop by gdb's names, in every loop but one that is just being entered or left (and those of a greenlet's
-    # parent, whose stack it stands on).
+    # By gdb's names, Python frames are in the interpreter loop, and each loop has some, except one that is just being entered or left (and those of a greenlet's
+    # parent, whose stack it uses).
     found.host = next(native for native, inside in natives if inside)
     if has_section(found.mapped.path(found.host.address[0]), ".symtab"):
         with_python = [i for i, (_, inside) in enumerate(natives) if inside]
         loops = [i for i in found.loops if i >= found.first]
         assert with_python in (loops, loops[:-1]), (with_python, [frame["name"] for frame in judged])
 
-    # And gdb's Python support finds in each the same frames; in the one that runs, what it goes by may lie in no register.
+    # gdb's Python support finds the same frames in each; for the running one, the value that it needs may be in no register.
     found.read = 0
     for i, frame in enumerate(judged[:-1]):
         innermost = i == found.loops[-1] if found.loops else False

@@ -1,9 +1,9 @@
-"""What a recording of programs/lines.py must hold: stacks of which every line is one that the program itself has reported."""
+"""What a recording of programs/lines.py must hold: stacks whose lines were all reported by the program itself."""
 import json
 import pathlib
 
 LINES = pathlib.Path(__file__).parent / "programs" / "lines.py"
-# What a look is worth: whole, or cut in the middle (profile/model.h).
+# Quality of a sample: whole, or cut in the middle (profile/model.h).
 STANDS = (0, 1)
 
 
@@ -12,7 +12,7 @@ def reported_lines(path):
 
 
 def lines_of(recording, reported):
-    """(looks in which spot() was called, looks whose every line is one that the program has reported)."""
+    """(samples in which spot() was called, samples whose lines were all reported by the program)."""
     looks, right, wrong = 0, 0, []
     for stack, count, quality in recording.query("SELECT s.stack, s.samples, state.quality FROM sample s JOIN state ON state.id = s.state "
                                                  "WHERE s.stack IS NOT NULL"):

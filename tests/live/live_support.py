@@ -47,7 +47,7 @@ def has(python, module):
 
 def share(python, seconds, least=0.5):
     """Seconds for this interpreter if a row of the version table is tested for `seconds`: interpreters of one
-    version and kind share a row, and a moment at which the row is wrong is found by as many samples of all of them together."""
+    version and kind share a row, and an error in the row shows in the samples of any of them."""
     alike = sum((p.major, p.minor, p.flags) == (python.major, python.minor, python.flags) for p in INTERPRETERS)
     return max(least, seconds / alike)
 

@@ -1,4 +1,4 @@
-"""What runs beside a program whose waits are judged, and has nothing to do with it: bytes through a pipe, a storm of forks, a network server."""
+"""Unrelated load for tests of waits: bytes through a pipe, a storm of forks, a network server."""
 import os
 import pathlib
 import signal

@@ -1,4 +1,4 @@
-"""Programs that hold a Python, and are not `python3 app.py`: compiled, copied, patched, or brought by tools/get-pythons.sh."""
+"""Programs with a Python inside that are not `python3 app.py`: compiled, copied, patched, or fetched by tools/get-pythons.sh."""
 import contextlib
 import os
 import pathlib
@@ -19,7 +19,7 @@ HARD = TARGETS / "hard.py"
 
 
 class Program:
-    """A running command that has said `ready PID`; the process need not be the one that was started."""
+    """A running command that has printed `ready PID`; that process need not be the one that was started."""
 
     def __init__(self, *command, env=None, cwd=None, answer=True):
         self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, cwd=cwd,
@@ -76,7 +76,7 @@ def embedded(to, static, *options):
     archive = os.path.join(folder, library)
     libraries = libraries.split()
     there = [name for name in libraries if not name.endswith(".a") or os.path.exists(name)]
-    # Ubuntu 24.04's archive calls hash functions of another one, which is not in the package; nobody here calls them.
+    # Ubuntu 24.04's archive calls hash functions of another one, which is not in the package; nothing here calls them.
     missing = ["-Wl,--unresolved-symbols=ignore-all"] if there != libraries else []
     # Debian's archive holds pyexpat and zlib as builtin modules, and is not made for PIE.
     return compile_program("embedded", to, *system_config("--includes"), "-no-pie", archive, *there, "-lexpat", "-lz", "-lm", "-ldl", *missing, *options)
@@ -89,7 +89,7 @@ def copied_python(to):
 
 
 def brought(name):
-    """A program that tools/get-pythons.sh keeps beside the interpreters; not everywhere, then said by name."""
+    """A program that tools/get-pythons.sh keeps next to the interpreters; if it is missing, the skip names it."""
     path = pathlib.Path(LIST).parent / "odd" / name
     if not os.access(path, os.X_OK):
         pytest.skip(f"{name} could not be had on this machine (tools/get-pythons.sh names it)")

@@ -1,4 +1,4 @@
-"""phlox record keeps what tasks await over time: by what the program itself measures, on every interpreter, with asyncio and uvloop."""
+"""phlox record records what tasks await over time: compared with the program's own measurement, on every interpreter, with asyncio and uvloop."""
 import json
 import os
 import pathlib
@@ -39,11 +39,11 @@ def test_each_group_has_the_time_that_its_tasks_waited_and_its_line(python, word
     assert loop["sampled"]["times"] >= 5 and loop["sampled"]["problem"] == "", loop["sampled"]
     found = {(group["name"], group["line"], group["kind"]): group for group in loop["groups"]}
     assert len(truth["waits"]) == 9
-    # To the program a task that is woken still waits until it runs, which takes long where every CPU has something else to do.
+    # For the program, a task that was woken still waits until it runs, which takes long if every CPU is busy.
     sampled = loop["sampled"]
     turns = (loop["ready_ns"] + loop["running_ns"]) / sampled["span_ns"]
     missing = sum(sampled[kind] for kind in ("unproved", "ended", "beyond")) / sampled["times"]
-    # Two tasks of one census are not of the same moment: while it lasts, one goes on and another takes its place.
+    # A census does not read all tasks at the same moment: meanwhile one goes on and another takes its place.
     between = 3 / sampled["times"]
     for name, line, kind, seconds in truth["waits"]:
         group = found[name, line, kind]

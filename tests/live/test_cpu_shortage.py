@@ -17,7 +17,7 @@ BURN = "import hashlib, os\nprint('ready', os.getpid(), flush=True)\nwhile True:
 
 @pytest.fixture
 def tight_group():
-    """The file that takes processes into a group that may use half a CPU."""
+    """The file that moves a process into a control group which may use half a CPU."""
     for root, quota, words in (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "50000"), ("/sys/fs/cgroup", "cpu.max", "50000 100000")):
         group = pathlib.Path(root) / f"phlox_test_{os.getpid()}"
         try:

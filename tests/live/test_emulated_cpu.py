@@ -1,4 +1,4 @@
-"""A program whose CPU another program emulates. The kernel knows the registers of the emulator, so its stacks are read from outside."""
+"""A program whose CPU is emulated. The kernel only has the emulator's registers, so its stacks are read from user space."""
 import pathlib
 import shutil
 import subprocess

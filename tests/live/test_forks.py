@@ -1,5 +1,5 @@
-"""Processes that were forked without the interpreter's knowledge: the thread state of the thread that forked has the parent's kernel
-id. Servers that embed Python do it."""
+"""Processes that were forked without the interpreter's knowledge: the thread state of the forking thread has the parent's kernel
+id. Servers that embed Python fork like this."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ from programs import Program, brought
 FORKS = pathlib.Path(__file__).with_name("programs") / "forks.py"
 MAIN, THREAD = "computes_in_main", "computes_in_thread"
 NOTHING_SEEN = 120
-# The functions of each of the child's threads, the main thread's first.
+# The functions of each thread of the child, the main thread first.
 HOW = {"main": [MAIN], "threads": [MAIN, THREAD, THREAD], "leftover": [MAIN], "reused": [MAIN, THREAD, THREAD], "thread": [MAIN],
        "recycled": None}
 
@@ -44,7 +44,7 @@ def tasks(pid):
 @pytest.mark.parametrize("how", HOW)
 @once_a_version
 def test_every_thread_is_seen_as_itself(python, record, how):
-    # A shell between, which reaps a parent that ends.
+    # A shell in between, which reaps a parent that ends.
     command = f"{shlex.quote(python.path)} -u {shlex.quote(str(FORKS))} {how}; sleep 600"
     if how == "recycled" and os.geteuid() != 0:
         pytest.skip("only root says which id is given next")
@@ -67,7 +67,7 @@ def test_every_thread_is_seen_as_itself(python, record, how):
     assert {tid: {name} for tid, name in expected.items()} == seen
 
 
-# Nothing in the process says which thread it is any more.
+# The process no longer has anything that says which thread it is.
 @once_a_version
 def test_a_recording_without_a_sample_is_an_error_with_its_reason(python, tmp_path):
     if os.uname().machine != "x86_64":
@@ -79,7 +79,7 @@ def test_a_recording_without_a_sample_is_an_error_with_its_reason(python, tmp_pa
     assert re.search(r"no sample was taken of process \d+.*1 thread state of Python", done.stderr)
 
 
-# A worker's standard output is uWSGI's log.
+# A worker writes to uWSGI's log.
 UWSGI = """
 import os, threading
 def spin():
@@ -93,7 +93,7 @@ def application(environ, start_response):
 
 
 def ask(port, count):
-    """Requests that are never answered; gives their connections."""
+    """Requests that are never answered. -> their connections"""
     connections = []
     end = time.monotonic() + 60
     while len(connections) < count and time.monotonic() < end:
@@ -116,7 +116,7 @@ def test_uwsgi_workers(record, tmp_path, options):
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     os.mkfifo(tmp_path / "ready")
-    # Both ends, so that it has no end between two who write to it.
+    # Opened for both, so that it does not end between two writers.
     ready = os.fdopen(os.open(tmp_path / "ready", os.O_RDWR))
     requests = 4 if "--threads" in options else 2
     asked = []

@@ -1,4 +1,4 @@
-"""Machine code that a program made itself: whatever memory holds it, it is JIT code, and a perf map names it."""
+"""Machine code that a program generated itself: in any kind of memory, it is JIT code, and a perf map names it."""
 import contextlib
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""A target makes as much to look at as it likes; what the recorder holds of it, and when it ends, is not the target's to decide."""
+"""A target may produce any amount of data; it must not decide how much memory the recorder uses, or when it ends."""
 import os
 import pathlib
 import signal
@@ -11,12 +11,12 @@ from live_support import PHLOX, Recording, Target, once_a_version, since
 
 GREEDY = pathlib.Path(__file__).with_name("programs") / "greedy.py"
 MOST_MEMORY = 400 << 20
-# Beside other work; a recorder that the target keeps busy does not end at all.
+# With other work on the machine; a recorder that the target could keep busy would not end at all.
 MOST_SECONDS = 30
 
 
 def ended(recorder, start):
-    """How it ended, how long that took since `start`, and the most memory that it had."""
+    """How it ended, how long after `start`, and the most memory that it used."""
     done = 0
     while not done and time.monotonic() - start < 3 * MOST_SECONDS:
         done, status, used = os.wait4(recorder.pid, os.WNOHANG)
@@ -32,7 +32,7 @@ def ended(recorder, start):
 KINDS = ["names", "files", "lines", "many", "deep", "threads"]
 
 
-# Of a name the kernel sends its first 512 bytes. Where it may not be asked, this is the way of no-kernel once more.
+# The kernel sends the first 512 bytes of a name. Without the right to use it, this is the mode no-kernel again.
 @pytest.mark.parametrize("mode, shortest", [("no-kernel", 1000), ("auto", 400)])
 @pytest.mark.parametrize("what", KINDS)
 @since(3, 11)
@@ -49,7 +49,7 @@ def test_it_ends_in_time_with_little_memory(python, tmp_path, what, mode, shorte
     assert memory < MOST_MEMORY, f"{memory >> 20} MiB"
     recording = Recording(tmp_path / "a.phlox")
     assert recording.counter("samples") > 0
-    # What was left out is said where it is counted.
+    # If something was left out, it is counted and reported.
     assert ("left out" in words) == (recording.counter("left_out") > 0)
     assert (tmp_path / "a.phlox").stat().st_size < MOST_MEMORY
     if what == "names":

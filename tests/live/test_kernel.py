@@ -1,4 +1,4 @@
-"""The capture inside the kernel (--way kernel): the truths of test_truth.py, and those that only it can tell."""
+"""The capture inside the kernel (--way kernel): the checks of test_truth.py, and those that only it allows."""
 import collections
 import ctypes
 import os
@@ -69,14 +69,14 @@ def test_families_never_mix_where_threads_pass_the_gil_on(python, inside):
 def test_a_name_is_of_the_moment(python, inside, kind):
     with Target(python, TARGETS / "fresh.py", 60, kind) as target:
         recording = inside(target.pid, 1)
-    # Looks of the clock; a run that it did not meet goes to the last of them, and may come after a wait in a later function.
+    # Clock samples; a run without one is added to the last of them, which may come after a wait in a later function.
     rows = recording.query("SELECT stack, samples FROM sample s JOIN state ON state.id = s.state WHERE s.cpu_ns > 0 "
                            "AND stack IS NOT NULL AND state.quality IN (0, 1) ORDER BY s.start_us")
     assert names_are_of_one_moment(([frame[1] for frame in recording.stack(stack)], samples) for stack, samples in rows) > 100
 
 
 def waits_in(recording, function):
-    """(start, length) in ns of the times a thread was off its CPU, asleep and then without one, with this function at the leaf."""
+    """(start, length) in ns of the times a thread was off its CPU, asleep and then runnable, with this function at the leaf."""
     leaves = {i for i in recording.parents if recording.stack(i)[-1][1] == function}
     (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
     waits = []
@@ -100,8 +100,8 @@ def test_a_wait_has_the_length_that_the_program_found(python, inside, tmp_path):
     said = [tuple(map(int, line.split())) for line in (tmp_path / "naps").read_text().splitlines() if line.count(" ") == 1]
     found = waits_in(recording, "nap")
     assert len(found) > 10
-    # Each but the first and the last, which the recording cuts. What the program itself does around it is some microseconds;
-    # where the machine is short of CPUs it waits for one once more, before it looks at its clock.
+    # All but the first and the last, which the recording cuts. The program's own work around each takes a few microseconds;
+    # on a busy machine it waits for a CPU again before it reads its clock.
     off = [abs(min(said, key=lambda one: abs(one[0] - start))[1] - wall) for start, wall in found[1:-1]]
     assert statistics.median(off) < 200_000, sorted(off)
 
@@ -135,7 +135,7 @@ def test_what_a_program_starts_is_recorded_too(python, inside, tmp_path):
     spinning = {i for i in recording.parents if any(frame[1] == "spin" for frame in recording.stack(i))}
     cpu = sum(cpu for cpu, stack in recording.query("SELECT cpu_ns, stack FROM sample") if stack in spinning)
     assert 0.6e9 < cpu < 1.1e9, "each used half a second"
-    # What of its program's file a forked child has not touched is not in its page tables: read from outside, it is.
+    # Pages of the program's file that a forked child has not touched are missing in its page tables; a read from user space finds them.
     assert recording.counter("rejected_unreadable") <= 0.05 * recording.counter("samples")
 
 
@@ -200,7 +200,7 @@ def test_a_thread_is_in_the_subinterpreter_that_it_runs(python, inside):
 
 
 def bpf_programs():
-    """The programs that are loaded in this kernel, name by number (include/uapi/linux/bpf.h)."""
+    """The programs loaded in this kernel, {number: name} (include/uapi/linux/bpf.h)."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     names, number = {}, 0
     while True:
@@ -258,7 +258,7 @@ def test_a_recorder_that_is_killed_leaves_nothing_in_the_kernel(tmp_path):
             time.sleep(random.uniform(0, 0.4))
         recorder.send_signal(signal.SIGKILL)
         assert recorder.wait() == -signal.SIGKILL
-    deadline = time.monotonic() + 10  # the kernel frees them when nobody can be in one any more
+    deadline = time.monotonic() + 10  # the kernel frees them when no CPU can be running one any more
     while loaded():
         assert time.monotonic() < deadline, bpf_programs()
         time.sleep(0.05)

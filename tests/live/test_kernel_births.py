@@ -1,4 +1,4 @@
-"""What a recorded process forks is recorded from its birth on (--way kernel), against what the program notes of its children."""
+"""Children of a recorded process are recorded from their birth on (--way kernel), compared with what the program writes about them."""
 import contextlib
 import json
 import pathlib
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kern
 @pytest.mark.parametrize("kind", ["loop", "pool"])
 def test_no_child_is_missed_and_each_has_its_cpu_time(python, record, tmp_path, kind):
     with Target(python, PROGRAMS / "births.py", tmp_path / "log", kind) as target:
-        # A pool needs a while, and more on a busy machine, until its children come and go.
+        # It takes a while, longer on a busy machine, until the children of a pool come and go.
         give_up = time.monotonic() + 20
         while (tmp_path / "log").read_text().count("\n") < 4 and time.monotonic() < give_up:
             time.sleep(0.05)
@@ -41,10 +41,10 @@ def test_no_child_is_missed_and_each_has_its_cpu_time(python, record, tmp_path, 
         off.append(abs(told - cpu) / cpu)
         used += cpu
         seen += told
-    # What the host of a virtual machine took in a child's last tick is known when the most of that was told as its CPU time.
+    # The time that a virtual machine's host took in a child's last tick becomes known after most of it was reported as CPU time.
     assert statistics.median(off) < 0.03, sorted(off)
     assert -0.005 * used < seen - used < 0.03 * used, (seen, used, sorted(off)[-10:])
-    # What they did is known, too. That a fork and an interpreter's end take time is true as well: a third with a pool of 3.13t.
+    # What they did is known, too. A fork and an interpreter's end take time as well: a third with a pool of 3.13t.
     names = {i: [frame[1] for frame in recording.stack(i)] for i in recording.parents}
     done = {i for i, stack in names.items() if "work" in stack or stack[-1] in ("noted_fork", "Popen._launch", "_launch", "loop")}
     of_children = recording.query("SELECT s.cpu_ns, s.stack FROM sample s JOIN thread t ON t.id = s.thread JOIN process p ON p.id = t.process "
@@ -102,7 +102,7 @@ def test_a_child_that_becomes_another_program_is_recorded_as_that(python, tmp_pa
         cpu[process, name] = cpu.get((process, name), 0) + used
     rows = recording.query("SELECT id, pid, how_ended FROM process ORDER BY id")
     assert len({pid for _, pid, _ in rows}) == [how for _, _, how in rows].count("ended") == 4, rows
-    # The first one's time before execve may have been long enough for a row where the machine is busy.
+    # On a busy machine, the first one's time before execve may have been long enough for a row.
     (left,) = [cpu[i, "before"] for i, _, how in rows if how == "exec" and (i, "before") in cpu]
     assert 0.08e9 < left < 0.15e9
     for i, _, how in rows[1:]:
@@ -133,7 +133,7 @@ def test_a_python_that_ends_before_it_can_be_found_is_there_with_its_cpu_time(py
                            "FROM process p JOIN thread t ON t.process = p.id JOIN sample s ON s.thread = t.id GROUP BY p.id")
     root = [row for row in rows if row[3] is None]
     children = [row for row in rows if row[3] is not None]
-    # What is no Python (true) is not there, and each child is, once. Where fork and execve are more than 10 ms apart the time between is a row of its own.
+    # Each child is there once, and what is no Python (true) is not. If fork and execve are more than 10 ms apart, the time between is a row of its own.
     began = [row for row in children if "while time" in row[1]]
     assert len(root) == 1 and len(used) == 40 and sorted(used) == sorted(row[0] for row in began) and {row[0] for row in children} == set(used)
     for pid, command, wall, parent, cpu in children:

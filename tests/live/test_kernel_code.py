@@ -1,4 +1,4 @@
-"""In which library a line's time is, of a recording without --native (--way kernel)."""
+"""The library in which a line spends its time, in a recording without --native (--way kernel)."""
 import json
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""`--way kernel --native`: registers, C stack and the kernel's frames of the same interrupt as the Python frames."""
+"""`--way kernel --native`: registers, C stack and the kernel's frames come from the same interrupt as the Python frames."""
 import re
 import subprocess
 
@@ -18,7 +18,7 @@ MODE = ("--native", "--way", "kernel", "-r", "1000", "--max-overhead", "off")
 
 @pytest.fixture
 def inside(record):
-    """record(), in this way alone."""
+    """record(), in this mode only."""
     def run(target, seconds=SECONDS):
         recording = record(target.pid, seconds, *MODE)
         assert mode(recording) == "in the kernel (BPF), with native frames, the kernel's too"
@@ -81,7 +81,7 @@ def test_a_thread_without_python(builder, inside, extension):  # noqa: F811
 
 @with_headers
 def test_a_thread_that_comes_and_goes_is_one_thread(builder, inside, extension):  # noqa: F811
-    """A thread state is made for each call into Python."""
+    """A thread state is created for each call into Python."""
     with Target(builder, PROGRAM, extension(builder), "visitor") as target:
         recording = inside(target, seconds=1.2)
     rows = recording.query("SELECT id, end_ns - start_ns FROM thread WHERE kernel_name = 'ext-visitor'")
@@ -94,14 +94,14 @@ def test_a_thread_that_comes_and_goes_is_one_thread(builder, inside, extension):
         else:
             outside += wall
     assert inside_python > 0 and outside > 0.1 * (inside_python + outside)
-    # Since it was first met.
+    # Since it was first seen.
     assert inside_python + outside == pytest.approx(rows[0][1], rel=0.1)
 
 
 @pytest.mark.parametrize("what, function, leaf", [("asleep", "sleep_by_frame_pointer", "ext_nap"), ("naps", "naps", "sleep|select")])
 @with_headers
 def test_a_wait_has_the_native_frames_that_it_began_with(builder, what, function, leaf, inside, extension):  # noqa: F811
-    """With the registers of the system call: the frame pointer, too."""
+    """With the registers of the system call, including the frame pointer."""
     with Target(builder, PROGRAM, extension(builder), what) as target:
         recording = inside(target)
     waits = [(names, wall) for names, _, wall, _ in recording.stacks() if function in names]
@@ -113,7 +113,7 @@ def test_a_wait_has_the_native_frames_that_it_began_with(builder, what, function
 
 
 def test_long_waits_of_a_program_that_switches_more_often_than_is_paid_for(record, tmp_path):
-    """What was not taken as they began is taken by whoever ends them."""
+    """A stack that was not copied when a wait began is copied when it ends."""
     (tmp_path / "passing.py").write_text("import os, sys, threading\nsys.setswitchinterval(1e-5)\ndef spin():\n    while True: sum(range(100))\n"
                                          "[threading.Thread(target=spin, daemon=True).start() for _ in range(7)]\n"
                                          "print('ready', os.getpid(), flush=True)\nspin()\n")
@@ -137,7 +137,7 @@ def test_a_thread_blocked_before_the_recording_is_read_in_place(python, inside):
 
 
 def test_threads_without_python_that_were_blocked_before(inside, tmp_path):
-    """As a pool of BLAS is: threads of C that wait for work."""
+    """Threads of C that wait for work, like a pool of BLAS."""
     (tmp_path / "parked.c").write_text("#include <pthread.h>\n#include <unistd.h>\nvoid* parked(void* n) { for (;;) pause(); }\n"
                                        "int park(void) { pthread_t id; return pthread_create(&id, 0, parked, 0); }\n")
     subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", tmp_path / "parked.c", "-o", tmp_path / "parked.so"], check=True)
@@ -190,7 +190,7 @@ def test_another_source_of_native_frames_is_refused_by_name():
 
 @since(3, 8)
 def test_gdb_finds_the_same_stack(python, tmp_path):
-    """Of a process that is stopped: it leaves its CPU with the stack that gdb finds then."""
+    """A stopped process leaves its CPU with the stack that gdb finds then."""
     needs(python, "ctypes", "zlib")
     judge(Case(python, tmp_path, record=MODE), EVALUATIONS)
 

@@ -1,4 +1,4 @@
-"""Who waits, for how long, for whom and for what (--way kernel), against what programs note of themselves."""
+"""Waits, their lengths, wait targets and wakers (--way kernel), compared with what the programs themselves write."""
 import collections
 import json
 import pathlib
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kern
 
 
 def log_of(target, path, between=None):
-    """What it noted, once it has written it all."""
+    """Its log, once it has written it all."""
     while "done" not in target.process.stdout.readline():
         pass
     return [line.split(between) for line in path.read_text().splitlines()]
@@ -44,7 +44,7 @@ def test_waits_for_the_gil_and_its_holders(python, record, tmp_path):
     assert len(said["gil_waits"]) >= 3
     for row in said["gil_waits"][:3]:
         assert row["holders"][0]["name"] in ("have_it", "run"), row
-        # On a busy machine it is free again and again, and who was given it waits for a CPU.
+        # On a busy machine it is free again and again, while the thread that was given it waits for a CPU.
         assert row["unseen_ns"] - row["free_ns"] < 0.05 * row["wall_ns"], row
 
 
@@ -71,7 +71,7 @@ def test_wakers(python, record, tmp_path):
         tid, stack = wakes.get(max(inside, key=lambda row: row.end - row.start).wake, (None, []))
         right += names.get(tid, "").startswith("ender") and any(frame[1] == enders[what] for frame in stack)
     assert right >= 0.95 * len(long), (right, len(long))
-    # The program's own clock takes in that it waits for the GIL and for a CPU until it can look at it.
+    # The program's own measurement includes waits for the GIL and a CPU before it can read its clock.
     assert statistics.median(off) < 200_000, sorted(off)
     classes = {(row["class"], row["ended_in"]) for row in report(recording)["ended_waits"]}
     for what, how in (("queue", "put_item"), ("lock", "let_go"), ("condition", "notify"), ("socket", "send"), ("pipe", "write_pipe")):
@@ -81,7 +81,7 @@ def test_wakers(python, record, tmp_path):
 @since(3, 8)
 @once_a_version
 def test_wakers_under_unrelated_load(python, record, tmp_path):
-    """The long form is ended_waits.py. Beside the waits that are judged nothing else may be ended by a process that has nothing to do with this one."""
+    """The long form is ended_waits.py. No other wait may be ended by an unrelated process."""
     if python.flags == "t":
         pytest.skip("a pause of all threads, for the garbage collector, is a wait too, which the program cannot note")
     with Noise(), Target(python, PROGRAMS / "ended.py", tmp_path / "log") as target:
@@ -178,9 +178,9 @@ while True:
 
 @since(3, 8)
 @once_a_version
-@pytest.mark.parametrize("budget, seconds, apart", [("0.2", 10, 0.2), ("off", 4, 0.08)])  # with few walks chance has more of it
+@pytest.mark.parametrize("budget, seconds, apart", [("0.2", 10, 0.2), ("off", 4, 0.08)])  # with few walks, chance weighs more
 def test_short_waits_that_stand_for_others(python, budget, seconds, apart, record, tmp_path):
-    """Each stack in the system call that it waited in; and of the time of both as much as the program's own clock says."""
+    """Each stack is in the system call that it waited in, and both have as much time as the program's own clock says."""
     log = tmp_path / "short.times"
     (tmp_path / "short.py").write_text(SHORT_WAITS.replace("short.times", str(log)))
     with Target(python, tmp_path / "short.py") as target:
@@ -189,7 +189,7 @@ def test_short_waits_that_stand_for_others(python, budget, seconds, apart, recor
     blocked, ours = collections.Counter(), collections.Counter()
     for cpu, wall, call, stack in recording.query("SELECT cpu, wall_ms, system_call, stack FROM stretch"):
         names = {frame[1] for frame in recording.stack(stack)} & {"nap", "lock"}
-        ours[*names] += wall  # its clock does not tell being blocked from being without a CPU
+        ours[*names] += wall  # its clock does not distinguish blocked from runnable
         if cpu == "blocked":
             blocked[*names, call] += wall
     both = [key for key in blocked if len(key) == 2 and key[1] is not None]  # None: for a page of memory, on a busy host

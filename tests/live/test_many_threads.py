@@ -1,4 +1,4 @@
-"""Of thousands of threads those that run are sampled, however many wait."""
+"""Among thousands of threads, those that run are sampled, however many wait."""
 import pathlib
 import re
 
@@ -23,7 +23,7 @@ def test_the_one_that_computes_without_the_gil_is_sampled(python, record):
     with Target(python, ONE_HASHES, 2000) as target:
         recording = record(target.pid, 5)
     stacks = [(names, samples) for names, samples, _, _ in recording.stacks(running=True) if "hashes" in names]
-    # A few turns a second are all that the limit allows beside so many; a busy host has fewer still.
+    # With this many threads the limit allows a few turns a second; a busy host has even fewer.
     assert sum(samples for _, samples in stacks) >= 1
 
 

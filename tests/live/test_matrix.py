@@ -1,6 +1,6 @@
-"""The checks behind docs/pythons.md: every interpreter's stacks against what is possible, its lines against what the program
-says of itself, its cost by the recording's own figures. The run writes the page into the build directory; `make pythons-doc`
-brings it to docs/."""
+"""The checks behind docs/pythons.md, for every interpreter: stacks against what is possible, lines against the program's own
+report, cost by the recording's figures. The run writes the page into the build directory; `make pythons-doc`
+copies it to docs/."""
 import collections
 import os
 import re
@@ -21,12 +21,12 @@ Row = collections.namedtuple("Row", "found_by looks impossible accepted cost lin
 
 
 def row_of(python):
-    """The layout row that an interpreter is read by."""
+    """The layout row with which an interpreter is read."""
     return f"{python.major}.{python.minor}" + ("t" if "t" in python.flags else "") + (" debug" if "d" in python.flags else "")
 
 
 def build_of(python):
-    """Who built it: a name of tools/get-pythons.sh without the version."""
+    """Where it comes from: a name of tools/get-pythons.sh without the version."""
     if re.match(r"\d", python.name):  # built from source
         return "built from source" + (", musl" if "musl" in python.name else "")
     return {"system": "this system's", "pyenv": "pyenv", "standalone": "python-build-standalone", "debian": "Debian bullseye",
@@ -35,7 +35,7 @@ def build_of(python):
 
 @pytest.fixture(scope="session")
 def rows():
-    """What this run has found out, by interpreter; becomes the page when all are there."""
+    """The results of this run by interpreter; written as the page when all are there."""
     found = {}
     yield found
     if set(found) == {p.name for p in INTERPRETERS}:
@@ -164,6 +164,6 @@ def test_the_page_covers_every_row_and_interpreter():
         assert start in text, f"docs/pythons.md does not know {python.name}; make pythons-doc"
     for words in (HEAD, ROWS, ODD):
         assert words in text, "docs/pythons.md: make pythons-doc"
-    # What it says is what was held.
+    # The page says what was proved.
     for stacks, impossible, lines in re.findall(r"\| ([\d.]+) % \| (\d+) of [\d,]+ \| ([\d,]+ of [\d,]+) \|", text):
         assert float(stacks) >= 98 and impossible == "0" and len(set(lines.split(" of "))) == 1

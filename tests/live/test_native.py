@@ -1,4 +1,4 @@
-"""`--native` on running programs: one stack, Python and C in the order in which they called each other."""
+"""`--native` on running programs: one stack, with Python and C in the order of their calls."""
 import collections
 import concurrent.futures
 import http.server
@@ -18,7 +18,7 @@ from live_support import INTERPRETERS, PHLOX, Recording, Target, once_a_version,
 HERE = pathlib.Path(__file__).resolve().parent / "native"
 PROGRAM = HERE / "program.py"
 RATE = ("-r", "500", "--max-overhead", "off")
-SECONDS = 0.8  # four hundred looks: what holds of nine tenths of them is no chance
+SECONDS = 0.8  # four hundred samples: what holds for nine tenths of them is not chance
 
 # A frame of a shown stack: p(ython), n(ative), m(arker).
 Frame = collections.namedtuple("Frame", "kind name")
@@ -29,7 +29,7 @@ def _includes(python):
     return subprocess.run([python.path, "-c", ask], capture_output=True, text=True).stdout.split("\n")[:2]
 
 
-# Those that an extension can be built for.
+# Interpreters for which an extension can be built.
 WITH_HEADERS = [python for python in INTERPRETERS if (python.major, python.minor) >= (3, 8)
                 and (pathlib.Path(_includes(python)[0]) / "Python.h").is_file()]
 ONE_OF_EACH = list({(python.major, python.minor, python.flags): python for python in WITH_HEADERS}.values())
@@ -65,13 +65,13 @@ def stacks(recording, all_frames=False):
 
 
 def in_order(frames, wanted):
-    """Whether `wanted` stands in `frames`, in this order, with others between."""
+    """Whether `frames` contains `wanted` in this order, with others between."""
     left = iter(frames)
     return all(any(frame == one for frame in left) for one in wanted)
 
 
 def share(rows, holds):
-    """Of the weight of the rows, how much lies in those that hold."""
+    """The share of the rows' weight in those that hold."""
     rows = list(rows)
     whole = sum(weight for _, _, weight in rows)
     assert whole > 0
@@ -79,7 +79,7 @@ def share(rows, holds):
 
 
 def whole(recording):
-    """Of the looks with a native half, those without any gap."""
+    """The share of samples with a native half that have no gap."""
     looks = recording.counter("native")
     assert looks > 10
     return recording.counter("native_whole") / looks
@@ -99,13 +99,13 @@ def mode(recording):
 def test_python_in_c_in_python_seven_deep(python, source, record):
     with Target(python, PROGRAM, "", "nested") as target:
         recording = record(target.pid, SECONDS, "--native", "--native-source", source, *RATE)
-    # Which one the host grants is not the test's to say; that it is named is.
+    # The host decides which one it grants; the recording must name it.
     named = {"ptrace": ["ptrace stop of running threads"],
              "auto": ["native frames by perf events", "ptrace stop of running threads"]}
     assert any(text in mode(recording) for text in named[source])
     deep = 0
     for _, frames, _ in stacks(recording):
-        # Python frames are in the order of their calls, whatever lies between them, however short the stack.
+        # Python frames are in the order of their calls, whatever is between them, however short the stack.
         found = [name for name in (one.split(".")[-1] for one in frames) if name in NESTED]
         assert found == NESTED[:len(found)], frames
         deep += len(found) == len(NESTED)
@@ -145,7 +145,7 @@ def _ran(pid, begin, end):
 def test_time_asleep_is_what_the_kernel_says_it_is(python, record):
     """Events find a thread running, whatever it does most."""
     with Target(python, PROGRAM, "", "naps") as target, concurrent.futures.ThreadPoolExecutor() as meanwhile:
-        # While it is recorded: our looks make the thread wait.
+        # While it is recorded: sampling makes the thread wait.
         ran = meanwhile.submit(_ran, target.pid, 1, 3)
         recording = record(target.pid, 3, "--native", *RATE)
         ran = ran.result()
@@ -159,7 +159,7 @@ def test_an_extension_s_functions_with_lines(builder, record, extension):
         recording = record(target.pid, SECONDS, "--native", "--native-source", "ptrace", *RATE)
     wanted = ["<module>", "called_from_c", "call", "ext_call", "in_extension", "spin", "ext_middle", "ext_spin"]
     assert share(stacks(recording), lambda frames: in_order(frames, wanted)) > 0.9
-    # Folded: neither the loop nor the start of the program is in sight, and all of it with --all-frames.
+    # Folded: neither the loop nor the start of the program is shown; with --all-frames, all of it is.
     assert share(stacks(recording), lambda frames: frames[0] == "<module>") > 0.9
     if builder.name.startswith("pyenv"):
         full = ["_start", "_PyEval_EvalFrameDefault", "<module>", "call", "_PyEval_EvalFrameDefault", "in_extension", "ext_spin"]
@@ -174,7 +174,7 @@ def test_an_extension_s_functions_with_lines(builder, record, extension):
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="rbp is x86-64's")
 @with_headers
 def test_asleep_in_a_function_that_counts_from_its_frame_pointer(builder, record, extension):
-    """Of who sleeps the kernel tells pc and sp alone."""
+    """For a sleeping thread, the kernel reports only pc and sp."""
     with Target(builder, PROGRAM, extension(builder), "asleep") as target:
         recording = record(target.pid, SECONDS, "--native", *RATE)
     wanted = ["<module>", "asleep", "sleep_by_frame_pointer", "ext_nap"]
@@ -218,7 +218,7 @@ def test_a_thread_that_comes_and_goes_is_one_thread(builder, record, extension):
                 "SELECT start_us, wall_ns FROM sample JOIN thread ON thread.id = thread WHERE kernel_name = 'ext-visitor'"))
             assert all(second[0] >= first[0] + first[1] - 2000 for first, second in zip(spans, spans[1:]))
             shares[tuple(options)] = inside / 1e9 / elapsed
-    # What Python alone shows of it is its time in Python, however short its calls.
+    # Without native frames, its time in Python is shown, however short its calls.
     assert shares[()] == pytest.approx(shares["--native",], rel=0.4), shares
 
 
@@ -240,15 +240,15 @@ def test_a_blocked_thread_is_read_without_a_stop(python, record):
     found = [names for names, *_ in recording.stacks("waiter")] or [names for names, *_ in recording.stacks("%")
                                                                     if "wait" in names]
     assert found
-    # Beneath the Python function: os.read(), and the C library's read().
+    # Inside the Python function: os.read(), and the C library's read().
     assert any(re.search("read", name) for names in found for name in names[names.index("wait") + 1:]), found[0]
-    # Before 3.10 its evaluations are placed by the loop's address, since then by their anchors: in the same places.
+    # Before 3.10 its evaluations are placed by the loop's address, since then by their anchors, with the same result.
     assert recording.counter("native_unmerged") == 0
     assert "native frames of blocked threads only" in mode(recording)
 
 
 def named_trampolines(recording):
-    """Of the frames of trampolines, the names."""
+    """The names of the frames of trampolines."""
     return {function for function, in recording.query("SELECT function FROM frame WHERE kind = 1 AND module IS NULL AND function != ''")}
 
 
@@ -262,7 +262,7 @@ def trampolines_are_named(recording):
     names = {name.split(":")[2] for name in named_trampolines(recording) if name.startswith("py::")}
     assert {"key_of", "by_reduce", "busy"} <= names, names
     assert recording.counter("native_cut") <= recording.counter("native") * 0.1
-    # In the place of the Python frame beside it, hence folded.
+    # Where the Python frame next to it is, hence folded.
     assert share(stacks(recording), lambda frames: not any("py::" in frame for frame in frames)) == 1
     assert share(stacks(recording, all_frames=True), lambda frames: any("py::" in frame for frame in frames)) > 0.5
 
@@ -300,7 +300,7 @@ def test_cython_s_functions_by_their_own_names_and_lines(builder, language, reco
                     f"fast{suffix}"], cwd=tmp_path, check=True)
     with Target(builder, PROGRAM, tmp_path, "cython") as target:
         recording = record(target.pid, SECONDS, "--native", "--native-source", "ptrace", *RATE)
-    # One frame for each function, whatever Cython made of it.
+    # One frame for each function, however Cython compiled it.
     ours = ["fast.from_python", "fast.through_def", "fast.both_ways"]
     seen = [[frame for frame in frames if frame.startswith("fast.")] for _, frames, _ in stacks(recording)]
     assert seen.count(ours) + seen.count([*ours, "fast.of_c_only"]) > 0.9 * len(seen), seen[:5]
@@ -349,19 +349,19 @@ def test_functions_of_the_vdso_have_their_names(tmp_path):
 @since(3, 8)
 def test_dump(python):
     with Target(python, PROGRAM, "", "nested") as target:
-        time.sleep(0.1)  # a look is quick enough to find it saying that it is ready
+        time.sleep(0.1)  # a dump is quick enough to find it printing `ready`
         done = subprocess.run([PHLOX, "dump", "--native", "--json", "-p", str(target.pid)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     thread, = json.loads(done.stdout)["threads"]
     names = [frame["function"] for frame in reversed(thread["frames"])]
-    # Beneath them lies the C library's start of main(), which has a name only where its debug information is installed.
+    # Below them is the C library's caller of main(), which has a name only if its debug information is installed.
     assert in_order(names, ["<module>", "nested"])
     assert any(frame["kind"] == "native" for frame in thread["frames"])
 
 
 @pytest.fixture
 def debuginfod(tmp_path):
-    """debuginfod({build-id: file}) -> the environment that asks this server."""
+    """debuginfod({build-id: file}) -> an environment that uses this server."""
     servers = []
 
     def serve(files):
@@ -419,7 +419,7 @@ def test_debug_information_in_a_file_of_its_own(builder, where, extension, tmp_p
         assert rows == [(1,)]
         return
     assert rows == []
-    # Each function has one name, its start, and what would bring a better one is said.
+    # Each function has one name, its start, and a message says what would give a better one.
     starts = {function for function, in recording.query("SELECT function FROM frame f JOIN module m ON m.id = f.module "
                                                         "WHERE m.path LIKE ? AND function LIKE '%+0x%'", f"%{module.name}")}
     assert 1 <= len(starts) <= 5, starts

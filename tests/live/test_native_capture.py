@@ -1,5 +1,5 @@
-"""How `--native` captures: the kernel's frames where the host grants them, many threads within the limits on descriptors, and whose
-events wake it."""
+"""How `--native` captures: the kernel's frames if the host grants them, many threads within the limits on descriptors, and whose
+events wake a worker."""
 import os
 import pathlib
 import resource
@@ -24,7 +24,7 @@ RATE = ("-r", "500", "--max-overhead", "off")
 
 
 def recorded(tmp_path, target, seconds, *options, before=(), limit=None):
-    """(recording, what was said)"""
+    """(recording, what was printed)"""
     path = tmp_path / "captured.phlox"
     limits = None if limit is None else (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
     done = subprocess.run([*before, PHLOX, "-v", "record", "-p", str(target.pid), "-d", str(seconds), "-o", str(path), "--native", *RATE, *options],
@@ -50,7 +50,7 @@ def test_kernel_frames_beneath_the_system_call(tmp_path):
     deep = 0
     for stack in {stack for stack, in recording.query("SELECT DISTINCT stack FROM sample WHERE stack IS NOT NULL")}:
         kinds = [frame[0] for frame in recording.stack(stack)]
-        # At the leaf's end, all of them: the kernel calls nobody.
+        # All at the leaf: the kernel calls no user code.
         assert kinds == sorted(kinds, key=lambda kind: kind == 2), recording.stack(stack)
         deep += kinds.count(2) >= 2
     assert deep > 0
@@ -88,13 +88,13 @@ def test_five_hundred_threads_within_half_the_default_limit_on_descriptors(tmp_p
         before, begun = cpu_of(target.pid), time.monotonic()
         recording, said = recorded(tmp_path, target, 5, limit=512)
         used, ran = cpu_of(target.pid) - before, time.monotonic() - begun
-    # Nobody is left out for want of a descriptor.
+    # No thread is left out for lack of a descriptor.
     threads, = recording.query("SELECT count(DISTINCT thread) FROM sample")[0]
     assert threads >= 450, threads  # on a busy machine the last ones come late
     assert "Too many open files" not in said
     assert recording.counter("rejected_moved") <= 0.02 * recording.counter("samples")
     assert recording.counter("native") > 500
-    # Who has no event waits for the next round or is stopped for a moment: its time is there all the same.
+    # A thread without an event waits for the next round or is stopped for a moment: its time is recorded all the same.
     assert recording.counter("native_whole") >= 0.95 * recording.counter("native")
     charged, looked = (recording.query(q)[0][0] * 1e-9 for q in (
         "SELECT sum(cpu_ns) FROM sample", "SELECT max(start_us * 1000 + wall_ns) - min(start_us) * 1000 FROM sample"))
@@ -103,7 +103,7 @@ def test_five_hundred_threads_within_half_the_default_limit_on_descriptors(tmp_p
 
 
 def test_threads_over_the_budget_of_events_take_turns(tmp_path):
-    """As a limit on descriptors of 64 would have it: 16 events."""
+    """What a limit of 64 descriptors allows: 16 events."""
     with Target(SYSTEM, CAPTURED, "busy", 40) as target:
         recording, said = recorded(tmp_path, target, 3, "--native-source", "perf", limit=64)
     if "perf events" not in mode(recording):
@@ -144,18 +144,18 @@ def test_threads_on_other_cpus_do_not_wake_it(tmp_path):
     if "perf events" not in mode(recording):
         pytest.skip("perf events are refused here")
     looks, rounds = recording.counter("native"), recording.counter("ticks")
-    # One a round for each of two CPUs; by each other's threads it would be four.
+    # One a round for each of two CPUs; woken by each other's threads too, it would be four.
     assert woken < 2.8 * rounds, (woken, rounds)
-    # And hardly a wake-up without somebody who stands there, whether or not he has the GIL.
+    # And hardly a wake-up without a thread to sample on that CPU, whether or not it has the GIL.
     caught, = recording.query("SELECT count(DISTINCT stack) FROM sample WHERE cpu_ns > 0")[0]
     assert caught > 1 and looks > 0.4 * rounds, (looks, rounds)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 def test_each_of_two_running_threads_is_sampled_as_often_as_one(tmp_path):
-    """By its own CPU time. One sampler that went from CPU to CPU saw three quarters of what was asked for, each time; what else runs on
-    the machine takes some of one recording, not of four. A slow host lets fewer looks come in time, of one thread as of two. Without
-    the real-time class, where this source has to be asked for, we come too late for one in four where no CPU is free."""
+    """By its own CPU time. One sampler that moved from CPU to CPU took three quarters of the requested samples, each time; other load on
+    the machine affects one recording, not four. On a slow host fewer samples come in time, for one thread as for two. Without
+    the real-time class, where this source must be requested, one in four comes too late if no CPU is free."""
     classes = set()
 
     def looks_a_second(threads):
@@ -180,7 +180,7 @@ def test_each_of_two_running_threads_is_sampled_as_often_as_one(tmp_path):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 @pytest.mark.parametrize("of_cpus", (min, max))
 def test_a_dozing_thread_is_sampled_asleep_on_every_cpu(tmp_path, of_cpus):
-    """Events come where it runs, looks at whoever sleeps from the first CPU: neither may take the place of the other."""
+    """Events of running threads come on their CPU, sleeping threads are read from the first CPU: neither may displace the other."""
     seconds = 3
     with Target(SYSTEM, CAPTURED, "dozes") as target:
         # A worker waits on each CPU by then.
@@ -190,4 +190,4 @@ def test_a_dozing_thread_is_sampled_asleep_on_every_cpu(tmp_path, of_cpus):
         pytest.skip("perf events are refused here")
     found, = recording.query("SELECT sum(samples) FROM sample JOIN state ON state.id = sample.state WHERE state.cpu = 3 "
                              f"AND start_us > (SELECT max(start_us) FROM sample) - {seconds - 0.5} * 1e6")[0]
-    assert (found or 0) >= 6, found  # some 20; none, or three, where the one took the other's place
+    assert (found or 0) >= 6, found  # about 20; none, or three, if one displaced the other

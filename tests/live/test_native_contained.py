@@ -1,5 +1,5 @@
-"""`--native` on programs in a container of their own (mount and PID namespace), seen from outside: what their JIT compiler
-wrote lies in their own /tmp, under the number that they know themselves by."""
+"""`--native` on programs in their own container (mount and PID namespace), recorded from outside: the files of their JIT compiler
+are in their own /tmp, under their own process id."""
 import os
 import pathlib
 import re
@@ -12,7 +12,7 @@ import pytest
 from live_support import PHLOX, Recording, once_a_version, since
 from test_native import HERE, PROGRAM, RATE, SECONDS, needs_trampolines, trampolines_are_named
 
-# The whole system beneath a root of its own, but for /tmp and /proc. The programs of the tests may lie beneath /tmp.
+# The whole system below its own root, except /tmp and /proc. The programs of the tests may be below /tmp.
 ROOT = """
 set -e
 root=$1 tree=$2; shift 2
@@ -30,7 +30,7 @@ ALONE = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "-
 
 
 class Contained:
-    """A running Python in a container, that has said `ready`; `pid` is ours of it, `own_pid` its own."""
+    """A running Python in a container that has printed `ready`; `pid` is its id out here, `own_pid` its own."""
 
     def __init__(self, folder, python, *arguments):
         if subprocess.run([*ALONE, "true"], capture_output=True).returncode != 0:
@@ -63,7 +63,7 @@ def _named(python, option, file, ends, tmp_path):
         recording = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-d", "30" if ends else str(SECONDS), "-o", str(path), "--native",
                                       "--native-source", "ptrace", *RATE], stderr=subprocess.PIPE, text=True)
         if ends:
-            # With it goes its /tmp.
+            # Its /tmp goes with it.
             end = time.monotonic() + 20
             while time.monotonic() < end and not path.exists():
                 time.sleep(0.01)

@@ -1,5 +1,5 @@
-"""Merged stacks of stopped processes, judged by gdb (judge.py): deep re-entry on every version, and the builds and callers that a
-merge could stumble over."""
+"""Merged stacks of stopped processes, compared with gdb (judge.py): deep re-entry on every version, and builds and callers that are
+hard to merge."""
 import collections
 import os
 import pathlib
@@ -17,7 +17,7 @@ from test_native import stacks
 
 # Sorting, reducing, substituting, a ctypes callback, an attribute, an import and a generator: each leads from C into Python.
 NESTED = ["<module>", "key_of", "add_up", "replaced", "callback", "__getattr__", "_find_and_load", "<module>", "generator"]
-# Of programs that import nested.py, whose module is not imported anew.
+# For programs that import nested.py, whose module is not imported again.
 WITHOUT_IMPORT = [*NESTED[:6], "generator"]
 
 Python = collections.namedtuple("Python", "name path major minor flags")
@@ -39,7 +39,7 @@ def file_of(python):
 
 
 def needs(python, *modules):
-    """A build without optional modules is not what is judged."""
+    """A build without optional modules is not judged."""
     if subprocess.run([python.path, "-c", "import " + ", ".join(modules)], capture_output=True).returncode != 0:
         pytest.skip(f"{python.name} was built without one of {modules}")
 
@@ -84,7 +84,7 @@ def test_free_threaded_builds(tmp_path):
 
 
 def test_builds_whose_loop_is_split(tmp_path):
-    """Into a part with the exported name and others without one: what a stripped build with profile-guided optimisation is."""
+    """Into a part with the exported name and others without a name, like a stripped build with profile-guided optimisation."""
     those = [python for python in INTERPRETERS if (python.major, python.minor) >= (3, 11) and python.name.startswith(("sid", "trixie", "system"))]
     if not those and os.geteuid() != 0:
         pytest.skip("the system's Python is none, and only root can have Debian's others")
@@ -99,7 +99,7 @@ def test_builds_whose_loop_is_split(tmp_path):
 
 
 def stripped_copy(python, to):
-    """(command, environment): the interpreter copied, its library too, both stripped of every symbol that can be missed."""
+    """(command, environment): copies of the interpreter and its library, stripped of every symbol that they can do without."""
     exe = asked(python, "import sys, os; print(os.path.realpath(sys.executable))")[0]
     held_in = file_of(python)
     for path, folder in {exe: "bin", held_in: "bin" if held_in == exe else "lib"}.items():
@@ -111,7 +111,7 @@ def stripped_copy(python, to):
     return [str(to / "bin" / os.path.basename(exe))], {"LD_LIBRARY_PATH": str(to / "lib"), "PYTHONHOME": home}
 
 
-# Not those brought in a root of their own, in which a copy could not be started, nor those that come stripped.
+# Not those with their own root, where a copy could not be started, nor those that come stripped.
 COPIED = [python for python in INTERPRETERS if (python.major, python.minor) >= (3, 8) and python.name.startswith(("pyenv", "standalone"))
           and has_section(file_of(python), ".symtab")]
 
@@ -156,18 +156,18 @@ def test_cxx_calls_python(tmp_path):
 GREENLETS = [VENV, *[one for one in INTERPRETERS if (one.major, one.minor) == (3, 10)][:1]]
 
 
-# 3.10's evaluations are counted from the root, where greenlet has something of its own.
+# 3.10's evaluations are counted from the root, where greenlet has its own frames.
 @pytest.mark.parametrize("when", ["started", "resumed"])
 @pytest.mark.parametrize("builder", GREENLETS, ids=lambda builder: builder.name)
 def test_a_greenlet_on_its_parent_s_stack(tmp_path, monkeypatch, builder, when):
     if builder != VENV:
         monkeypatch.setenv("PYTHONPATH", str(CACHE / "greenlet-3.10"))
     found = judge(Case(builder, tmp_path, script="greenlets.py", arguments=[when]), ["run", *WITHOUT_IMPORT[1:]], cut=True)
-    # A greenlet ends there: nothing is wrong with its stack.
+    # A greenlet ends there: its stack is right.
     assert all(one.markers == ["(a greenlet begins here)"] for one in found), [one.markers for one in found]
 
 
-# What others left on the C stack further out looks like callers.
+# Remains of others further out on the C stack look like callers.
 @pytest.mark.parametrize("builder", GREENLETS, ids=lambda builder: builder.name)
 def test_greenlets_have_no_callers(builder, monkeypatch, record):
     if builder != VENV:
@@ -180,7 +180,7 @@ def test_greenlets_have_no_callers(builder, monkeypatch, record):
             roots[tuple(frames[:frames.index("run")])] += 1
     assert len(roots) == 1, roots
     (marker, *callers), = roots
-    # 3.10: and the frame that holds the library's own evaluation.
+    # 3.10: also the frame that holds the library's own evaluation.
     assert marker == "(a greenlet begins here)" and len(callers) == (2 if builder.minor == 10 else 1), roots
     assert recording.counter("native_whole") >= 0.95 * recording.counter("native") > 50
 

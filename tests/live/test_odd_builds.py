@@ -1,5 +1,5 @@
-"""Pythons that are not where one looks first: embedded, renamed, replaced while they run, two in one process; and what
-is refused, by name. The programs are the system's Python unless said otherwise."""
+"""Pythons in unusual places: embedded, renamed, replaced while they run, two in one process; and what is refused, with
+its reason. The programs are the system's Python unless noted."""
 import os
 import pathlib
 import shutil
@@ -83,7 +83,7 @@ def free_port():
 
 @pytest.fixture
 def open_folder():
-    """Where every user may read: Apache serves as none of those who may read the tree or pytest's folders."""
+    """A folder that every user may read: Apache runs as a user who may not read the tree or pytest's folders."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="phlox-", dir="/tmp"))
     folder.chmod(0o755)
     for name in ("hard.py", "meter.py", "two_families.py"):
@@ -115,7 +115,7 @@ WSGIImportScript {open_folder}/app.wsgi process-group=%{{GLOBAL}} application-gr
     assert "libpython3.13" in found_by(recording)
 
 
-# In a thread, because the server goes on to serve; `ready` by the kernel's words, because servers replace sys.stdout.
+# In a thread, because the server keeps serving; `ready` through a system call, because servers replace sys.stdout.
 THREAD_OF_AN_APPLICATION = '''
 import os, sys, threading
 sys.argv = ["hard.py", "60", "30"]
@@ -149,7 +149,7 @@ def test_a_relocated_prefix(record, tmp_path):
         records_truly(record, running)
 
 
-# What conda does: interpreter, libpython and library are put where they were not built for.
+# As conda does: interpreter, libpython and library are at another place than they were built for.
 with_a_prefix = pytest.mark.parametrize("moved", [p for p in INTERPRETERS if p.name.startswith("standalone")], ids=lambda p: p.name)
 
 
@@ -295,7 +295,7 @@ def test_two_libpythons_in_one_process(record, tmp_path, up):
         dumped = subprocess.run([PHLOX, "dump", "-p", str(running.pid)], capture_output=True, text=True, timeout=60)
     if len(up) == 1:
         assert f"libpython-{up}.so" in found_by(recording)
-    # Where both are up one is read, and the other not passed over in silence.
+    # If both run, one is read, and a message names the other.
     assert dumped.returncode == 0, dumped.stderr
     assert ("a second Python" in dumped.stderr) == (up == "ab"), dumped.stderr
 
@@ -339,7 +339,7 @@ def test_a_build_with_trace_refs_is_refused_by_name(tmp_path):
 
 
 def elf32():
-    """A 32-bit x86 program that says `ready 0` and turns in a circle."""
+    """A 32-bit x86 program that prints `ready 0` and loops."""
     text = b"ready 0\n"
     base, head = 0x8048000, 52 + 32
     code = (b"\xb8\x04\0\0\0\xbb\x01\0\0\0\xb9" + struct.pack("<I", base + head + 24) + b"\xba" + struct.pack("<I", len(text)) +

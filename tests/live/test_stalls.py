@@ -1,4 +1,4 @@
-"""The stalls that `phlox report` finds in a recording of the kernel's capture, against the log of the program that makes them."""
+"""The stalls that `phlox report` finds in a recording of the kernel's capture, compared with the program's own log."""
 import collections
 import json
 import pathlib
@@ -54,7 +54,7 @@ def check(stalls, truth, start):
         row, error = over[0], over[0]["error_ns"] * 1e-9 + ROUNDING
         assert stall.before - error <= row["begin"] <= stall.begin + error, (stall, row)
         assert stall.end - error <= row["end"] <= stall.after + error, (stall, row)
-        # On a busy host the thread may wait for a CPU for longer than it is blocked. Where it waited is then not what is tested.
+        # On a busy host the thread may wait for a CPU for longer than it is blocked. The place of the wait is then not tested.
         if row["kind"] == "blocked" or stall.function == "burns":
             assert (row["name"], row["line"]) == (stall.function, stall.line), (stall, row)
         if stall.function == "naps":

@@ -1,4 +1,4 @@
-"""Every interpreter of a process, each of its threads under its own name and with its own frames only."""
+"""Every interpreter of a process: each of its threads has its own name and only its own frames."""
 import pathlib
 import re
 
@@ -9,7 +9,7 @@ from live_support import Target, once_a_version, since
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "subinterpreters.py"
 
 
-# With eight there are more threads than are added in one turn.
+# Eight have more threads than one turn adds.
 @pytest.mark.parametrize("count", [3, 8])
 @since(3, 8)
 @once_a_version
@@ -23,7 +23,7 @@ def test_all_interpreters_are_recorded_and_their_threads_named(python, record, c
     assert hosts | {"MainThread"} <= set(by_interpreter[0])
     for number in range(1, count + 1):
         assert f"beside-{number}" in by_interpreter[number], threads
-        # Before 3.10 nothing in the target says which thread runs a subinterpreter: its looks are unproved.
+        # Before 3.10 nothing in the target says which thread runs a subinterpreter: its samples are unproved.
         if (python.major, python.minor) >= (3, 10):
             assert by_interpreter[number].get(f"host-{number}") == by_interpreter[0][f"host-{number}"], threads
 

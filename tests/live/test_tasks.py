@@ -1,4 +1,4 @@
-"""phlox dump names asyncio's tasks: their chains of awaits, by what the program itself sees of them, on every interpreter."""
+"""phlox dump names asyncio's tasks and their chains of awaits, compared with the program's own view, on every interpreter."""
 import collections
 import json
 import os
@@ -20,7 +20,7 @@ NOT_UP = 116
 
 
 def dump(*words):
-    """Its error says "try again in a moment" where a program changes its frames while the interpreter is searched for."""
+    """Its error says "try again in a moment" if a program changes its frames during the search for the interpreter."""
     for _ in range(3):
         done = subprocess.run([PHLOX, "dump", *map(str, words)], capture_output=True, text=True, timeout=120)
         if done.returncode != NOT_UP:
@@ -52,7 +52,7 @@ def test_each_task_has_the_chain_that_the_program_sees(python, tmp_path):
 
 
 def check_relations(found, tasks):
-    """Who awaits whom, and which loop runs in which thread."""
+    """Which task awaits which, and which loop runs in which thread."""
     name_of = {task["id"]: task["name"] for task in found["tasks"]}
     awaits = {name: sorted(name_of[other["id"]] for other in task["awaits"]) for name, task in tasks.items()}
     assert awaits["of-task"] == ["forgotten"]
@@ -138,7 +138,7 @@ def test_each_task_of_trio_has_the_chain_that_the_program_sees(python, words, tm
     assert [loop["type"] for loop in found["event_loops"]] == ["trio"]
     names = {task["id"]: task["name"] for task in found["tasks"]}
     tasks = {task["name"]: task for task in found["tasks"]}
-    # One more: the task of trio's own that told the truth.
+    # One more: trio's own task, which wrote the file.
     assert len(tasks) == len(found["tasks"]) == len(truth) + 1 and len(truth) >= 12
     for name, expected in truth.items():
         frames = [[f["function"], f["line"], f["file"]] for f in tasks[name]["frames"]]
@@ -219,7 +219,7 @@ def test_a_job_has_the_frames_of_the_thread_that_runs_it(python, tmp_path):
 
 
 def with_greenlet(python):
-    """The environment in which this interpreter has greenlet; none: it has not."""
+    """The environment in which this interpreter has greenlet; none: it does not have it."""
     for path in ("", str(CACHE / "greenlet-3.10")):
         environment = {**os.environ, "PYTHONPATH": path}
         if subprocess.run([python.path, "-c", "import greenlet"], capture_output=True, env=environment).returncode == 0:

@@ -1,4 +1,4 @@
-"""Threads that start and end all the time: none is recorded twice at the same time, under its own name or its maker's."""
+"""Threads that start and end all the time: none is recorded twice at the same time, under its own name or its creator's."""
 import pathlib
 import subprocess
 
@@ -20,7 +20,7 @@ def test_no_thread_is_two(python, tmp_path, options):
     recording = Recording(tmp_path / "a.phlox")
     rows = recording.query("SELECT tid, interpreter, start_ns, end_ns, name FROM thread ORDER BY tid, interpreter, start_ns")
     assert len(rows) > 20
-    # That one has ended, or runs Python now, is seen at the next turn of its kind.
+    # The end of a thread, or that it runs Python now, is seen at the next turn of its kind.
     soon = 20_000_000
     twice = [(one, other) for one, other in zip(rows, rows[1:]) if one[:2] == other[:2] and other[2] < one[3] - soon]
     assert twice == []

@@ -1,4 +1,4 @@
-"""No stack that never was, no name of another moment, on every interpreter. Short runs; `make bench` does the long ones."""
+"""No impossible stack, no name from another moment, on every interpreter. Short runs; `make bench` does the long ones."""
 import os
 import pathlib
 import re
@@ -36,9 +36,9 @@ def test_families_never_mix_where_threads_pass_the_gil_on(python, record):
     assert families_never_mix(sound(recording)) > 200
 
 
-# Of more than 32 threads a look copies the pages of those only that moved.
+# With more than 32 threads, a sample copies only the pages of those that moved.
 @once_a_version
-@pytest.mark.alone  # without a GIL fifty leave no CPU to a test beside this one
+@pytest.mark.alone  # without a GIL, fifty leave no CPU to another test
 def test_families_never_mix_in_a_crowd(python, record):
     with Target(python, TARGETS / "hard_threads.py", 60, 20, 50) as target:
         recording = record(target.pid, 1.5, "-r", "1000", "--max-overhead", "off")
@@ -49,7 +49,7 @@ def test_families_never_mix_in_a_crowd(python, record):
 def test_a_name_is_of_the_moment_in_a_crowd(python, record):
     with Target(python, TARGETS / "fresh.py", 60, "exec", 50) as target:
         recording = record(target.pid, 1.5, *RATE)
-    # One stack stands for several short waits, here for the GIL: it may be of a moment before the last sample.
+    # One stack represents several short waits, here for the GIL: it may be from before the last sample.
     assert names_are_of_one_moment([row for row in sound(recording, running=True) if "nap" not in row[0]]) > 100
 
 
@@ -71,8 +71,8 @@ def test_a_name_is_of_the_moment_with_templates(python, record):
     names_are_of_the_moment(python, record, "template")
 
 
-# From another CPU a thread is made to leave its own, or to stop, where it comes out of the kernel: of every look half and more were in the call.
-@since(3, 13)  # how it is held is no matter of the version
+# When phlox makes a thread leave its CPU from another one, or stops it, that happens where it returns from the kernel: half and more of all samples were in the call.
+@since(3, 13)  # how a thread is held does not depend on the version
 @once_a_version
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("options", [(), ("--native", "--native-source", "ptrace")], ids=["python", "native"])
@@ -84,7 +84,7 @@ def test_calls_have_no_more_than_their_share(python, record, threads, options):
     whole = sum(int(time) for *_, time in rows)
     in_call = sum(int(time) for stack, _, time in rows if re.search(r";call \(", stack))
     assert whole > 0.3e9, done.stderr
-    # By its own clock, to which each call of a function adds a little.
+    # By its own clock; each call of a function adds a little.
     assert in_call / whole < target.said[0] + 0.15, (in_call / whole, target.said)
 
 
@@ -94,12 +94,12 @@ def test_generators_and_exceptions(python, record):
         recording = record(target.pid, share(python, 1.5), *RATE)
     assert accepted(recording) > 0.97
     assert recording.counter("detached") <= 0.03 * recording.counter("samples")
-    # A generator that 3.12 has detached while it still is current_frame once made a stack of nothing of the whole.
+    # A generator that 3.12 has detached while it is still current_frame once made the whole stack empty.
     empty = recording.query("SELECT count(*) FROM sample s JOIN state ON state.id = s.state WHERE s.stack IS NULL AND state.quality IN (0, 1)")
     assert empty == [(0,)], "the program always has a frame"
 
 
-# 3.11 marks the frame that an evaluation begins with, and nothing lies beneath that.
+# 3.11 marks the first frame of an evaluation, and nothing is below it.
 @once_a_version
 def test_a_generator_that_no_python_runs_is_a_whole_stack(python, record):
     with Target(python, PROGRAMS / "driven.py", 60) as target:
@@ -132,7 +132,7 @@ def test_threads_have_the_kernel_s_ids_and_their_own_names(python, record, tmp_p
 
 @once_a_version
 def test_threads_of_a_container_s_first_process_have_their_ids(python, record, tmp_path):
-    # Process 1 and its threads have small ids inside: before 3.11 those must be kept apart from flags beside them.
+    # Process 1 and its threads have small ids inside: before 3.11 those must not be mistaken for flags next to them.
     alone = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--pid", "--fork", "--kill-child", "--mount-proc"]
     program = [python.path, "-u", str(pathlib.Path(__file__).parent / "programs" / "thread_ids.py"), str(tmp_path / "ids")]
     with subprocess.Popen(alone + program, stdout=subprocess.PIPE, text=True) as process:

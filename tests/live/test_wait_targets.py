@@ -1,4 +1,4 @@
-"""What waits were for, by looking from time to time, against what a program notes of its own."""
+"""Wait targets found by sampling from user space, compared with the program's own log."""
 import pathlib
 
 from live_support import Target, once_a_version, since
@@ -19,6 +19,6 @@ def test_what_a_wait_was_for(python, record, tmp_path):
     assert not found.wrong, found.wrong[:5]
     kinds = {"socket", "client", "listener", "pipe", "device", "file", "time", "process"} | ({"object"} if python.minor >= 10 else set())
     assert set(found.by_kind) == kinds
-    # Whom a Unix socket is connected to does not show from outside.
+    # The peer of a Unix socket cannot be seen from user space.
     unnamed = [(kind, name) for kind, name in found.unnamed if not name.endswith(".sock")]
     assert found.named >= 0.9 * (found.named + len(unnamed)), (found.named, unnamed)

@@ -1,4 +1,4 @@
-"""A dump shows every thread that there is, however many."""
+"""A dump shows every thread, however many there are."""
 import json
 import pathlib
 import re
@@ -18,7 +18,7 @@ def run(*words):
 
 
 def check(found, count, native=False):
-    """All of them with the frames that they have, the main thread among them."""
+    """All of them with their frames, including the main thread."""
     assert found["missing"] == []
     threads = {thread["name"]: thread for thread in found["threads"]}
     assert set(threads) == {"MainThread", *(f"sleeper-{i}" for i in range(count))}

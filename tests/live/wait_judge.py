@@ -1,11 +1,11 @@
-"""What a program says of its own waits and of passing the GIL on, against what a recording says of them."""
+"""Compares a program's log of its waits and of handing over the GIL with a recording."""
 import bisect
 import collections
 
-SOON = 1_000_000  # ns: who was given the GIL finds it out within this time
+SOON = 1_000_000  # ns: a thread that was given the GIL notices it within this time
 EXACT = 5_000  # ns: starts are rounded
 FUTEX = 202
-LONGEST = 100_000_000  # ns: nobody leaves it for so long
+LONGEST = 100_000_000  # ns: no thread leaves it free for that long
 
 Row = collections.namedtuple("Row", "start end gil cpu stack wake call")
 
@@ -23,7 +23,7 @@ def rows_by_thread(recording):
 
 
 class Handovers:
-    """Counts of those of a log, (time, from, to), that lie within the recording."""
+    """Counts of the handovers of a log, (time, from, to), that are within the recording."""
 
     def __init__(self, recording, log):
         self.rows = rows_by_thread(recording)
@@ -49,12 +49,12 @@ class Handovers:
         return None
 
     def ran(self, tid, begin, end):
-        """It may have the GIL and no CPU, and note it the later."""
+        """It may have the GIL but no CPU, and then it writes the handover later."""
         i = bisect.bisect_left(self.starts[tid], begin - EXACT)
         return sum(min(row.end, end) - row.start for row in self.rows[tid][i:bisect.bisect_left(self.starts[tid], end)] if row.cpu == 1)
 
     def holder(self, tid, wait):
-        """Who of the others held it last before the end of this wait."""
+        """Which of the other threads held it last before the end of this wait."""
         last, holder = wait.end - LONGEST, None
         for other in self.rows:
             if other == tid:
@@ -79,13 +79,13 @@ class Handovers:
 
 
 class WaitTargets:
-    """Waits of a log, (kind, name, start, length), against what a recording says each was for: `named` as the program has it, `unnamed` not
-    at all, or not which, `wrong` otherwise. Those of at least `least` that lie within the recording count."""
+    """Waits of a log, (kind, name, start, length), compared with their wait targets in a recording: `named` if equal, `unnamed` if the
+    recording has none or only its kind, `wrong` otherwise. Counts waits of at least `least` within the recording."""
 
     def __init__(self, recording, thread, log, least, looks=False):
-        """`looks`: of what is seen from time to time, a row says where the thread was at its end."""
+        """`looks`: the rows come from sampling; each says where the thread was at its end."""
         known = {i: (kind, name or "", other or "") for i, kind, name, other in recording.query("SELECT id, kind, name, other FROM awaited")}
-        # The first of the name: a new thread has its maker's until its own is set.
+        # The first with that name: a new thread has its creator's name until its own is set.
         tid = [tid for tid, name in recording.query("SELECT tid, name FROM thread ORDER BY id") if name.startswith(thread)][0]
         target_of_state = dict(recording.query("SELECT id, awaited FROM state"))
         (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
@@ -104,7 +104,7 @@ class WaitTargets:
             else:
                 inside = [(min(row[1], end) - max(row[0], start), row[2]) for row in rows if row[0] < end and row[1] > start]
                 longest, found = max(inside, default=(0, None), key=lambda one: one[0])
-                # Else it waited for a CPU, or for the GIL.
+                # Otherwise it waited for a CPU or for the GIL.
                 if longest > wall / 2:
                     self.judge(kind, name, found)
 
@@ -120,14 +120,14 @@ class WaitTargets:
 
 
 class Ended:
-    """Waits of programs/ended.py, (kind, tid, start, length, what ended it), against what a recording says ended each: `named` as the program
-    has it, `silent` where it says nothing, `wrong` otherwise. Those of at least `least` that lie within the recording count."""
+    """Waits of programs/ended.py, (kind, tid, start, length, waker), compared with their wakers in a recording: `named` if equal, `silent`
+    if the recording has none, `wrong` otherwise. Counts waits of at least `least` within the recording."""
 
     def __init__(self, recording, log, least=1_500_000):
         self.named, self.silent, self.wrong = collections.Counter(), collections.Counter(), []
         self.said = {number: said(kind, tid, other) for number, kind, tid, other in recording.query(
             "SELECT w.id, w.kind, t.tid, w.other FROM wake w LEFT JOIN thread t ON t.id = w.thread")}
-        # Where it is not known whether a futex was the GIL's, it may be a long wait for that, which comes before or after.
+        # If it is not known whether a futex was the GIL's, it may be a long wait for the GIL before or after.
         rows = {tid: [row for row in own if row.cpu == 3 and row.gil != 3 and not (row.call == FUTEX and row.gil == 0)]
                 for tid, own in rows_by_thread(recording).items()}
         starts = {tid: [row.start for row in own] for tid, own in rows.items()}
@@ -136,9 +136,9 @@ class Ended:
             if not own or wall < least or start < own[0].start or start + wall > own[-1].end:
                 continue
             first, last = bisect.bisect_left(starts[tid], start - EXACT), bisect.bisect_right(starts[tid], start + wall)
-            # The first: after the wait the thread may wait for the GIL as long, which another thread ends.
+            # The first: after the wait, the thread may wait as long for the GIL, and another thread ends that.
             wait = next((row for row in own[first:last] if row.end - row.start >= 1_000_000 and row.end <= start + wall + EXACT), None)
-            # Else it waited for a CPU or for the GIL.
+            # Otherwise it waited for a CPU or for the GIL.
             if wait is not None and wait.end - wait.start > wall / 2:
                 self.judge(kind, truth, self.said.get(wait.wake))
 
@@ -151,7 +151,7 @@ class Ended:
             self.wrong.append((kind, truth, found))
 
     def counts(self):
-        """(waits, named) of those that their timeout ended, and of those that a thread or a process did."""
+        """(waits, named) of those ended by their timeout, and of those ended by a thread or a process."""
         timed_out = {kind for kind in self.named + self.silent if kind.endswith("timeout") or kind == "asyncio sleep"}
         for one in (timed_out, set(self.named + self.silent) - timed_out):
             yield sum((self.named + self.silent)[kind] for kind in one), sum(self.named[kind] for kind in one)

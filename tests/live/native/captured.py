@@ -1,4 +1,4 @@
-"""What is captured by `--native`. argv: what to do, how often. Threads work outside the GIL."""
+"""A program for `--native`. argv: what to do, how often. Threads work without the GIL."""
 import os
 import random
 import sys
@@ -30,7 +30,7 @@ def checksums():
 
 
 def dozes():
-    """Sleeps for a sixth of the time, a little at a time."""
+    """Sleeps for a sixth of the time, in short naps."""
     ready()
     while True:
         end = time.monotonic() + 0.002

@@ -1,4 +1,4 @@
-"""A function that is bound lazily, and whose resolver never returns: the dynamic linker's trampoline stands between. argv: the library."""
+"""A function that is bound lazily, and whose resolver never returns: the dynamic linker's trampoline is in between. argv: the library."""
 import ctypes
 import os
 import sys

@@ -1,5 +1,5 @@
-"""A greenlet as deep as nested.py is, on the stack of its parent: as it was started (argument `started`), or come back to after its parent
-had gone deeper and overwritten its part of the stack (`resumed`)."""
+"""A greenlet as deep as nested.py, on the stack of its parent: just started (argument `started`), or resumed after its parent had gone
+deeper and overwritten its part of the stack (`resumed`)."""
 import sys
 
 import greenlet

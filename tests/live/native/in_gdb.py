@@ -1,6 +1,6 @@
-"""Run by gdb (tests/live/judge.py). Stops a process at moments of chance; at each, phlox dumps it, and then gdb says what it
-finds: its native frames by gdb's unwinder, the Python frames in them by CPython's own Tools/gdb/libpython.py where there is one.
-With "record" it is recorded instead, from before the stop into it: what it was stopped with is what the recording ends with.
+"""Run by gdb (tests/live/judge.py). Stops a process at random moments; each time phlox dumps it, and then gdb writes what it
+finds: native frames from its unwinder, Python frames from CPython's Tools/gdb/libpython.py if there is one.
+With "record" the process is recorded instead, from before the stop until it is stopped: the recording ends with the stack at the stop.
 $JUDGE: {"pid", "dump": [command], "record": [command] or null, "support": file or null, "moments", "to": file}."""
 import contextlib
 import json
@@ -31,7 +31,7 @@ def stop(pid):
 
 
 class Recording:
-    """Until the process has been stopped for longer than the recorder leaves a wait untold."""
+    """Waits until the process has been stopped for longer than the recorder leaves a wait unreported."""
 
     def __init__(self, command):
         self.path = command[-1]
@@ -54,7 +54,7 @@ class Recording:
 
 
 def python_frames(frame):
-    """[[function, file, line or None], ...] of the evaluation that this frame of the loop runs, innermost first; None: not to be had."""
+    """[[function, file, line or None], ...] of the evaluation that this frame of the interpreter loop runs, innermost first; None: not known."""
     if not asked["support"]:
         return None
     try:
@@ -68,7 +68,7 @@ def python_frames(frame):
             if hasattr(one, "is_shim") and one.is_shim():
                 break
             found.append([one.co_name.proxyval(set()), one.filename(), one.current_line_num()])
-            # Before 3.11 an evaluation is one frame; in 3.11 the outermost of one says so.
+            # Before 3.11 an evaluation is one frame; since 3.11 its outermost frame is marked.
             if not hasattr(one, "previous") or (hasattr(one, "is_entry") and one.is_entry()):
                 break
             one = one.previous()
@@ -78,7 +78,7 @@ def python_frames(frame):
 
 
 def frames():
-    """Innermost first. What gdb adds by call sites (inlined and tail-called functions) has no place on the stack."""
+    """Innermost first. Frames that gdb adds from call sites (inlined and tail-called functions) are not on the stack."""
     found, frame = [], gdb.newest_frame()
     while frame is not None and frame.is_valid():
         if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME) and frame.pc() != 0:

@@ -1,4 +1,4 @@
-"""Greenlets that each begin at another depth of the C stack, and go on from wherever the next one's turn is: beneath each lies what others left."""
+"""Greenlets that begin at different depths of the C stack and switch to the next one from anywhere: below each are remains of others."""
 import os
 import sys
 import time

@@ -1,5 +1,5 @@
-"""Python in C in Python, eight times over; the innermost function says by whom it was called, and goes on for ever.
-A program of its own, and what others take their end from (say, spin). Python 3.8 to 3.15."""
+"""Python in C in Python, eight times nested; the innermost function reports its callers and runs until it is killed.
+A program, and a module whose say() and spin() others use. Python 3.8 to 3.15."""
 import ctypes
 import functools
 import json
@@ -76,7 +76,7 @@ def last():
 
 
 def say():
-    """By whom last() was called, root first: [function, file, line]."""
+    """The callers of last(), root first: [function, file, line]."""
     frame, frames = sys._getframe(1), []
     while frame is not None:
         frames.append([frame.f_code.co_name, frame.f_code.co_filename, frame.f_lineno])
@@ -87,7 +87,7 @@ def say():
 
 
 def spin():
-    """Stops of chance fall into Python, into C, into Python called by C, and into libraries."""
+    """Random stops hit Python, C, Python called by C, and libraries."""
     total = 0
     for i in range(300):
         total += i * i

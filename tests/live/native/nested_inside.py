@@ -1,4 +1,4 @@
-"""Imported by nested.py at its innermost."""
+"""Imported by the innermost function of nested.py."""
 import __main__
 
 __main__.imported()

@@ -1,5 +1,5 @@
-"""What native stacks are recorded of: Python in C in Python, an extension of its own, a thread without Python, one that
-is blocked. argv: the folder of the built extension ("" for none), then what to do."""
+"""A program with native stacks: Python in C in Python, its own extension, a thread without Python, a blocked
+thread. argv: the folder of the built extension ("" for none), then what to do."""
 import ctypes
 import functools
 import os
@@ -91,7 +91,7 @@ def asleep():
 
 
 def trampolines():
-    """CPython writes down what it made with a buffer: what follows `nested` pushes it out."""
+    """CPython buffers what it writes about its trampolines: the calls after `nested` flush it."""
     by_sorted()
     for i in range(300):
         exec("def one(): pass\none()", {})
@@ -117,7 +117,7 @@ def for_a_while():
 
 
 def late():
-    """An extension that is loaded while all are looked for, and of which nothing is ever the innermost frame."""
+    """An extension that is loaded during the search for extensions, and whose functions are never the innermost frame."""
     end = time.monotonic() + 0.3
     while time.monotonic() < end:
         busy()
@@ -165,7 +165,7 @@ def numpy_sort():
         numpy.sort(values)
 
 
-# What takes its time comes before the word.
+# Slow preparations come before `ready`.
 if what == "blocked":
     waiter = threading.Thread(target=wait, name="waiter")
     waiter.daemon = True

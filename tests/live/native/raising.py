@@ -1,4 +1,4 @@
-"""Raises and handles exceptions all the time: what the interpreter loop does of that lies in the cold part of it."""
+"""Raises and handles exceptions all the time: the interpreter loop does this in its cold part."""
 import sys
 
 import nested

@@ -1,4 +1,4 @@
-"""Several threads, each as deep as nested.py is; says of every one by whom its last function was called. The main thread waits."""
+"""Several threads, each as deep as nested.py; reports the callers of each one's last function. The main thread waits."""
 import _thread
 import json
 import os
@@ -12,7 +12,7 @@ WORKERS = 4
 
 
 def say():
-    """Instead of nested.say: the last one says it of all."""
+    """Instead of nested.say: the last thread reports for all."""
     frame, frames = sys._getframe(1), []
     while frame is not None:
         frames.append([frame.f_code.co_name, frame.f_code.co_filename, frame.f_lineno])

@@ -16,7 +16,7 @@ OPEN = {}  # of each wait that has not ended: where, since when
 
 
 class Wait:
-    """`name` waits at the line behind the one that makes this, for a `kind`."""
+    """`name` waits for a `kind`, at the line after the one that creates this object."""
 
     def __init__(self, name, kind):
         self.where = (name, sys._getframe(1).f_lineno + 1, kind)

@@ -1,4 +1,4 @@
-"""One thread that waits for files, sockets, pipes, a child and time, in turn. Each wait is noted: kind and name, as a recording has them, when, for how long."""
+"""One thread that waits for files, sockets, pipes, a child and time, in turn. Writes for each wait: its kind and name as in a recording, when, how long."""
 import fcntl
 import os
 import select
@@ -129,7 +129,7 @@ def main(folder):
              ("listener", address, accept), ("socket", path, lambda: request(unix)), ("pipe", "", lambda: read(pipe, pipe_end)),
              ("pipe", fifo_path, lambda: read(fifo, fifo)), ("device", os.ttyname(terminal_end), lambda: read(terminal_end, terminal)),
              ("file", locked, take_lock), ("pipe", "", select_one), ("time", "", lambda: select.select([], [], [], PAUSE))]
-    # Two more where the kernel tells which one was ready.
+    # Two more where the kernel reports which one was ready.
     if sys.argv[4] == "kernel":
         waits += [("socket", path, events), ("time", "", lambda: poll.poll(PAUSE))]
     if hasattr(os, "eventfd"):

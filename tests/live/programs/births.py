@@ -2,8 +2,8 @@
 
     births.py LOG loop|pool
 
-Prints `ready PID`. Writes of each child: its id, when it was forked and fetched (CLOCK_MONOTONIC, ns), and the CPU time that the kernel
-says it used (ns).
+Prints `ready PID`. Writes for each child: its id, when it was forked and reaped (CLOCK_MONOTONIC, ns), and the CPU time that the kernel
+reports for it (ns).
 """
 import multiprocessing
 import os
@@ -26,7 +26,7 @@ def noted_fork():
 
 
 def noted_waitpid(pid, flags):
-    """Its CPU time is known to the kernel once it has left its CPU, which is a little after its end is told."""
+    """The kernel knows its CPU time once it has left its CPU, a little after it reports its end."""
     if os.getpid() != parent:
         return waitpid(pid, flags)
     if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | flags) is None:

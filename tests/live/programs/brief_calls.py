@@ -1,5 +1,5 @@
 """Threads that compute for some microseconds and then make a system call that takes less than one, again and again: `threads` of them, for `seconds`.
-Says how much of its time is in the function with the call, as it measures one alone."""
+Prints the share of its time in the function with the call, measured on one call alone."""
 import os
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""Tasks that come and go: some 2,000 a second, in two families of coroutines that never mix, each for some 50 ms. On SIGTERM it prints
+"""Short tasks: about 2,000 a second, in two families of coroutines that never mix, each for about 50 ms. On SIGTERM it prints
 JSON: the seconds since it was ready, and for how long all tasks of each family together lived."""
 import asyncio
 import json

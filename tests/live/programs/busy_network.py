@@ -1,4 +1,4 @@
-"""A server on 127.0.0.1 and its clients, as busy as they can be: every wait of theirs is ended by a packet, that is in an interrupt."""
+"""A server on 127.0.0.1 and its clients, as busy as possible: each of their waits is ended by a packet, that is, in an interrupt."""
 import os
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Threads that live for 20 ms, five at a time, for ever."""
+"""Threads that live for 20 ms, five at a time, until it is killed."""
 import os
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A generator that C runs, in a thread of its own with no Python function beneath it, as Rust's do too; for some seconds."""
+"""A generator that C runs in its own thread with no Python function below it, as programs in Rust do; for a few seconds."""
 import collections
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Computes in inner(), which outer() calls, for ever."""
+"""Computes in inner(), which outer() calls, until it is killed."""
 
 
 def inner():

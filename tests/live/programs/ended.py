@@ -1,4 +1,4 @@
-"""Waits of all kinds, each of which notes what ended it: its timeout, a thread or a process.
+"""Waits of all kinds. Writes for each what ended it: its timeout, a thread or a process.
 
 ended.py LOG: until there is a file LOG.enough. A lane is a thread that waits, with a thread or a process of its own that ends these waits."""
 import asyncio
@@ -319,7 +319,7 @@ def pidfd():
 
 
 class Partner:
-    """A process that writes a byte to `write_end` a little after each that it reads; made before there are threads."""
+    """A process that writes a byte to `write_end` shortly after each byte that it reads; started before there are threads."""
 
     def __init__(self, read, write):
         self.pid = os.fork()

@@ -1,9 +1,9 @@
-"""argv: how. Forks as no Python does it, by the C library alone: nobody tells the interpreter (PyOS_AfterFork_Child), as in servers
-that embed one. The child says `ready PID` and computes, the parent waits for it. Runs on every Python.
+"""argv: how. Forks through the C library alone, without PyOS_AfterFork_Child, as servers do that embed an interpreter.
+The child prints `ready PID` and computes, the parent waits for it. Runs on every Python.
 
   main      in the main thread
   threads   the same, and the child starts threads of its own
-  leftover  beside threads that the child has not
+  leftover  while there are threads that the child does not have
   reused    the same, and the child has threads where those were
   thread    in another thread than the main one
   raw       by the system call: the C library does not know either
@@ -56,7 +56,7 @@ def start_computing():
 
 
 def recycle(parent):
-    """Until a thread of ours has the id that the parent had."""
+    """Starts threads until one has the id that the parent had."""
     while os.path.exists("/proc/%d" % parent):
         time.sleep(0.01)
     for _ in range(1000):

@@ -1,4 +1,4 @@
-"""Runs machine code that it wrote itself, in memory of the kind named first: memfd (mapped twice, to write and to run), shared or private.
+"""Runs machine code that it wrote itself, in memory of the kind in the first argument: memfd (mapped twice, to write and to run), shared or private.
 Or a C library that it keeps in a memfd (library). Second: `map` writes /tmp/perf-PID.map. For x86-64."""
 import ctypes
 import mmap

@@ -1,4 +1,4 @@
-"""argv: what. Makes whoever looks at it hold as much as it can, for ever; says `ready PID` first. CPython 3.11 and later.
+"""argv: what. Makes a profiler hold as much memory as possible, until it is killed; prints `ready PID` first. CPython 3.11 and later.
 
   names    functions with new names of three million letters
   files    functions of new files with paths of three million letters

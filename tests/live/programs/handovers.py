@@ -1,4 +1,4 @@
-"""Threads that compute and pass the GIL on: each notes when it found that it had it from another one, by the clock of the recording."""
+"""Threads that compute and pass the GIL on: each writes when it noticed that it took it over from another one, by the recording's clock."""
 import os
 import sys
 import threading
@@ -6,7 +6,7 @@ import time
 
 
 def have_it(me, owner, log, until):
-    """Short rounds: whoever is switched in sees at once that another one was there before."""
+    """Short rounds: a thread that is switched in sees at once that another one ran before."""
     now = time.monotonic_ns
     while now() < until:
         before = owner[0]

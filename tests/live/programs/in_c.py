@@ -1,4 +1,4 @@
-"""Uses as much CPU time in the C code of a library as in the interpreter itself, one function each, by turns, until it is ended."""
+"""Uses as much CPU time in the C code of a library as in the interpreter, one function each, in turn, until it is killed."""
 import os
 import sys
 import time

@@ -1,8 +1,8 @@
 # coding: utf-8
-"""Code whose lines are hard to tell, that says itself where it is.
+"""Code whose lines are hard to determine, and which reports itself where it is.
 
     lines.py FILE     writes to FILE every stack that spot() was called with, by sys._getframe(), as JSON; prints
-                      `ready PID`; runs the same again for ever
+                      `ready PID`; repeats until it is killed
 
 A stack is [[function, file, first line, line], ...], the caller of spot() first. Python 2.7 to 3.15.
 """

@@ -1,4 +1,4 @@
-"""Naps of known length with work between them: writes when each began and how long it took, by the clock of the recording."""
+"""Naps of known length with work between them. Writes when each began and how long it took, by the recording's clock."""
 import sys
 import time
 

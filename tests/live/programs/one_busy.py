@@ -1,4 +1,4 @@
-"""ARG threads that wait, and the main thread, which was there first and computes. Prints `ready PID`."""
+"""ARG threads that wait, and the main thread, which started first and computes. Prints `ready PID`."""
 import os
 import sys
 import threading

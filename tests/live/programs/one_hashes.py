@@ -1,4 +1,4 @@
-"""ARG threads that wait, and one that was there first and computes in C, without the GIL. Prints `ready PID`."""
+"""ARG threads that wait, and one that started first and computes in C, without the GIL. Prints `ready PID`."""
 import hashlib
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Threads that wait for each other: for a queue, a lock, a condition, a pipe, a socket. Each wait is noted: what, when, for how long, who ended it."""
+"""Threads that wait for each other: for a queue, a lock, a condition, a pipe, a socket. Writes for each wait: its kind, when, how long, and its waker."""
 import os
 import queue
 import socket

@@ -1,5 +1,5 @@
-"""argv: a number of threads. So many sleep, each in a function of its own depth, beside a main thread that waits for them; says
-`ready PID` when all are there. Runs on every Python."""
+"""argv: a number of threads. They sleep, each at a different depth of calls, while the main thread waits for them. Prints
+`ready PID` when all have started. Runs on every Python."""
 import os
 import sys
 import threading

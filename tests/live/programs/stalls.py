@@ -1,6 +1,6 @@
-"""Keeps its event loop from polling, in ways that it knows, each in a function and a line of its own. Writes each to the file named
-first: function, line, seconds that were asked for, when it began and ended (CLOCK_MONOTONIC), and a time around it in which the loop
-polled before and after. Second: asyncio or uvloop."""
+"""Keeps its event loop from polling in several known ways, each in its own function and line. Writes each to the file in the first
+argument: function, line, seconds requested, begin and end (CLOCK_MONOTONIC), and a time span around it at whose ends the loop
+polled. Second argument: asyncio or uvloop."""
 import asyncio
 import json
 import os
@@ -36,7 +36,7 @@ def burns(seconds):
 
 
 async def turns():
-    """Short ones, so many that the loop is found in its own code."""
+    """Many short ones, so that the loop is sampled in its own code."""
     until = time.monotonic() + 0.4
     while time.monotonic() < until:
         await asyncio.sleep(0)

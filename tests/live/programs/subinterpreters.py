@@ -1,4 +1,4 @@
-"""Three subinterpreters, or ARG, each busy in a thread of its own and with a second thread beside it, and the main interpreter.
+"""Three subinterpreters, or ARG, each busy in its own thread and with a second thread, and the main interpreter.
 
 Prints `ready PID`. What belongs to interpreter N has functions named sN_..., so a stack that mixes two was never there.
 """
@@ -29,7 +29,7 @@ while True: s{n}_turn()
 
 
 def running(number, said, go):
-    """A function that runs the script in a new interpreter, by the newest interface that this version has."""
+    """A function that runs the script in a new interpreter, through the newest interface of this version."""
     version = sys.version_info[:2]
     # 3.12: an interpreter of its own allows no daemon threads.
     script = SCRIPT.format(n=number, said=said, go=go, daemon=version < (3, 9))
@@ -54,8 +54,8 @@ def main_turn():
 
 said, says = os.pipe()
 go, goes = os.pipe()
-# None is busy before all are ready. Before 3.12 they share the one GIL, and who waits for it asks only its own interpreter's threads to
-# drop it (take_gil in Python/ceval_gil.h): beside a busy interpreter another one was ready in seconds, or in minutes.
+# None is busy before all are ready. Before 3.12 they share one GIL, and a thread that waits for it asks only its own interpreter's threads to
+# drop it (take_gil in Python/ceval_gil.h): while one interpreter was busy, another needed seconds or minutes until it was ready.
 for number, run in [(number, running(number, says, go)) for number in range(1, COUNT + 1)]:
     threading.Thread(target=run, name="host-%d" % number, daemon=True).start()
 seen = 0

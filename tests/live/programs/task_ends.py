@@ -1,5 +1,5 @@
-"""Tasks that await a socket, a stream, a subprocess and the end of a sleep. Writes to the file named first which: of each task both ends
-of its socket, the number of its subprocess, or between which times its sleep ends (time.monotonic())."""
+"""Tasks that await a socket, a stream, a subprocess and the end of a sleep. Writes for each task, to the file in the first argument, both
+ends of its socket, the number of its subprocess, or the two times between which its sleep ends (time.monotonic())."""
 import asyncio
 import json
 import os

@@ -1,4 +1,4 @@
-"""Tasks that hold locks of asyncio and tasks that wait for them. What is held is written to the file named first: {waiter: holders}."""
+"""Tasks that hold locks of asyncio and tasks that wait for them. Writes who holds what to the file in the first argument: {waiter: holders}."""
 import asyncio
 import json
 import os
@@ -64,7 +64,7 @@ async def main(path):
     for name, lock, holder in (("of one", one, "nested"), ("of two", two, "nested"), ("of three", three, "side by side")):
         start(name, waits(lock))
         truth[name] = [holder]
-    # Two that hold what the other one wants.
+    # Two that each hold the lock that the other one wants.
     left, right = asyncio.Lock(), asyncio.Lock()
     for name, own, other, holder in (("left", left, right, "right"), ("right", right, left, "left")):
         start(name, holds_while_it_waits(own, other))
@@ -75,7 +75,7 @@ async def main(path):
     await asyncio.sleep(0)
     start("third", waits(semaphore))
     truth["third"] = ["first of two", "second of two"]
-    # Nobody is inside: it was left, or taken without `async with`.
+    # No task is inside: it was left, or taken without `async with`.
     taken = asyncio.Lock()
     start("passed on", held_before(taken))
     await asyncio.sleep(0.05)

@@ -1,6 +1,6 @@
-"""Tasks of asyncio in every kind of await. Writes what they await to the file named first, as it sees it itself: for each task its
-chain of [function, line], outermost first, and the kind that `phlox dump --json` should give it. Then `ready`, and all stay as they
-are. asyncio itself has no name for what an async_generator_asend belongs to: the collector of garbage has."""
+"""Tasks of asyncio in every kind of await. Writes to the file in the first argument what they await, as the program itself sees it: for
+each task its chain of [function, line], outermost first, and the kind that `phlox dump --json` should give it. Then prints `ready`,
+and nothing changes any more. asyncio cannot name what an async_generator_asend belongs to; the garbage collector can."""
 import asyncio
 import concurrent.futures
 import gc
@@ -185,7 +185,7 @@ class OwnTask(asyncio.Task):
 
 
 def chain(thing):
-    """What a coroutine awaits, as the interpreter itself tells."""
+    """What a coroutine awaits, as the interpreter itself reports it."""
     frames = []
     while thing is not None:
         for prefix, next_of in (("cr_", "cr_await"), ("gi_", "gi_yieldfrom"), ("ag_", "ag_await")):
@@ -267,7 +267,7 @@ def tell(path, keep, second):
     """From the loop itself: no task runs meanwhile."""
     tasks = {}
     every = asyncio.all_tasks(asyncio.get_running_loop()) | asyncio.all_tasks(second)
-    # all_tasks() of 3.14 does not know a _PyTask.
+    # all_tasks() of 3.14 does not return a _PyTask.
     every |= {one for one in keep if isinstance(one, asyncio.tasks._PyTask)}
     for one in every:
         tasks[one.get_name()] = {"chain": chain(one.get_coro()), "kind": KINDS[one.get_name()]}

@@ -1,4 +1,4 @@
-"""Threads that say their kernel's ids: one line "NAME TID", then `ready PID`. Python 2.7 to 3.15."""
+"""Threads that print their kernel ids: a line "NAME TID" each, then `ready PID`. Python 2.7 to 3.15."""
 import ctypes
 import os
 import platform

@@ -1,5 +1,6 @@
-"""Tasks of trio in several kinds of wait. Writes each one's chain to the file named first, as the program itself sees it: [function, line,
-file], outermost first, and what it is for a nursery to wait for: names. With `anyio` as the second word they are made by anyio."""
+"""Tasks of trio in several kinds of wait. Writes each one's chain to the file in the first argument, as the program itself sees it:
+[function, line, file], outermost first, and for a nursery the names of the tasks that it waits for. With `anyio` as the second
+argument, anyio creates the tasks."""
 import json
 import os
 import sys
@@ -94,7 +95,7 @@ async def main():
 
 
 def tell(root):
-    """No task of the program runs meanwhile: trio's own calls this, so it has no chain."""
+    """A task of trio itself calls this, so no task of the program runs meanwhile, and this one has no chain."""
     for task in every(root):
         if task.coro.cr_running:
             continue
