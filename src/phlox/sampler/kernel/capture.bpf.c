@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Runs in the kernel. On the CPU clock of each CPU, and when a thread of a recorded process leaves its CPU,
-// walks that thread's Python frames in its own address space while it cannot run. Of processes that are not
-// in the map `processes` it looks at nothing. Reads the target, writes nothing into it; waits for nothing; a
-// page that is not there is a failed read, and the sample says so.
+// walks that thread's Python frames in its own address space while it cannot run. It reads nothing of
+// processes that are not in the map `processes`. It reads the target, writes nothing into it, and waits for
+// nothing; a missing page is a failed read, and the sample says so.
 //
-// The walk follows python/frame_walk.h, what proves a code object python/code_object.h; both read their
-// offsets from the process's row of the one layout table. Functions that are not static are verified by the
-// kernel once, and not again for every way that leads to them: that is most of what loading takes.
+// The walk follows python/frame_walk.h, the proof of a code object python/code_object.h; both read their
+// offsets from the process's row of the layout table. The kernel verifies functions that are not static
+// once, and not again for each path to them. Verifying takes most of the time of loading.
 #include "wait_target.bpf.h"
 #include "waker.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-// With its frames, if they were not sent. Gives whether it went.
+// With its frames, if they were not sent yet. Returns whether there was room.
 __noinline int send_sample(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
   struct kernel_sample* sample = &s->sample;
@@ -28,7 +28,7 @@ __noinline int send_sample(struct scratch* s, const struct kernel_process* p) {
   return 1;
 }
 
-// Of whoever runs on this CPU. Verified once in each program, and not once for each way that leads to it.
+// Walks the thread that runs on this CPU. Verified once in each program, and not once for each path to it.
 __noinline int walk_current(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
   return walk_python(s, p, bpf_get_current_task_btf());
@@ -39,7 +39,7 @@ static __always_inline int is_within(__u64 futex, __u64 gil, __u64 size) {
   return gil && futex >= gil && futex - gil < size;
 }
 
-// `t`: where it is kept for the waits that are not walked; 0: not.
+// `t`: keeps it for waits that are not walked; 0: not kept.
 static __always_inline void note_gil(struct scratch* s, const struct kernel_process* p,
                                      struct kernel_thread* t, __u64 futex) {
   struct kernel_stack* stack = &s->sample.stack;
@@ -73,7 +73,7 @@ static __always_inline int is_kernel_worker(struct task_struct* task) {
   return !regs->ip && !regs->sp;
 }
 
-// Whoever asks for it accounts for it next. 0: no room, or no thread of the program.
+// The caller accounts for its time next. 0: no room, or no thread of the program.
 static __always_inline struct kernel_thread* thread_of(const struct kernel_process* p,
                                                        struct task_struct* task, __u64 now) {
   __u32 tid = task->pid;
@@ -97,8 +97,8 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
   return bpf_map_lookup_elem(&threads, &tid);
 }
 
-// Of a task that may be one of a recorded process; 0: it is not. At each switch, so with one search where
-// that does.
+// For a task that may belong to a recorded process; 0: it does not. Called at each switch, so it makes only
+// one search if that is enough.
 static __always_inline struct kernel_thread* thread_at_switch(struct task_struct* task, __u64 now) {
   __u32 tgid = task->tgid, tid = task->pid;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
@@ -107,8 +107,8 @@ static __always_inline struct kernel_thread* thread_at_switch(struct task_struct
   return p ? thread_of(p, task, now) : 0;
 }
 
-// What its CPU had no time for is no CPU time: then it waits for one, as it does in a queue. `stolen`:
-// not_for_tasks() as of now.
+// Time in which its CPU did something else is not CPU time: the thread waited for a CPU, as it does in a
+// queue. `stolen`: not_for_tasks() at `now`.
 static __always_inline void account_run(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
   __u64 time = now > t->since ? now - t->since : 0;
   __u64 gone = t->owed + (stolen > t->stolen ? stolen - t->stolen : 0);
@@ -121,9 +121,9 @@ static __always_inline void account_run(struct kernel_thread* t, __u64 stolen, _
   t->state = (__u16)becomes;
 }
 
-// `stolen`: not_for_tasks() as of now, of one that ran.
+// `stolen`: not_for_tasks() at `now`, for a thread that ran.
 static __always_inline void account(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
-  // Who is on the way to its end or to another program may have been interrupted since `now`.
+  // A thread in exit or execve may have been interrupted since `now`.
   __u64 time = now > t->since ? now - t->since : 0;
   if (t->state == KERNEL_RUNNING) {
     account_run(t, stolen, now, becomes);
@@ -148,14 +148,14 @@ static __always_inline void fill_times(struct kernel_sample* sample, const struc
   sample->queued = t->queued;
 }
 
-int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now);
+int send_wait(struct kernel_thread* t, __u32 tid, __u64 now);
 
 // 0 to below `most`, which is below 2^32.
 static __always_inline __u64 some_of(__u64 most) {
   return (bpf_get_prandom_u32() * most) >> 32;
 }
 
-// Who ended a wait for the GIL or for a CPU is known otherwise, or does not matter.
+// The waker of a wait for the GIL or for a CPU is known otherwise, or does not matter.
 static __always_inline __u64 shortest_like(const struct kernel_thread* t) {
   const int other = t->waits && !is_within(t->futex, t->gil, t->gil_size);
   return other ? known.shortest_wait : known.shortest_gil_wait;
@@ -165,16 +165,16 @@ static __always_inline int is_short(const struct kernel_thread* t, __u64 now) {
   return now - t->off_since < shortest_like(t);
 }
 
-// What it waits for, or has waited: a long wait by itself, short ones when they are one together.
-static __always_inline int is_to_be_told(const struct kernel_thread* t, __u64 now) {
+// A long wait has its own record; short ones have one when their sum is long enough.
+static __always_inline int is_to_be_reported(const struct kernel_thread* t, __u64 now) {
   if (!t->off_since) return 0;
-  __s64 together = t->blocked + t->queued - t->told;
+  __s64 together = t->blocked + t->queued - t->reported;
   return !is_short(t, now) || together >= (__s64)shortest_like(t);
 }
 
-// Of the current thread, which is on its CPU, and nobody told that it came there: some switches in a thousand
-// have no event on some hosts (perf stat -a -e sched:sched_switch,context-switches counts fewer of the
-// former). Since when it is there the scheduler has noted.
+// For the current thread, if it is on its CPU and no event reported that it came there: on some hosts, some
+// switches in a thousand have no event (perf stat -a -e sched:sched_switch,context-switches counts fewer of
+// the former). The scheduler has noted when it came.
 __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   if (!t) return 0;
   struct task_struct* task = bpf_get_current_task_btf();
@@ -190,12 +190,12 @@ __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   if (came < t->since || came > now) came = now;
   account(t, 0, came, KERNEL_RUNNING);
   t->stolen = ~0ull;
-  if (is_to_be_told(t, came)) tell_wait(t, task->pid, came);
+  if (is_to_be_reported(t, came)) send_wait(t, task->pid, came);
   return 0;
 }
 
-// ns. What takes longer was interrupted, or the host ran something else: not the program's fault. For each
-// frame that is walked, and for each that is kept, a walk has some time more.
+// ns. A longer walk was interrupted, or the host ran something else, which is not the program's fault. A
+// walk has more time for each frame that is walked, and for each that is kept.
 #define LONGEST_WALK 500000
 #define LONGEST_STEP 512
 #define LONGEST_PROOF 4096
@@ -209,8 +209,8 @@ static __always_inline __s64 credit_of(__s64 credit, __u64 time, __u32 share) {
   return credit > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : credit;
 }
 
-// Whether the clock takes a sample; what it took is to be subtracted. So a sample that is dear is followed by
-// a rest, before anybody else can lower the rate.
+// Whether the clock takes a sample; the caller subtracts its cost. So an expensive sample is followed by a
+// pause before the recorder can lower the rate.
 static __always_inline int has_clock_credit(struct kernel_process* p, __u64 now) {
   if (now > p->clock_credit_at) {
     p->clock_credit = credit_of(p->clock_credit, now - p->clock_credit_at, p->clock_share);
@@ -257,7 +257,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   return 0;
 }
 
-// Whether this switch is walked; what it took is to be subtracted.
+// Whether this switch is walked; the caller subtracts its cost.
 static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
   // Another CPU may have added later time already.
   if (now > p->credit_at) {
@@ -270,29 +270,29 @@ static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
 static __always_inline void pay(const struct scratch* s, struct kernel_process* p, __u64 since) {
   const __s64 time = (__s64)at_most(clock_now() - since, longest_paid(s));
   p->credit -= time;
-  // The rest of the budget is the clock's, whatever is walked at switches on credit.
+  // The rest of the budget belongs to the clock, whatever is walked at switches on credit.
   if (p->clock_credit > -KERNEL_MOST_CREDIT) p->clock_credit -= time;
 }
 
-// Whether the wait that begins is a long one nobody knows yet. So each thread has a share of the walks, some
-// of which it may use at once, before those that leave their CPU all the time have more: on credit.
+// Whether a wait that begins will be long is not known. So each thread has a share of the walks, and may use
+// some at once, on credit, before threads that leave their CPU all the time get more.
 #define WALK_EVERY 4000000ull
 #define WALKS_AT_ONCE 16
-// Of a thread that is walked less often than that no switch is skipped.
+// No switch of a thread is skipped that is walked less often than this.
 #define RARE_WALK_EVERY 32000000ull
 #define RARE_WALKS_AT_ONCE 8
-// How many waits of a new thread come first. Those in a futex are mostly for the GIL, and short.
+// How many waits of a new thread have priority. Those in a futex are mostly for the GIL, and short.
 #define WALKS_OF_NEW 4
 #define FUTEX_WALKS_OF_NEW 1
-// How far the credit may fall below zero, in units of KERNEL_MOST_CREDIT, for a walk of a new thread, and for
-// one at the end of a long wait or of a very long one (ns).
+// How far the credit may fall below zero, in units of KERNEL_MOST_CREDIT, for a walk of a new thread, and
+// for one at the end of a long wait or of a very long one (ns).
 #define CREDIT_OF_NEW 8
 #define CREDIT_OF_LONG 8
 #define CREDIT_OF_VERY_LONG 32
 #define VERY_LONG 500000000ull
-// Where there is no time for all, which switches are walked is drawn by their number. The first one after
-// some time would more likely follow a long wait than a short one, and what a program does in turn would be
-// met in the same place each time. In sixteenths of a switch.
+// If there is no time for all switches, those that are walked are drawn by their number. To take the first
+// one after some time would favour switches after long waits, and would always hit the same place of a
+// periodic program. In sixteenths of a switch.
 #define MOST_MEAN_SKIPS (256 * 16)
 static __always_inline void draw_skips(struct kernel_thread* t, int is_walked) {
   __u32 mean = t->mean_skips;
@@ -302,15 +302,15 @@ static __always_inline void draw_skips(struct kernel_thread* t, int is_walked) {
   t->skips = (__u16)some_of(mean / 8 + 1);
 }
 
-// The next time that a walk of a share is due. What was not used is kept, and what was used of the rest of
-// the credit is forgotten, up to so many walks.
+// When the next walk of a share is due. Unused walks are kept, and walks on the rest of the credit are
+// forgotten, up to `at_once` walks.
 static __always_inline __u64 next_walk(__u64 until, __u64 now, __u64 every, __u32 at_once) {
   until = (until > now ? until : now) + every / 2 + some_of(every);
   return until < now + 2 * at_once * every ? until : now + 2 * at_once * every;
 }
 
-// A thread of a recorded process leaves its CPU: with which stack, and what it was at. Gives whether it was
-// walked.
+// A thread of a recorded process leaves its CPU: records its stack and its system call. Returns whether it
+// was walked.
 static __always_inline int leaves(struct kernel_thread* t, struct task_struct* task, int waits, __u64 now) {
   __u32 tgid = task->tgid, tid = task->pid, cpu = bpf_get_smp_processor_id();
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
@@ -392,9 +392,10 @@ static __always_inline void leaves_ending(struct kernel_thread* t, struct task_s
   bpf_map_delete_elem(&threads, &tid);
 }
 
-// A short wait is over. If it was walked, it may stand for those that are told together next, the more likely
-// the longer it was. If most of them are walked, it is drawn among these; else it may stand for later ones,
-// too, until another is drawn. With native halves those that have one stand for those that have none.
+// A short wait is over. If it was walked, it may represent those that are reported together next, with a
+// probability in proportion to its length. If most of them are walked, it is drawn from these; otherwise it
+// may represent later ones too, until another is drawn. Waits with a native half represent those without
+// one.
 static __always_inline void may_stand_in(struct kernel_thread* t, __u64 now) {
   if (!is_short(t, now)) return;
   if (!t->walked || (with_native ? !t->native : !t->off.state)) {
@@ -405,7 +406,7 @@ static __always_inline void may_stand_in(struct kernel_thread* t, __u64 now) {
   const __u32 time = now - t->off_since;
   t->longest -= t->longest / 256;
   if (t->longest < time) t->longest = time;
-  // Nobody is blocked where it was only to make place for others.
+  // A preempted thread does not represent a blocked one.
   if (!t->waits && t->stand_in_waits && (!t->was_mostly_walked || t->stand_in_of)) return;
   const int is_first = t->waits != t->stand_in_waits;
   t->stand_in_of = is_first ? time : t->stand_in_of + time;
@@ -422,7 +423,7 @@ static __always_inline void note_woken_by(struct kernel_thread* t) {
   t->woken_by = !t->woken_by || t->woken_by == by ? by : SEVERAL;
 }
 
-// Of a wait that was not walked: of a futex its address tells whether it was for the GIL. Of several waits
+// For a wait that was not walked: the address of a futex shows whether it was for the GIL. Of several waits,
 // only the last one's address is known.
 static __always_inline __u16 flags_without_walk(const struct kernel_thread* t, int together) {
   if (!t->futex) return KERNEL_NOT_WALKED;
@@ -430,8 +431,8 @@ static __always_inline __u16 flags_without_walk(const struct kernel_thread* t, i
   return KERNEL_NOT_WALKED | (is_within(t->futex, t->gil, t->gil_size) ? KERNEL_WAITS_GIL : 0);
 }
 
-// What it waited since that was told last.
-__noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
+// Sends what it waited since the last report.
+__noinline int send_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   if (!t) return 0;
   struct kernel_sample sample = {.head = {KERNEL_SAMPLE, t->id},
                              .off_since = t->off_since,
@@ -458,28 +459,28 @@ __noinline int tell_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   t->was_mostly_walked = t->mostly_walked > 0;
   t->mostly_walked = 0;
   t->stand_in_of = 0;
-  t->told = t->blocked + t->queued + some_of(shortest_like(t) / 2);
+  t->reported = t->blocked + t->queued + some_of(shortest_like(t) / 2);
   return send(&sample, sizeof sample);
 }
 
-// It comes back. Gives whether its wait was told.
+// It returns to its CPU. Returns whether its wait was sent.
 static __always_inline int comes(struct kernel_thread* t, struct task_struct* task, __u64 now) {
   __u64 stolen = not_for_tasks(task);
   account(t, stolen, now, KERNEL_RUNNING);
   t->stolen = stolen;
   if (!t->off_since) return 0;
   may_stand_in(t, now);
-  if (!is_to_be_told(t, now)) return 0;
+  if (!is_to_be_reported(t, now)) return 0;
   const __u64 begin = clock_now();
   if (has_wait_target(task, t)) send_wait_target(t, task->pid);
-  const int was_sent = tell_wait(t, task->pid, now);
+  const int was_sent = send_wait(t, task->pid, now);
   count(KERNEL_COUNT_WAIT_TIME, clock_now() - begin);
   return was_sent;
 }
 
-// Of switches that are only counted, each so many-th is measured, for all of them.
+// Of switches that are only counted, one in this many is measured, for all of them.
 #define MEASURED 16
-// ns. Who was longer at it was interrupted, or its host had others to serve: that happened to this one.
+// ns. If it took longer, it was interrupted, or the host ran something else: that happened to this one only.
 #define LONGEST_COUNTED 10000
 static __always_inline void count_time(__u64 since, int worked) {
   __u32 cpu = bpf_get_smp_processor_id();
@@ -498,7 +499,7 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_
              unsigned int state) {
   const int leaving = known.processes[(__u32)before->tgid % KERNEL_KNOWN] != 0;
   const int coming = known.processes[(__u32)after->tgid % KERNEL_KNOWN] != 0;
-  // One that is recorded no more.
+  // A thread that is no longer recorded.
   __u32 tid = before->pid;
   if (!leaving && state == TASK_DEAD) bpf_map_delete_elem(&threads, &tid);
   if (!leaving && !coming) return 0;
@@ -517,12 +518,12 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_
   return 0;
 }
 
-// With which stack a thread of a recorded process wakes one of the same.
+// The stack with which a thread of a recorded process wakes another one of it.
 static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   __u32 tgid = t->waker.process, cpu = bpf_get_smp_processor_id();
   struct kernel_process* p = is_kernel_worker(bpf_get_current_task_btf()) ? 0 : process_of(tgid);
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
-  // With which stacks threads wait comes first.
+  // The stacks of waiting threads have priority.
   if (!s || s->busy || !has_credit(p, now) || p->credit < KERNEL_MOST_CREDIT / 2) return;
   walk_current(s, p);
   s->sample.head.type = KERNEL_STACK;
@@ -531,15 +532,15 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
   pay(s, p, now);
 }
 
-// A long wait that nobody could walk at as it began, or of which no native half was copied, and which a
-// thread of the same process ends: whoever is woken has not moved since, and lies in this address space.
+// For a long wait that was not walked when it began, or whose native half was not copied, and which a thread
+// of the same process ends: the woken thread has not run since, and its stack is in this address space.
 static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_struct* task, __u64 now) {
   if (is_short(t, now) || (t->walked && (t->native || !with_native))) return;
   __u32 tgid = task->tgid, cpu = bpf_get_smp_processor_id();
   struct kernel_process* p = shares_memory(task) ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
-  // Long ones are a thousand a second at most, and come before all others: on the most credit. Where switches
-  // are dear, those that are only just long have none: it is for waits that nobody can walk at as they end.
+  // There are at most a thousand long ones a second, and they have the most credit. Where switches are
+  // expensive, waits that are only just long have none: it is for those that cannot be walked at their end.
   const __u64 time = now - t->off_since;
   const int floor = time < known.shortest_gil_wait ? 0
                     : time < VERY_LONG             ? CREDIT_OF_LONG
@@ -571,8 +572,8 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   __u64 now = clock_now();
   account(t, 0, now, KERNEL_QUEUED);
   note_woken_by(t);
-  // Of a wait that is told by itself when it comes back.
-  if (!is_to_be_told(t, now)) return 0;
+  // For a wait that will have its own record.
+  if (!is_to_be_reported(t, now)) return 0;
   walk_sleeper(t, task, now);
   t->woken = (__u64)task;
   const __u64 begin = clock_now();
@@ -583,8 +584,8 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   return 0;
 }
 
-// With which stack it ends, where its memory is still there (Linux 6.16 and newer): of a short life the only
-// look, maybe. Unlike the others this may be interrupted by them, which leave its place alone then.
+// The stack with which it ends, if its memory still exists (Linux 6.16 and newer): perhaps the only sample
+// of a short life. The other programs may interrupt this one; then they leave its buffer alone.
 static __always_inline void sample_at_end(struct kernel_process* p, struct task_struct* task,
                                         struct kernel_thread* t, __u64 now) {
   __u32 cpu = bpf_get_smp_processor_id();
@@ -617,8 +618,8 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   return 0;
 }
 
-// Of a process, from its birth on; what has the memory of its parent, between vfork() and execve(), is no
-// Python of its own. Gives whether there was room.
+// Records a process from its birth on. A process that shares its parent's memory, between vfork() and
+// execve(), is no Python of its own. Returns whether there was room.
 static __always_inline int begins(struct kernel_process* parent, struct task_struct* task,
                                   struct task_struct* child, __u32 id, __u64 now) {
   __u32 process = child->tgid;
@@ -672,7 +673,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   return 0;
 }
 
-// What it is now, out of its new memory.
+// Describes the new program, from its new memory.
 static __always_inline int send_exec(const struct kernel_process* p, struct task_struct* task,
                                      const struct kernel_thread* t, __u32 id, __u64 now) {
   struct kernel_exec* record = bpf_ringbuf_reserve(&ring, sizeof *record, 0);
@@ -697,7 +698,7 @@ static __always_inline int send_exec(const struct kernel_process* p, struct task
   __u64 from = BPF_CORE_READ(memory, arg_start), size = BPF_CORE_READ(memory, arg_end) - from;
   __u32 some = at_most(size, KERNEL_ARGUMENT_BYTES);
   if (!bpf_probe_read_user(record->text, some, (void*)from)) record->arguments = some;
-  // A Python may come up there and be gone soon: whoever searches for it begins at once.
+  // A Python may start there and end soon: the search for it must begin at once.
   bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
   return 1;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Code objects: proved to be known, or sent as they lie there (python/code_object.h).
+// Code objects: proved to be known, or sent as they are in memory (python/code_object.h).
 #pragma once
 
 #include "maps.bpf.h"
 
-// Where a string's characters lie, and how many bytes they are; the head is in s->text. 0: no compact string.
+// Where a string's characters are, and their size in bytes; the head is in s->text. 0: no compact string.
 static __always_inline __u64 text_content(struct scratch* s, const struct kernel_process* p, __u64 address,
                                           __u64* bytes) {
   __u32 state = *(__u32*)(s->text + (p->text_state & 0x7c)) >> (p->text_shift & 15);
@@ -15,7 +15,7 @@ static __always_inline __u64 text_content(struct scratch* s, const struct kernel
   return address + (ascii ? p->text_ascii : p->text_compact);
 }
 
-// Into s->text; at the end of what is mapped, no more than the head that every string has.
+// Reads into s->text; at the end of a mapping, only the head that every string has.
 static __always_inline int read_head(struct scratch* s, const struct kernel_process* p, __u64 address) {
   for (int i = 0; i < KERNEL_HEADER_BYTES / 8; i++) ((__u64*)s->text)[i] = 0;
   return address &&
@@ -23,7 +23,7 @@ static __always_inline int read_head(struct scratch* s, const struct kernel_proc
           !bpf_probe_read_user(s->text, at_most(p->text_ascii, KERNEL_HEADER_BYTES), (void*)address));
 }
 
-// The ends of so many bytes, into the hash.
+// Adds the first and last of these bytes to the hash.
 static __always_inline __u64 mix_ends(struct scratch* s, __u64 hash, __u64 at, __u64 bytes) {
   __u32 some = at_most(bytes, CONTENT);
   hash = mix(hash, bytes);
@@ -36,9 +36,9 @@ static __always_inline __u64 mix_ends(struct scratch* s, __u64 hash, __u64 at, _
   return hash;
 }
 
-// Before 3.12 nothing in a code object tells it from the one that lay there before: names and tables are
-// allocated where the last ones were freed. A string's hash covers what lies between its ends; nothing does
-// for a line table of more than 256 bytes.
+// Before 3.12 nothing in a code object distinguishes it from an earlier one at the same address: names and
+// tables are allocated where the last ones were freed. A string's hash covers its middle; nothing covers the
+// middle of a line table of more than 256 bytes.
 int mix_text(struct scratch* s, const struct kernel_process* p, __u64 address, __u64* hash) {
   if (!s || !p || !hash) return 0;
   __u64 h = mix(*hash, address), bytes = 0;
@@ -61,7 +61,7 @@ int mix_lines(struct scratch* s, const struct kernel_process* p, __u64 address, 
   return 0;
 }
 
-// A pointer of the code object whose proof was read; all of them lie in that range.
+// A pointer of the code object whose proof was read; all of them are in that range.
 static __always_inline __u64 proof_word(struct scratch* s, const struct kernel_process* p, __u32 part) {
   __u32 offset = p->code_part[part];
   if (offset == KERNEL_ABSENT) return 0;
@@ -72,7 +72,7 @@ static __always_inline __u64 proof_word(struct scratch* s, const struct kernel_p
   return value;
 }
 
-// A string of it, head and characters, to s->code.bytes + `from`.
+// Copies one of its strings, head and characters, to s->code.bytes + `from`.
 static __always_inline void read_text(struct scratch* s, const struct kernel_process* p, __u32 part,
                                       __u32 from, __u32 room) {
   __u64 address = proof_word(s, p, part), bytes = 0;
@@ -85,7 +85,7 @@ static __always_inline void read_text(struct scratch* s, const struct kernel_pro
   s->code.head.part[part].size = size;
 }
 
-// Sends the code object as it lies there, named in this instant. Gives its serial; 0: there was no room.
+// Sends the code object as it is in memory now. Returns its serial; 0: there was no room.
 int new_code(struct scratch* s, const struct kernel_process* p, __u64 code, __u64 contents) {
   if (!s || !p) return 0;
   struct kernel_code* record = &s->code.head;
@@ -120,7 +120,7 @@ int new_code(struct scratch* s, const struct kernel_process* p, __u64 code, __u6
   __u32 serial = __sync_fetch_and_add(&last_serial, 1) + 1;
   record->serial = serial;
   if (!send(&s->code, sizeof *record + at_most(record->size, BYTES_LINES + KERNEL_LINES_BYTES))) return 0;
-  // A page of its names is not in memory: met again, it is sent again.
+  // A page of its names is not in memory: it is sent again next time.
   if (!record->part[0].address || !record->part[2].address) return 0;
   struct key key = {code, p->id};
   struct known_code known;
@@ -158,7 +158,7 @@ int prove(struct scratch* s, const struct kernel_process* p, __u64 code, __u64 e
   }
   int serial = same ? (int)known->serial : new_code(s, p, code, contents);
   if (serial == 0 || !epoch) return serial;
-  // Else the word is not what the layout says, and proves nothing (python::epoch_follows).
+  // Otherwise the word is not what the layout says, and proves nothing (python::epoch_follows).
   __u32 version = p->code_version - p->proof_from;
   if (version <= sizeof s->proof - 4 && *(__u32*)((__u8*)s->proof + (version & 0x7c)) >= s->walk.below)
     return serial;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The maps of the capture inside the kernel, what one CPU works with, and small helpers.
+// The maps of the capture inside the kernel, the working memory of a CPU, and small helpers.
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include "wire.h"
 
-// ---- what we know of the kernel's own structs: fields by name, placed when loading (CO-RE)
+// ---- the kernel's own structs: fields by name, relocated when loading (CO-RE)
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct thread_struct {
   unsigned long fsbase;
@@ -114,8 +114,8 @@ struct known_code {
 struct key {
   __u64 what, id;
 };
-// The walk along one stack. In a map, where the verifier knows no value: on our stack it would follow every
-// counter through every round, which is a second of loading.
+// The walk along one stack. It is in a map, whose values the verifier does not track: on our stack it would
+// follow every counter through every iteration, which takes a second of loading.
 struct walk {
   __u64 at, outer, checkpoint, epoch, hash;
   __u64 thread, interpreter, state;  // the thread pointer, and what is found by it
@@ -127,7 +127,7 @@ struct walk {
   __u64 inner;   // of the evaluation that is walked, the innermost frame; 0: the next one is
   __u32 starts;  // of evaluations
 };
-// What one CPU works with.
+// The working memory of one CPU.
 struct scratch {
   struct walk walk;
   // Sent in one piece.
@@ -177,7 +177,7 @@ struct {
   __type(key, struct key);
   __type(value, __u32);
 } stacks SEC(".maps");
-// One element a CPU, as the loader sets it: larger than an element of a per-CPU array may be.
+// One element for each CPU, set by the loader: larger than an element of a per-CPU array may be.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -201,8 +201,8 @@ struct {
 #define CALLS_SLEEP(n) ((n) == 35 || (n) == 230 || (n) == 34 || (n) == 130 || (n) == 128)  // or a signal
 #define CALLS_LOCK(n) ((n) == 72 || (n) == 73)                                             // fcntl, flock
 
-// include/linux/sched.h: it is ending, and its memory going; threads of the kernel, within a process and its
-// own.
+// include/linux/sched.h: it is ending, and its memory is being freed; threads of the kernel, inside a process
+// and on their own.
 #define PF_EXITING 0x4
 #define PF_IO_WORKER 0x10
 #define PF_USER_WORKER 0x4000
@@ -212,7 +212,7 @@ struct {
 // Waits shorter than shortest_wait are summed until they are as long together.
 struct kernel_known known SEC(".data.known") = {.shortest_wait = 1000000, .shortest_gil_wait = 1000000};
 
-// The clock of whoever records, who may be in a time namespace.
+// The recorder's clock; the recorder may be in a time namespace.
 static __always_inline __u64 clock_now(void) {
   return bpf_ktime_get_ns() + known.clock_offset;
 }
@@ -235,10 +235,10 @@ static __always_inline void count(__u32 what, __u64 more) {
   if (value) *value += more;
 }
 
-// Time that the CPU of a running task had for no task, a sum: what the hypervisor gave to others (steal), and
-// interrupts where the kernel accounts for them. The scheduler's CPU times are without it
-// (kernel/sched/core.c: update_rq_clock_task); of the last tick it is known only at the next. Every task has
-// a cfs_rq, whatever its class, where groups of tasks are scheduled (CONFIG_FAIR_GROUP_SCHED).
+// The sum of the time in which the CPU of a running task ran no task: time that the hypervisor gave to others
+// (steal), and interrupts if the kernel accounts for them. The scheduler's CPU times exclude it
+// (kernel/sched/core.c: update_rq_clock_task); for the last tick it is known only at the next one. Every task
+// has a cfs_rq, whatever its class, if groups of tasks are scheduled (CONFIG_FAIR_GROUP_SCHED).
 static __always_inline __u64 not_for_tasks(struct task_struct* task) {
   if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(((struct cfs_rq*)0)->rq)) return 0;
   struct cfs_rq* queue = task->se.cfs_rq;
@@ -246,8 +246,9 @@ static __always_inline __u64 not_for_tasks(struct task_struct* task) {
   return rq ? rq->clock - rq->clock_task : 0;
 }
 
-// For a pointer that is loaded out of a task the verifier looks through the names of all the kernel's types
-// four times (btf_nested_type_is_trusted): a millisecond. So where time is of no matter it is read otherwise.
+// For a pointer that is loaded from a task, the verifier searches the names of all kernel types four times
+// (btf_nested_type_is_trusted), which takes a millisecond. So it is read differently where speed does not
+// matter.
 static __always_inline __u64 not_for_tasks_slowly(struct task_struct* task) {
   if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(((struct cfs_rq*)0)->rq)) return 0;
   struct cfs_rq* queue = 0;
@@ -256,7 +257,7 @@ static __always_inline __u64 not_for_tasks_slowly(struct task_struct* task) {
   return rq ? BPF_CORE_READ(rq, clock) - BPF_CORE_READ(rq, clock_task) : 0;
 }
 
-// A number to compare by, or to read at.
+// A number to compare, or an address to read at.
 static __always_inline struct mm_struct* memory_of(struct task_struct* task) {
   struct mm_struct* mm = 0;
   bpf_probe_read_kernel(&mm, 8, &task->mm);

@@ -14,17 +14,17 @@ const volatile __u32 with_native SEC(".rodata.native") = 0;
 #define STACK_FROM_AT_MOST (STARTS_FROM + KERNEL_MAX_STARTS * 8)
 #define RED_ZONE 128
 #define PAGE 4096
-// At switches a thread has this many native halves at once, and then one each so many ns: enough for every
-// wait that is told by itself.
+// At switches a thread may have this many native halves at once, and then one in this many ns: enough for
+// every wait with its own record.
 #define NATIVE_EVERY 200000
 #define NATIVE_AT_ONCE 50
 
-// Sent in one piece, as far as it is filled.
+// Sent in one piece, up to its filled size.
 struct native_half {
   struct kernel_native head;
   __u8 bytes[STACK_FROM_AT_MOST + KERNEL_STACK_BYTES];
 };
-// One element a CPU, as the loader sets it; one in all if nobody asks for native halves.
+// One element for each CPU, set by the loader; a single one without native halves.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -52,13 +52,13 @@ static __always_inline int native_is_due(struct kernel_thread* t, __u64 now) {
   return 1;
 }
 
-// How many bytes of the stack that begins there are worth a copy. glibc's and musl's thread pointer lies at
-// the top of a thread's stack; where the first thread's began the kernel knows.
+// How many bytes of the stack that begins there are worth copying. glibc's and musl's thread pointer is at
+// the top of a thread's stack; the kernel knows where the first thread's stack began.
 static __always_inline __u32 stack_size(struct task_struct* task, __u64 start) {
   __u64 most = KERNEL_LOST_STACK_BYTES;
   __u64 block = task->thread.fsbase;
   __u64 first = BPF_CORE_READ(memory_of(task), start_stack);
-  // The nearest of the two that lies behind it, if it is no other stack's.
+  // The nearest of the two above it, if that does not belong to another stack.
   if (block > start && block - start < 1ull << 30) {
     most = block - start;
   } else if (first > start && first - start < 1ull << 30) {
@@ -67,7 +67,7 @@ static __always_inline __u32 stack_size(struct task_struct* task, __u64 start) {
   return at_most(most, KERNEL_STACK_BYTES) & ~7u;
 }
 
-// With whoever runs on this CPU.
+// For the thread that runs on this CPU.
 static __always_inline int shares_memory(struct task_struct* task) {
   struct task_struct* current = bpf_get_current_task_btf();
   struct mm_struct* mm = memory_of(task);
@@ -93,15 +93,15 @@ static long copy_page(__u32 index, struct page_copy* c) {
   return 0;
 }
 
-// Up to the first page that is not there.
+// Up to the first missing page.
 static __always_inline __u32 copy_pages(struct native_half* half, __u32 from, __u64 start, __u32 size) {
   struct page_copy copy = {half, start, from, 0, size};
   bpf_loop(KERNEL_STACK_BYTES / PAGE + 1, copy_page, &copy, 0);
   return at_most(copy.done, KERNEL_STACK_BYTES);
 }
 
-// Of a thread of the current process, whose Python frames were walked just now. Gives its time; 0: it was not
-// sent. Verified at each of its few calls: a function of its own could not be given a thread.
+// For a thread of the current process, whose Python frames were just walked. Returns its time; 0: it was not
+// sent. Verified at each of its few calls, because a global function cannot take a thread as an argument.
 static __noinline __u64 send_half(struct scratch* s, const struct kernel_process* p, struct native_half* half,
                                   struct task_struct* task, __u64 now) {
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
@@ -133,7 +133,7 @@ static __noinline __u64 send_half(struct scratch* s, const struct kernel_process
   return now;
 }
 
-// `context`: of the clock's interrupt, where it may have hit the kernel; 0: none, and no frames of it.
+// `context`: of the clock's interrupt, which may have hit the kernel; 0: none, and no kernel frames.
 // `keep`: as in kernel_native.
 static __always_inline __u64 send_native(struct scratch* s, const struct kernel_process* p,
                                          struct task_struct* task, struct bpf_perf_event_data* context,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Whether the file that a thread's call works on is the other end of the one that another thread waits for.
+// Whether the file of a thread's call is the other end of the file that another thread waits for.
 #pragma once
 
 #include "wait_target.bpf.h"
@@ -16,7 +16,7 @@ static __always_inline struct file* file_at(struct task_struct* task, __u64 desc
   return file;
 }
 
-// 0: it is none.
+// 0: it is no socket.
 static __always_inline struct sock* socket_of(struct file* file) {
   if (!file || (__u32)BPF_CORE_READ(file, f_inode, i_sb, s_magic) != MAGIC_SOCKETS) return 0;
   struct socket* socket = BPF_CORE_READ(file, private_data);
@@ -53,14 +53,14 @@ static __always_inline int are_same(const __u8* one, const __u8* other) {
   return a[0] == b[0] && a[1] == b[1];
 }
 
-// Of a connection within this host.
+// For a connection within this host.
 static __always_inline int is_local(const struct endpoint* one) {
   if (one->family == FAMILY_INET6 && are_same(one->own, one->peer)) return 1;
   return one->peer4 && ((one->peer4 & 0xff) == LOOPBACK_NET || one->peer4 == one->own4);
 }
 
-// TCP and connected UDP: whether what is sent at `acts` arrives at `waits`. An IPv4 address of an IPv6 socket
-// is kept as one of IPv4, too.
+// TCP and connected UDP: whether bytes sent at `acts` arrive at `waits`. An IPv6 socket has its IPv4 address
+// as one of IPv4, too.
 static __always_inline int faces(const struct endpoint* waits, const struct endpoint* acts) {
   if (waits->net != acts->net || waits->port != acts->peer_port) return 0;
   const int six = waits->family == FAMILY_INET6 && acts->family == FAMILY_INET6;
@@ -71,9 +71,9 @@ static __always_inline int faces(const struct endpoint* waits, const struct endp
              : waits->own4 == acts->peer4 && waits->peer4 == acts->own4;
 }
 
-// Of sockets of the internet protocols. What arrives is worked on in an interrupt of the sender's own CPU, as
-// a rule in its own call; or in the next thread's there, so the call has to be on the other end. One that
-// closes that proves nothing: its descriptor is in no table any more.
+// For sockets of the internet protocols. Arriving bytes are processed in an interrupt of the sender's CPU,
+// usually in its own call; or in that of the next thread there, so the call must be on the other end. A call
+// that closes that end proves nothing: its descriptor is no longer in a table.
 static __always_inline int acts_on_connection(struct sock* waits, struct task_struct* task, __u64 first) {
   struct endpoint one = {}, other = {};
   struct sock* acts = socket_of(file_at(task, first));
@@ -83,7 +83,7 @@ static __always_inline int acts_on_connection(struct sock* waits, struct task_st
   return faces(&one, &other);
 }
 
-// Of pipes, Unix sockets and what the kernel keeps one of for all who have it open.
+// For pipes, Unix sockets, and files of which the kernel has a single object for all that have it open.
 static __always_inline int acts_on_same(struct file* waits, struct task_struct* task, __u64 first) {
   struct file* acts = file_at(task, first);
   if (!waits || !acts) return 0;

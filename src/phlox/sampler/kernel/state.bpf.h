@@ -14,7 +14,7 @@ static __always_inline __u64 word_at(__u64 at) {
   return is_plausible(at) && !bpf_probe_read_user(&word, 8, (void*)at) ? word : 0;
 }
 
-// One state of the interpreters' lists, or on to the next list.
+// Takes one state of the interpreters' lists, or goes on to the next list.
 static long sample_of_state(__u32 index, struct search* search) {
   struct walk* w = &search->s->walk;
   const struct kernel_process* p = search->p;
@@ -33,7 +33,7 @@ static long sample_of_state(__u32 index, struct search* search) {
   return 0;
 }
 
-// Whether it lies in a list still, and is this thread's.
+// Whether it is still in a list, and belongs to this thread.
 static __always_inline int is_own(const struct kernel_process* p, __u64 state, __u64 thread) {
   if (!state || word_at(state + p->thread_id) != thread) return 0;
   __u64 before = word_at(state + p->thread_prev);
@@ -41,8 +41,8 @@ static __always_inline int is_own(const struct kernel_process* p, __u64 state, _
                 : word_at(word_at(state + p->thread_interp) + p->interp_threads) == state;
 }
 
-// The newest state comes first: a thread's own is soon found when it is new, and is kept. Who has none is not
-// searched for again before there is a newer one, or for a while: threads of C never have one.
+// The newest state is first in the list, so a new thread's state is found soon, and is then kept. If a thread
+// has none, the search is repeated after a while, or when there is a newer one: threads of C never have one.
 static __always_inline void find_listed(struct scratch* s, const struct kernel_process* p,
                                         struct kernel_thread* t) {
   struct walk* w = &s->walk;
@@ -64,7 +64,7 @@ static __always_inline void find_listed(struct scratch* s, const struct kernel_p
   t->found.again = now + t->found.pause;
 }
 
-// Of the thread that s->walk names, into s->walk.state; 0: it has none.
+// For the thread in s->walk, into s->walk.state; 0: it has none.
 int find_state(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
   struct walk* w = &s->walk;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a thread waits for, where its system call says so: the file behind a descriptor, or a child. Which
-// struct file that is, is noted as the thread leaves its CPU. What it is, is read when a wait is told, while
-// the thread is in that call still: the call holds the file, and that the descriptor names the same one shows
-// that it does.
+// What a thread waits for, if its system call says so: the file of a descriptor, or a child. The struct file
+// is noted when the thread leaves its CPU. The file is described when the wait is reported, while the thread
+// is still in that call. The call holds the file; this is proved by the descriptor, which still names it.
 #pragma once
 
 #include "maps.bpf.h"
@@ -89,7 +88,7 @@ struct eventpoll {
 #define IS_SELECT(call) ((call) == 23 || (call) == 270)
 #define IS_EPOLL(call) ((call) == 232 || (call) == 281 || (call) == 441)
 
-// Sent in one piece, as far as it is filled. A part of a path is read at any place of it.
+// Sent in one piece, up to its filled size. Parts of a path are read to any place in it.
 struct wait_target {
   struct kernel_wait_target head;
   char name[KERNEL_PATH_BYTES + 256];
@@ -101,7 +100,7 @@ struct {
   __type(value, struct wait_target);
 } wait_targets SEC(".maps");
 
-// ---- as a thread leaves its CPU
+// ---- when a thread leaves its CPU
 
 // Calls whose first argument is the descriptor that they wait for, a bit each
 // (arch/x86/entry/syscalls/syscall_64.tbl).
@@ -135,8 +134,8 @@ static __always_inline __u32 bits_of(__u64 word) {
   return word * 0x0101010101010101ull >> 56;
 }
 
-// Of poll and ppoll the first descriptor; of select and pselect6 the last before the number that comes first.
-// The arguments of the call, but for its number. How many there are beside << 32 | the descriptor. -1: not
+// For poll and ppoll, the first descriptor; for select and pselect6, the last one below their first argument.
+// Takes the arguments of the call. Returns the number of further descriptors << 32 | the descriptor. -1: not
 // known; -2: none.
 __noinline __s64 descriptors_in_memory(__u64 sets, __u64 first, __u64 second, __u64 third, __u64 fourth) {
   if (!sets) {
@@ -171,8 +170,7 @@ static __always_inline void note_file(struct kernel_thread* t, struct task_struc
   if (table && (__u32)descriptor < table->max_fds) bpf_probe_read_kernel(&t->file, 8, table->fd + descriptor);
 }
 
-// Of the current thread, in a call that has no descriptor for its first argument. Verified once in each
-// program.
+// For the current thread, in a call whose first argument is no descriptor. Verified once in each program.
 __noinline int find_wait_target(struct kernel_thread* t, __u64 call) {
   if (!t) return 0;
   struct task_struct* task = bpf_get_current_task_btf();
@@ -195,8 +193,8 @@ __noinline int find_wait_target(struct kernel_thread* t, __u64 call) {
   return 0;
 }
 
-// `call`: below zero: it is in none, or was pre-empted. `first`: its first argument. To call a function is
-// dear here, so the calls that most switches are in are told apart before.
+// `call`: below zero: it is in none, or was preempted. `first`: its first argument. A function call is
+// expensive here, so the system calls of most switches are handled before it.
 static __always_inline void note_wait_target(struct kernel_thread* t, struct task_struct* task, long call,
                                              __u64 first) {
   t->file = 0;
@@ -209,7 +207,7 @@ static __always_inline void note_wait_target(struct kernel_thread* t, struct tas
   }
 }
 
-// ---- when its wait is told
+// ---- when its wait is reported
 
 struct path_walk {
   struct wait_target* to;
@@ -218,7 +216,7 @@ struct path_walk {
   __u32 used;
 };
 
-// The innermost part that is left; 1: there is none, or no room.
+// The innermost remaining part; 1: there is none, or no room.
 static long take_part(__u32 index, struct path_walk* walk) {
   struct dentry* dentry = walk->dentry;
   struct mount* mount = walk->mount;
@@ -230,7 +228,7 @@ static long take_part(__u32 index, struct path_walk* walk) {
     walk->mount = above;
     return 0;
   }
-  // Of no folder: a name of its own.
+  // Without a folder: it has its own name.
   if (!parent || (parent == dentry && index > 0)) return 1;
   __u32 used = walk->used, length = at_most(BPF_CORE_READ(dentry, d_name.len), 255);
   if (used + length + 1 > KERNEL_PATH_BYTES) {
@@ -302,7 +300,7 @@ static __always_inline void read_socket(struct wait_target* to, struct file* fil
   }
 }
 
-// Which of them is ready ended the wait: they are taken out of the list when the thread has come back.
+// The ready one ended the wait; the list is emptied after the thread has returned.
 static __always_inline struct file* ready_of(struct kernel_wait_target* head, struct file* file) {
   struct eventpoll* poll = BPF_CORE_READ(file, private_data);
   struct epitem* item = 0;
@@ -314,7 +312,7 @@ static __always_inline struct file* ready_of(struct kernel_wait_target* head, st
   return first == &poll->rdllist || !ready ? file : ready;
 }
 
-// Whether it still has that file in that place: then the call that it is in holds it.
+// Whether the descriptor still names that file: then the call that it is in holds the file.
 static __always_inline int has_wait_target(struct task_struct* task, const struct kernel_thread* t) {
   if (t->waits_for_what == KERNEL_WAITS_FOR_TIME) return 1;
   if (!t->file) return 0;
@@ -327,7 +325,7 @@ static __always_inline int has_wait_target(struct task_struct* task, const struc
   return file == t->file;
 }
 
-// Verified once in each program, and not with all that comes before it.
+// Verified once in each program, and not together with everything before it.
 __noinline int send_wait_target(const struct kernel_thread* t, __u32 tid) {
   __u32 zero = 0;
   struct wait_target* to = t ? bpf_map_lookup_elem(&wait_targets, &zero) : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// In what a thread is woken: in a system call of the thread that runs on this CPU, or in an interrupt that
-// hit that thread, which may have nothing to do with it. And whether the timer of the wait's own call fired.
+// The context in which a thread is woken: a system call of the thread that runs on this CPU, or an interrupt
+// that hit that thread, which may be unrelated. And whether the timer of the wait's own call fired.
 #pragma once
 
 #include "maps.bpf.h"
@@ -30,13 +30,13 @@ enum wake_context { IN_CALL, IN_SOFTIRQ, IN_HARDIRQ, IN_UNKNOWN };
 #define KERNEL_STACK_SIZE 16384
 #define CLOCK_BASES 8
 
-// The run queue of this CPU; 0: not known. Numbers to read at, no pointers: that is cheaper to verify.
+// The run queue of this CPU; 0: not known. Addresses as numbers, not pointers, are cheaper to verify.
 static __always_inline __u64 queue_of(struct task_struct* task) {
   if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(((struct cfs_rq*)0)->rq)) return 0;
   return (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
 }
 
-// Where interrupts are threads (PREEMPT_RT) the count does not tell.
+// If interrupts are threads (PREEMPT_RT), the count does not show them.
 static __always_inline enum wake_context context_of(struct task_struct* task, __u64 queue) {
   struct pcpu_hot* hot = 0;
   __u32 count = 0;
@@ -47,7 +47,7 @@ static __always_inline enum wake_context context_of(struct task_struct* task, __
   return count & HARDIRQ_AND_NMI ? IN_HARDIRQ : count & SOFTIRQ_SERVED ? IN_SOFTIRQ : IN_CALL;
 }
 
-// Whether the timer that this CPU runs lies on the stack of the woken thread: a call that waits until a time
+// Whether the timer that this CPU runs is on the stack of the woken thread: a call that waits until a time
 // has its timer there (kernel/time/hrtimer.c: hrtimer_sleeper).
 static __always_inline int is_own_timeout(struct task_struct* woken, __u64 queue) {
   struct hrtimer_cpu_base* bases = 0;
@@ -66,7 +66,7 @@ static __always_inline int is_own_timeout(struct task_struct* woken, __u64 queue
   return 0;
 }
 
-// Whether a signal wakes it, or a stop, a tracer or the freezer: these are sent before it is woken.
+// Whether a signal wakes it, or a stop, a tracer or the freezer: these are set before it is woken.
 static __always_inline int is_signalled(struct task_struct* woken) {
   unsigned long sent = BPF_CORE_READ(woken, pending.signal.sig[0]) |
                        BPF_CORE_READ(woken, signal, shared_pending.signal.sig[0]);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What ended a wait, as far as that is proved. The thread that runs on this CPU while another is woken is the
-// waker only if
-// - a futex: it is in a call that wakes those who wait at this address of this memory, or it ends and the
+// What ended a wait, if that is proved. The thread that runs on this CPU while another is woken is the waker
+// only if one of these holds for what the other waits for:
+// - a futex: the thread is in a call that wakes threads at this address of this memory, or it ends and the
 //   kernel does that for it (clear_child_tid);
-// - a child: it is one of the waiting process's, and ends;
-// - a connection of TCP: it is in a call on the other end;
+// - a child: the thread belongs to a child of the waiting process, and ends;
+// - a connection of TCP: the thread is in a call on the other end;
 // - anything else: the kernel wakes in that thread's own call, not in an interrupt that hit it, and no signal
 //   does. A thread that sleeps interruptibly is on the wait queues of what it waits for and on no others, so
-//   whoever wakes it then does something to that. Where the kernel does not tell an interrupt from a call, it
-//   has to be in a call on the other end.
-// A wait whose own timer fired ended by its timeout. Of all others nothing is told.
+//   a thread that wakes it then acts on that. If the kernel does not distinguish an interrupt from a call,
+//   the thread must be in a call on the other end.
+// A wait whose own timer fired ended by its timeout. For all others nothing is reported.
 #pragma once
 
 #include "other_end.bpf.h"
@@ -20,7 +20,7 @@
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2
 
-// fork, vfork, clone and clone3: a child that has its parent's memory is waited for (CLONE_VFORK).
+// fork, vfork, clone and clone3: the parent waits for a child that shares its memory (CLONE_VFORK).
 #define CALLS_FORK(n) ((n) == 56 || (n) == 57 || (n) == 58 || (n) == 435)
 #define IS_FUTEX_WAKE(n) ((n) == 454)  // Linux 6.7
 
@@ -36,7 +36,7 @@ static __always_inline int wakes_futex(struct task_struct* task, struct pt_regs_
   return regs->di == futex || (command == FUTEX_WAKE_OP && regs->r8 == futex);
 }
 
-// wait4 and waitid: the kernel wakes for a child that is waited for, and for a signal. vfork: for its child.
+// wait4 and waitid: the kernel wakes for an awaited child, and for a signal. vfork: for its child.
 static __always_inline int ends_for_parent(struct task_struct* task, struct task_struct* woken,
                                            const struct kernel_thread* t, int signalled) {
   struct task_struct* parent = BPF_CORE_READ(task, real_parent);
@@ -46,7 +46,7 @@ static __always_inline int ends_for_parent(struct task_struct* task, struct task
          (!signalled || which == task->tgid);
 }
 
-// Of poll and select of several only the number is known.
+// For poll and select of several descriptors, only their number is known.
 struct waited {
   struct file* file;  // that is ready, or the one that is waited for; 0: not known
   int nothing;        // an epoll instance of which nothing is ready
@@ -58,7 +58,7 @@ static __always_inline struct waited waited_for(const struct kernel_thread* t) {
   struct eventpoll* poll = BPF_CORE_READ(file, private_data);
   struct epitem* item = 0;
   if (!bpf_core_field_exists(poll->rdllist) || !bpf_core_field_exists(item->rdllink)) return out;
-  // What has become ready comes last, before the one that waits is woken (fs/eventpoll.c).
+  // The file that became ready is last in the list when the waiting thread is woken (fs/eventpoll.c).
   struct list_head *head = &poll->rdllist, *last = BPF_CORE_READ(poll, rdllist.prev);
   out.nothing = last == head;
   item = (void*)last - bpf_core_field_offset(struct epitem, rdllink);
@@ -73,7 +73,7 @@ static __always_inline int acts_on_wait_target(struct task_struct* task, const s
   struct sock* sock = socket_of(waited.file);
   if (sock && is_internet(sock)) return acts_on_connection(sock, task, first);
   if (context == IN_UNKNOWN) return acts_on_same(waited.file, task, first);
-  // Of several one may be a connection, whose bytes the kernel may work on in anybody's call on it.
+  // One of several may be a connection, whose bytes the kernel may process in any thread's call on it.
   struct sock* acts = waited.file ? 0 : socket_of(file_at(task, first));
   return context == IN_CALL && !(acts && is_internet(acts));
 }
@@ -92,10 +92,10 @@ static __always_inline int is_waker(struct task_struct* task, struct task_struct
   return in_call && memory_of(task) == BPF_CORE_READ(woken, mm) && wakes_futex(task, regs, call, t->futex);
 }
 
-// Into t->wake. Gives 1 if the current thread is the waker, and has a stack to walk. Verified once.
+// Fills t->waker. Returns 1 if the current thread is the waker and has a stack to walk. Verified once.
 __noinline int judge_waker(struct kernel_thread* t) {
   if (!t) return 0;
-  // Of a call that does nothing but sleep it would say nothing.
+  // For a call that only sleeps it would say nothing.
   if (t->system_call < 0 || CALLS_SLEEP(t->system_call) || t->waits_for_what == KERNEL_WAITS_FOR_TIME)
     return 0;
   struct task_struct *task = bpf_get_current_task_btf(), *woken = (void*)t->woken;
@@ -109,8 +109,8 @@ __noinline int judge_waker(struct kernel_thread* t) {
   t->waker.ended = KERNEL_ENDED_BY_THREAD;
   t->waker.thread = task->pid;
   t->waker.process = task->tgid;
-  // The name of the process: that of a thread of some library (jemalloc_bg_thd) does not tell which process
-  // it is.
+  // The name of the process: the name of a library's thread (jemalloc_bg_thd) does not show which process it
+  // is.
   BPF_CORE_READ_INTO(&t->waker.name, task, group_leader, comm);
   return !(task->flags & PF_EXITING);
 }

@@ -11,14 +11,14 @@ struct at_work {
   const struct kernel_process* p;
 };
 
-// Of the n-th frame: the first half of the places is for the leaf, the other goes round.
+// The place of the n-th frame: the first half of the places is for the leaf, the other half is a ring.
 static __always_inline __u32 place_of(__u32 n) {
   const __u32 half = KERNEL_MAX_FRAMES / 2;
   if (n >= half) n = half + (n & (half - 1));
   return n & (KERNEL_MAX_FRAMES - 1);
 }
 
-// Steps between two looks at the clock.
+// Steps between two readings of the clock.
 #define STEPS_TIMED 512
 
 static long step(__u32 index, struct at_work* work) {
@@ -91,8 +91,8 @@ static __always_inline void start(struct walk* w, const struct kernel_process* p
   w->base = p->frame_base == KERNEL_BASE_NONE;
 }
 
-// What tells the instruction from the code object's start: of the thread's own copy, in free-threaded builds
-// (python::bytecode_of_frame), as if it were that of the code object.
+// The offset of the instruction in the code object; in free-threaded builds, that in the thread's own copy
+// (python::bytecode_of_frame).
 int instruction_of(const struct kernel_process* p, __u64 code, __u64 instr, __u32 tlbc) {
   if (!p) return 0;
   if (p->frame_instr_bytes != 8) return (int)instr;
@@ -126,7 +126,7 @@ static long resolve(__u32 index, struct at_work* work) {
   return 0;
 }
 
-// The word that is another one once a code object was made or freed; 0: there is none.
+// The word that changes when a code object is created or freed; 0: there is none.
 static __always_inline __u64 epoch_of(struct scratch* s, const struct kernel_process* p, __u64 interpreter) {
   __u64 word = 0;
   switch (p->epoch) {
@@ -144,12 +144,12 @@ static __always_inline __u64 epoch_of(struct scratch* s, const struct kernel_pro
   }
   if (!word) return 0;
   s->walk.below = p->epoch == KERNEL_EPOCH_GENERATION ? ~0ull : word;
-  // An interpreter may end, and another begin where it was: proved anew each second.
+  // An interpreter may end, and another begin at its address: proved again each second.
   __u64 hash = mix(mix(mix(mix(1, word), interpreter), p->id), bpf_ktime_get_ns() >> 30);
   return hash | 1;
 }
 
-// Of the thread that s->walk names, into s->look.stack and s->frames.
+// For the thread in s->walk, into s->sample.stack and s->frames.
 int walk_named(struct scratch* s, const struct kernel_process* p) {
   if (!s || !p) return 0;
   struct kernel_stack* stack = &s->sample.stack;
@@ -180,7 +180,7 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
   }
   start(w, p, top);
   bpf_loop(KERNEL_MOST_STEPS, step, &work, 0);
-  // A chain that is longer than what is walked may be true all the same.
+  // A chain that is too long to walk may still be true.
   if (w->outer && !w->checked && !(w->stopped && w->end == KERNEL_END_FULL)) {
     __u64 outer = w->outer;
     w->outer = 0;
@@ -197,8 +197,8 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
   stack->end = (__u16)w->end;
   if (w->end == KERNEL_END_BROKEN || w->end == KERNEL_END_UNREADABLE) return 0;
   w->epoch = epoch_of(s, p, stack->interpreter);
-  // While the thread does not run, a code object of its frames stays: proved once in a walk, however often
-  // it is called there.
+  // While the thread does not run, the code objects of its frames stay: each is proved once in a walk,
+  // however often it occurs.
   if (!w->epoch) {
     w->epoch = mix(mix(2, bpf_ktime_get_ns()), state) | 1;
     w->below = ~0ull;
@@ -220,7 +220,7 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
   return 1;
 }
 
-// Of the current thread, or of one that is off its CPU and has its memory in common with it.
+// For the current thread, or for one that is off its CPU and shares its memory.
 static __always_inline int walk_python(struct scratch* s, const struct kernel_process* p,
                                        struct task_struct* task) {
   s->walk.thread = task->thread.fsbase;
