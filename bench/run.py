@@ -6,15 +6,15 @@
 
 Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, kernel, requests, import,
 export, page and conclusions (all by default). Each stores its numbers in bench/results/SECTION.json. Then docs/benchmarks.md, its
-three pictures and bench/results/tables.md are written from all that is stored. So you can measure one section at a time, on a
+three pictures and bench/results/tables.md are written from all stored results. So you can measure one section at a time, on a
 quiet machine. --document-only writes them without measuring. --quick takes about a minute for each section and stores nothing.
 
---store-as NAME keeps the results as one more run of the section, under that name. The other versions, and a free-threaded build,
-have their truth and cost so:
+--store-as NAME stores the results as a further run of the section, under that name. For truth and cost of the other versions, and
+of a free-threaded build:
     bench/run.py truth cost --versions 3.8,3.9,3.10,3.14,3.15,3.13t --no-peers --store-as 'other Pythons'
-And the truth of sampling in the kernel:
+For the truth of sampling in the kernel:
     bench/run.py truth --way kernel --users root --versions 3.8,3.11,3.12,3.13,3.14,3.15,3.13t --no-peers --store-as 'in the kernel'
-Ordinary users must exist (useradd). You must be root to run programs as them.
+Create ordinary users first (useradd). You must be root to run programs as them.
 """
 import argparse
 import datetime
@@ -74,12 +74,12 @@ def parser():
     parser.add_argument("--cache", default=os.environ.get("PHLOX_BENCH_CACHE", "/var/tmp/phlox-bench"))
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="of section truth: take this share of the samples")
-    parser.add_argument("--only", metavar="TARGET", help="of section truth: hard 50, hard 200 or leaf; of import: dwarf, fp, 'dwarf -z' or 'dwarf -a'; of kernel: the targets whose names begin so; of requests: the profiler, with more pairs; of conclusions: a program, a script or a topic")
-    parser.add_argument("--rate", type=int, metavar="HZ", help="of section truth: 5000 or 1000 alone")
-    parser.add_argument("--way", choices=["kernel"], help="of section truth: phlox record --way kernel")
-    parser.add_argument("--store-as", default="", metavar="NAME", help="keep these results as one more run, and those of before too")
-    parser.add_argument("--document-only", action="store_true", help="measure nothing; write the documents from what is stored")
+    parser.add_argument("--part", type=float, default=1.0, metavar="SHARE", help="section truth: take this share of the samples")
+    parser.add_argument("--only", metavar="TARGET", help="section truth: hard 50, hard 200 or leaf; import: dwarf, fp, 'dwarf -z' or 'dwarf -a'; kernel: targets whose names begin with this; requests: only this profiler, with more pairs; conclusions: a program, a script or a topic")
+    parser.add_argument("--rate", type=int, metavar="HZ", help="section truth: only 5000 or only 1000")
+    parser.add_argument("--way", choices=["kernel"], help="section truth: phlox record --way kernel")
+    parser.add_argument("--store-as", default="", metavar="NAME", help="store these results as a further run, and keep the earlier ones")
+    parser.add_argument("--document-only", action="store_true", help="measure nothing; write the documents from the stored results")
     return parser
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """fuzz_ledger.py run [--flavour bulk] LEDGER LOG NAME COMMAND...   Runs a fuzz target (libFuzzer), its output into LOG, and adds a line to LEDGER.
-fuzz_ledger.py table LEDGER [NAME...]            The sums of all runs, a row a target, as docs/fuzzing.md has them; of those named alone.
+fuzz_ledger.py table LEDGER [NAME...]            Prints the sums of all runs, one row for each target or each NAME, as in docs/fuzzing.md.
 
-A line says what one run executed, how long, and at which of its executions coverage last grew: by what the target says of itself
-(-print_final_stats=1). Runs are added up whatever was changed between them; edges are those of the last one with the address sanitizer, since a build without it
-has others.
+A line says how much one run executed, how long it took, and at which execution coverage last grew. The numbers are those that the
+target prints (-print_final_stats=1). Runs are added up, whatever changed between them. Edges are those of the last run with the
+address sanitizer, because a build without it has others.
 """
 import argparse
 import json

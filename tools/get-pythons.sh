@@ -225,7 +225,7 @@ bring_musl() { # Debian's musl, unpacked aside, with the compiler's specs rewrit
   # configure asks the compiler for its target platform.
   printf '#!/bin/sh\n[ "$*" = --print-multiarch ] && exec echo x86_64-linux-musl\nexec gcc "$@" -specs %s\n' "$root/specs" > "$cc"
   chmod +x "$cc"
-  # Links as in a merged /usr, and the kernel's headers beside musl's.
+  # Links as in a merged /usr, and the kernel's headers next to musl's.
   ln -sfn "$root/lib/x86_64-linux-musl/libc.so" "$root/usr/lib/x86_64-linux-musl/libc.so"
   ln -sfn "$root/usr/include/linux" "$include/linux"
   ln -sfn "$root/usr/include/asm-generic" "$include/asm-generic"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Brings what the tests need beside the build: packages, and an environment with pytest and playwright outside the tree.
-# Prints nothing but what it does; does nothing when all is there.
+# Installs what the tests need in addition to the build: packages, and an environment with pytest and playwright outside the tree.
+# Prints only what it does; does nothing if everything is there.
 set -eu
 tools=$(dirname "$0")
 "$tools/install-packages.sh" "$tools/packages-test.txt"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""release.py PROGRAM DIST [--deb FILE] [--sdist FILE]   Packs a static phlox that was built already (make release).
+"""release.py PROGRAM DIST [--deb FILE] [--sdist FILE]   Packs a static phlox that is already built (make release).
 
-Leaves in DIST: the program, a wheel that holds it, the licences of what is linked in, a CycloneDX list of parts (in the wheel too,
-PEP 770), and SHA256SUMS. Packing the same program again gives the same bytes: times are those of the last commit.
+Writes to DIST: the program, a wheel with it, the licences of the linked libraries, a CycloneDX list of components (also in the
+wheel, PEP 770), and SHA256SUMS. Packing the same program again gives the same bytes: times are those of the last commit.
 """
 import argparse
 import base64

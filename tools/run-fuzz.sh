@@ -1,7 +1,7 @@
 #!/bin/sh
-# run-fuzz.sh BUILD_DIR SECONDS [NAME...]   Runs every fuzz target, or those named (perf_data), that long, from the corpus it has gathered before
-# (outside the tree) and tests/fuzz/corpus. tests/fuzz/ledger.jsonl says what all runs on all machines have executed (fuzz_ledger.py table).
-# What breaks one stays in BUILD_DIR/crashes; it becomes a named unit test (style rule 38). TIMEOUT: seconds that one input may take.
+# run-fuzz.sh BUILD_DIR SECONDS [NAME...]   Runs every fuzz target, or those named (perf_data), for SECONDS each. They start from tests/fuzz/corpus
+# and from the corpus of earlier runs, which is outside the tree. tests/fuzz/ledger.jsonl counts what all runs on all machines executed
+# (fuzz_ledger.py table). Inputs that break a target are kept in BUILD_DIR/crashes; each becomes a named unit test. TIMEOUT: seconds for one input.
 set -u
 build=$(cd "$1" && pwd)
 seconds=$2

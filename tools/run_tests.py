@@ -44,7 +44,7 @@ def say(*words):
 
 # --- GoogleTest -------------------------------------------------------------------------------------------------------
 def run_binary(binary, report, limit, **variables):
-    """Runs it until it exits; its output is stored beside the report. -> its exit status"""
+    """Runs it until it exits; its output is stored next to the report. -> its exit status"""
     report.unlink(missing_ok=True)
     with open(report.with_suffix(".log"), "w") as log:
         process = subprocess.Popen([binary, f"--gtest_output=xml:{report}", *variables.pop("options", [])], stdout=log, stderr=log,

@@ -142,7 +142,7 @@ def main():
     parser.add_argument("phlox")
     parser.add_argument("--python", default="/usr/bin/python3")
     parser.add_argument("--equal", type=int, default=20, help="pairs of equal programs")
-    parser.add_argument("--runs", type=int, default=0, help="of repeated runs: comparisons of five and five equal runs")
+    parser.add_argument("--runs", type=int, default=0, help="repeated runs: comparisons of five and five equal runs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, folder)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the experiment behind docs/decisions/0001: a target, perhaps neighbours, the reader; one line a case.
+"""Runs the experiment of docs/decisions/0001: a target, perhaps neighbours, and the reader; prints one line for each case.
 
     experiment.py --reader build/release/bench/reading [--quick] [--only REGEX] [--user NAME] [--json FILE] [--list]
     experiment.py --reader ... --one --python PY --target hard.py --target-args 50 [--target-cpu 0] [-- reader's options]
 
 Needs the three interpreters of the layout table (--pythons, PHLOX_PYTHONS, or pyenv's). As root it also runs cases as an
-ordinary user (--user, made with useradd). Standard library only.
+ordinary user (--user; create it with useradd). Standard library only.
 """
 import argparse
 import glob
@@ -269,12 +269,12 @@ def cases(pythons, user, quick):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reader")
-    parser.add_argument("--markdown", metavar="FILE", help="print what --json stored as a table, and measure nothing")
+    parser.add_argument("--markdown", metavar="FILE", help="print the results of --json as a table; measure nothing")
     parser.add_argument("--pythons", nargs="*", default=os.environ.get("PHLOX_PYTHONS", "").split(":") if os.environ.get("PHLOX_PYTHONS") else None)
     parser.add_argument("--user", help="an ordinary user to repeat the cases as (root only)")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the samples")
     parser.add_argument("--only", default="", metavar="REGEX")
-    parser.add_argument("--json", help="append one line of JSON a case")
+    parser.add_argument("--json", help="append one line of JSON for each case")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--one", action="store_true", help="one case; the reader's options follow --")
     parser.add_argument("--python", default="3.12")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Native frames against libdwfl's on the same captured bytes, over many libraries.
+"""Compares native frames with libdwfl's on the same captured bytes, for many libraries.
 
     make bench-unwinding                          10,000 samples: those of a Python with packages from PyPI
     bench/unwinding/run.py [--samples N] [--python EXE] [--no-packages] [--only NAME,...]
 
-Each library works in a process of its own (bench/targets/libraries.py); build/release/bench/unwinding stops it at moments of chance.
-A sample is equal when every return address is, from the innermost frame to the thread's start. "said": the stack is not whole, says so,
-and is true as far as it goes. The table goes to standard output, the numbers to build/bench/unwinding.json.
+Each library works in its own process (bench/targets/libraries.py); build/release/bench/unwinding stops it at random moments.
+A sample is equal if all return addresses are, from the innermost frame to the thread's start. "said": the stack is marked as
+incomplete, and the frames that it has are right. The table goes to standard output, the numbers to build/bench/unwinding.json.
 """
 import argparse
 import json
@@ -54,9 +54,9 @@ def measure(tool, python, name, samples, library):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=10000, help="of all libraries together")
+    parser.add_argument("--samples", type=int, default=10000, help="for all libraries together")
     parser.add_argument("--python", default=None, help="default: pyenv's 3.12, else python3")
-    parser.add_argument("--no-packages", action="store_true", help="the interpreter as it is")
+    parser.add_argument("--no-packages", action="store_true", help="use the interpreter without extra packages")
     parser.add_argument("--only", default="")
     parser.add_argument("--tool", default=os.path.join(ROOT, "build", "release", "bench", "unwinding"))
     parser.add_argument("--cache", default=os.environ.get("PHLOX_BENCH_CACHE", "/var/tmp/phlox-bench"))

@@ -8,7 +8,7 @@
     for stretch in recording.stretches():
         ...
 
-The work is done by the program `phlox`, which comes with this package: a recorder runs beside, as a process of its own.
+The work is done by the program `phlox`, which comes with this package: the recorder is a separate process.
 """
 from ._errors import NotInstalled, PhloxError
 from ._recorder import Recorder, profile, record

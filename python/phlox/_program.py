@@ -12,7 +12,7 @@ from ._errors import NotInstalled, PhloxError
 
 
 def find_program() -> str:
-    """$PHLOX_BIN; beside this interpreter, where pip puts it; on the PATH."""
+    """$PHLOX_BIN; next to this interpreter, where pip puts it; on the PATH."""
     places = [os.environ.get("PHLOX_BIN")]
     places += [os.path.join(folder, "phlox") for folder in (
         sysconfig.get_path("scripts"), os.path.dirname(sys.executable), sysconfig.get_path("scripts", f"{os.name}_user")) if folder]
@@ -24,7 +24,7 @@ def find_program() -> str:
 
 
 def environment() -> dict[str, str]:
-    """For phlox beside a program: without the libraries that the program is to take (LD_LIBRARY_PATH, LD_PRELOAD). With an older SQLite among them
+    """The environment for phlox next to a program: without the libraries that the program is to take (LD_LIBRARY_PATH, LD_PRELOAD). With an older SQLite among them
     phlox would not start."""
     return {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "LD_PRELOAD")}
 

@@ -1,4 +1,4 @@
-"""Recorders, each a process beside: of another program, or of the one that we are in."""
+"""Recorders of another program or of this one; each is a separate process."""
 from __future__ import annotations
 
 import contextlib
@@ -64,7 +64,7 @@ class _Place:
 
 
 class Recorder:
-    """Records a process from start() to stop(). It runs beside, and its end is not the program's."""
+    """Records a process from start() to stop(). The recorder is a separate process; if it ends, the program runs on."""
 
     def __init__(self, pid: int, output: Optional[Path] = None, *, rate: Optional[Union[float, str]] = None, native: bool = False,
                  max_overhead: Optional[Union[float, str]] = None, options: Sequence[str] = ()) -> None:
@@ -175,7 +175,7 @@ def allow_if_needed(recorder: int) -> None:
 
 
 class profile(contextlib.ContextDecorator):
-    """`with phlox.profile() as p:` records the block, by a recorder beside this process; p.recording is there after it.
+    """`with phlox.profile() as p:` records the block with a recorder in another process; p.recording is there after it.
 
     As a decorator it records each call: `@phlox.profile("call.phlox")`. `output`: a file NAME.phlox; without, the recording goes away with
     the Recording. `rate`, `native`, `max_overhead` and `options` are those of `phlox record`.

@@ -2,7 +2,7 @@
 
     %%phlox [--native] [--rate HZ] [--output NAME.phlox] [options of `phlox export`: --by line, --state running, ...]
 
-The recorder is a process beside. The picture is interactive where the front end shows HTML; the recording is `_phlox` afterwards.
+The recorder is a separate process. The picture is interactive where the front end shows HTML; the recording is `_phlox` afterwards.
 """
 from __future__ import annotations
 
