@@ -126,7 +126,7 @@ for work in (0, 0, 0, 0.01, 0.02):
 def test_a_python_that_ends_before_it_can_be_found_is_there_with_its_cpu_time(python, tmp_path):
     (tmp_path / "spawns.py").write_text(SPAWNS)
     done = subprocess.run([PHLOX, "record", *MODE, "-o", tmp_path / "out.phlox", "--", python.path, tmp_path / "spawns.py"], capture_output=True, text=True)
-    assert done.returncode == 0 and "briefly" not in done.stderr and "another way" not in done.stderr, done.stderr
+    assert done.returncode == 0 and "briefly" not in done.stderr and "another mode" not in done.stderr, done.stderr
     used = {int(pid): int(ns) for pid, ns in (line.split() for line in done.stdout.splitlines() if line.count(" ") == 1 and line[0].isdigit())}
     recording = Recording(tmp_path / "out.phlox")
     rows = recording.query("SELECT p.pid, p.command_line, p.end_ns - p.start_ns, (SELECT pid FROM process q WHERE q.id = p.parent), sum(s.cpu_ns) "

@@ -24,7 +24,7 @@ const parts = (intervals: Stretch[], from: number, to: number, threads: number[]
   intervals.filter((s) => threads.includes(s.thread)).map((s) => ({ s, ns: overlap([[from, to]], s.start, s.wall) })).filter(({ ns }) => ns > 0);
 const sum = (list: { ns: number }[]) => list.reduce((all, { ns }) => all + ns, 0);
 
-test("stretches of a range are found without looking at all", () => {
+test("intervals of a range are found without a full search", () => {
   each((intervals, model, from, to) => {
     const { start, wall } = model.recording.intervals;
     for (let thread = 0; thread < 4; ++thread) {
@@ -51,7 +51,7 @@ test("CPU time is that of who used it, not of who waited for a CPU longest", () 
   equal(told.used, [[byName(model.recording, "handle"), second]]);
 });
 
-test("a moment is what its stretches say", () => {
+test("a moment has the facts of its intervals", () => {
   each((intervals, model, from, to, seed) => {
     const threads = [seed % 4, 3 - (seed % 4)].filter((t, i, all) => all.indexOf(t) === i);
     const told = answer(model, "moment", everything, { threads, from, to, cpu: -1 });

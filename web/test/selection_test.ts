@@ -66,7 +66,7 @@ test("what is shown is one of four choices, beneath every filter", () => {
   });
 });
 
-test("a range of time cuts stretches at its ends", () => {
+test("a range of time cuts intervals at its ends", () => {
   const one: Stretch = { thread: 0, start: 10 * second, wall: 4 * second, cpu: 2 * second, samples: 8, stack: [["f", 1]], state: 0, doing: 0 };
   const model = new Model(recordingOf([one]));
   const all = (...filters: Filter[]) => model.select({ ...everything, filters }).all;
@@ -183,7 +183,7 @@ test("bins hold the time of their thread, however fine", () => {
       let all = 0;
       for (let i = thread * bins * activities; i < (thread + 1) * bins * activities; ++i) all += time[i];
       const expected = wall(kept(intervals, (s) => s.thread === thread));
-      ensure(Math.abs(all - expected) <= 1e-4 * expected + 1, `${all} in bins, ${expected} in stretches, seed ${seed}`);
+      ensure(Math.abs(all - expected) <= 1e-4 * expected + 1, `${all} in bins, ${expected} in intervals, seed ${seed}`);
       near(totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((a, b) => a + b, 0), expected);
       near(totals.cpu[thread], sum(kept(intervals, (s) => s.thread === thread), (s) => s.cpu));
     }

@@ -206,7 +206,7 @@ std::string_view event_name(profile::EventKind kind) {
                                                        "Thread ended",
                                                        "Samples lost",
                                                        "Rate changed",
-                                                       "Way of reading changed",
+                                                       "Mode changed",
                                                        "Calls waiting for a thread"};
   const auto index = static_cast<size_t>(kind);
   return index < kNames.size() ? kNames[index] : "";

@@ -69,7 +69,7 @@ export interface Head {
   show: Show;
   by: By;
   inherited?: boolean; // whether the page begins with the frames that forked children inherited
-  gridFirst: number; // ns: what the starts of stretches count from, and in steps of
+  gridFirst: number; // ns: what the starts of intervals count from, and in steps of
   gridUnit: number;
   sources?: { files: number; missing: number; leftOut: number; bytes: number }; // of the program; not there: nobody asked for it
   merged?: Merged;

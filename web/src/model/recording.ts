@@ -46,7 +46,7 @@ function readIntervals(head: Head, columns: Columns, catalogue: Catalogue, lines
   const walls = columns.numbers("stretch.wall");
   const used = columns.numbers("stretch.cpu");
   const count = first[counts.length];
-  if (starts.length !== count) throw new Error("the page's data is damaged: stretches without a thread");
+  if (starts.length !== count) throw new Error("the page's data is damaged: intervals without a thread");
   const start = new Float64Array(count);
   const wall = new Float64Array(count);
   const cpu = new Float64Array(count);

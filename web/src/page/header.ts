@@ -185,7 +185,7 @@ function aboutWeight(head: Head, { weight, filters }: State): string {
 
 function mergedWords(catalogue: Catalogue): string {
   const merged = catalogue.head.merged as NonNullable<typeof catalogue.head.merged>;
-  const sizes = `${countWords(merged.stretchesBefore)} stretches became ${countWords(merged.stretchesAfter)}`;
+  const sizes = `${countWords(merged.stretchesBefore)} intervals became ${countWords(merged.stretchesAfter)}`;
   const time = `Merged to fit ${(merged.limit / 1e6).toFixed(0)} MB: within ${weightWords(merged.window, "ns")} of a thread's time the order is lost (${sizes}).`;
   if (!merged.rareShare) return time;
   const share = shareWords(merged.rareShare, 1);

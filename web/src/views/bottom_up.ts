@@ -53,7 +53,7 @@ function create(page: Page): Showing {
     column({ name: "of-parent", title: "Of the row above", about: "Which part of the row that it stands beneath came through this caller", number: true,
       text: (row) => (list[row].path.length > 1 ? shareWords(list[row].total, above(row)) : "") }),
     column({ name: "time", title: "Time", about: "In what the switch above says", number: true, text: (row) => time(list[row].total) }),
-    column({ name: "samples", title: "Samples", about: "Looks that found it so", number: true, text: (row) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords(list[row].samples)) }),
+    column({ name: "samples", title: "Samples", about: "Samples that this row counts", number: true, text: (row) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords(list[row].samples)) }),
     column({ name: "name", title: "Function, and beneath it its callers", about: "Open a row to see who called it", number: false, text: (row) => labels[list[row].label].full }),
     column({ name: "module", title: "Module", about: "Top package or module; native: the library", number: false, text: (row) => labels[list[row].label].module }),
     column({ name: "place", title: "Place", about: "File and line", number: false, text: (row) => placeOf(labels[list[row].label]) }),

@@ -84,7 +84,7 @@ function create(page: Page): Showing {
     { name: "total", title: "Total", about: "With what it calls", number: true, ascending: false, text: (line) => spent(at(line)?.total ?? 0), compare: bySelf((line) => at(line)?.total ?? 0) },
     { name: "time", title: "Self time", about: "Spent on the line itself", number: true, ascending: false, text: (line) => ((at(line)?.self ?? 0) > 0 ? time((at(line) as LineTime).self) : ""),
       compare: bySelf((line) => at(line)?.self ?? 0) },
-    { name: "samples", title: "Samples", about: "Looks that found it, itself or further out on the stack", number: true, ascending: false, text: (line) => (at(line) && !isAwait(page.catalogue.head, page.state.weight) ? countWords((at(line) as LineTime).samples) : ""),
+    { name: "samples", title: "Samples", about: "Samples with this line on the stack", number: true, ascending: false, text: (line) => (at(line) && !isAwait(page.catalogue.head, page.state.weight) ? countWords((at(line) as LineTime).samples) : ""),
       compare: bySelf((line) => at(line)?.samples ?? 0) },
     { name: "name", title: "Source", about: "As it was when the page was written", number: false, ascending: true, text: (line) => (text ? text[line - 1] ?? "" : functionsOn(line)), compare: (a, b) => a - b },
   ], {

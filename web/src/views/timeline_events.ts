@@ -45,7 +45,7 @@ export function eventMark(catalogue: Catalogue, event: RecordedEvent): Mark {
     case Happened.threadEnds: return said(["thread ends", `The ${called} ends`]);
     case Happened.lost: return said([`lost ${weightWords(value, "ns")}`, `${weightWords(value, "ns")} without samples${because}`]);
     case Happened.rateChanges: return said([rateWords(value), `From here on ${rateWords(value)}${text ? `, ${text}` : ""}`]);
-    case Happened.modeChanges: return said(["another way of reading", `From here on read another way${because}`]);
+    case Happened.modeChanges: return said(["another mode", `From here on sampled in another mode${because}`]);
     default: return said([text || "event", text || "An event of a kind that this page does not know"]);
   }
 }

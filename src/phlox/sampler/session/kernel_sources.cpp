@@ -92,7 +92,7 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
         fmt::format("cannot sample process {} inside the kernel: another program emulates its CPU, and "
                     "the kernel knows only the registers of that one",
                     program.pid),
-        "without --way kernel phlox takes the best of the other ways");
+        "without --way kernel phlox takes the best of the other modes");
   auto place = kernel_process_of(program.interpreter);
   if (!place) return place;
   place->walk_share = walk_share_;
@@ -111,7 +111,7 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
               fmt::format("cannot sample process {} inside the kernel: none of its thread states says which "
                           "thread it is of",
                           program.pid),
-              "without --way kernel phlox takes the best of the other ways");
+              "without --way kernel phlox takes the best of the other modes");
 }
 
 KernelSources::Member::Member(KernelSources& sources, Program& program, const kernel_process& place,

@@ -83,7 +83,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
     auto& lines = options_.mode == Mode::kernel ? warnings : outcome_.details;
-    lines.push_back(fmt::format("process {} is sampled in another way: {}", pid, why));
+    lines.push_back(fmt::format("process {} is sampled in another mode: {}", pid, why));
     finder_->births_are_reported(false);  // about the processes that this one starts
   }
   const bool again = !rows_.insert_or_assign(pid, id).second;
