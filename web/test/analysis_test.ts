@@ -31,7 +31,7 @@ test("sums are those of the table", () => {
   }
 });
 
-// Two functions by turns, a stretch of a look each.
+// Two functions in turn, an interval of one sample each.
 const alternating = (length: number): Model => {
   const interval = (i: number): Stretch => ({ thread: 0, start: i * 1e6, wall: 1e6, cpu: 0, samples: 1, stack: [[Math.floor(i / length) % 2 ? "f" : "g", 1]], state: 0, doing: 0 });
   return new Model(recordingOf(Array.from({ length: 1200 }, (_, i) => interval(i))));

@@ -68,7 +68,7 @@ test("beneath a function the native one with most of its time is named, and its 
   }
 });
 
-test("without native frames the library that most looks on a CPU found is named, and only then", () => {
+test("without native frames the library of most samples on a CPU is named, and only then", () => {
   const recording = recordingOf([
     interval(0, 0, 95, ["main", "dot"], collecting),
     interval(0, 95, 100, ["main", "dot"], running),
@@ -87,7 +87,7 @@ test("without native frames the library that most looks on a CPU found is named,
 });
 
 // The same numbers as tests/report/native_report_test.cpp has.
-test("so few looks prove nothing", () => {
+test("so few samples prove nothing", () => {
   equal([[95, 100], [26, 50], [4, 4], [10, 10], [0, 0]].map(([some, counts]) => areMost(some, counts)), [true, false, false, true, false]);
 });
 

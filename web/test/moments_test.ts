@@ -36,7 +36,7 @@ test("intervals of a range are found without a full search", () => {
   });
 });
 
-test("a stretch that lies within the one before it does not hide that", () => {
+test("an interval within the one before it does not hide that", () => {
   const interval = (start: number, wall: number): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1, stack: [["f", 1]], state: 0, doing: 0 });
   const model = new Model(recordingOf([interval(0, 10 * second), interval(second, second), interval(11 * second, second)]));
   equal(model.inTime.of(0, 5 * second, 6 * second), [0, 2]);
@@ -46,27 +46,27 @@ test("CPU time is that of who used it, not of who waited for a CPU longest", () 
   const interval = (start: number, wall: number, cpu: number, name: string, state: number): Stretch => ({ thread: 0, start, wall, cpu, samples: 1, stack: [["main", 1], [name, 1]], state, doing: 0 });
   // Woken from its sleep, it waits for a CPU in `select`; it computes in `handle`.
   const model = new Model(recordingOf([interval(0, 5 * second, 0, "select", 3), interval(5 * second, second, second, "handle", 0)]));
-  const told = answer(model, "moment", everything, { threads: [0], from: 0, to: 6 * second, cpu: -1 });
-  equal(told.functions[0][0], byName(model.recording, "select"));
-  equal(told.used, [[byName(model.recording, "handle"), second]]);
+  const given = answer(model, "moment", everything, { threads: [0], from: 0, to: 6 * second, cpu: -1 });
+  equal(given.functions[0][0], byName(model.recording, "select"));
+  equal(given.used, [[byName(model.recording, "handle"), second]]);
 });
 
 test("a moment has the facts of its intervals", () => {
   each((intervals, model, from, to, seed) => {
     const threads = [seed % 4, 3 - (seed % 4)].filter((t, i, all) => all.indexOf(t) === i);
-    const told = answer(model, "moment", everything, { threads, from, to, cpu: -1 });
+    const given = answer(model, "moment", everything, { threads, from, to, cpu: -1 });
     const there = parts(intervals, from, to, threads);
-    near(told.wall, sum(there));
-    near(told.activity.reduce((a, b) => a + b, 0), sum(there));
-    near(told.activity[Activity.gil], sum(there.filter(({ s }) => states[s.state].gil === 3)));
-    near(told.activity[Activity.collecting], sum(there.filter(({ s }) => states[s.state].collecting)));
-    near(told.calls[0]?.[1] ?? 0, sum(there.filter(({ s }) => s.state === 1)));
+    near(given.wall, sum(there));
+    near(given.activity.reduce((a, b) => a + b, 0), sum(there));
+    near(given.activity[Activity.gil], sum(there.filter(({ s }) => states[s.state].gil === 3)));
+    near(given.activity[Activity.collecting], sum(there.filter(({ s }) => states[s.state].collecting)));
+    near(given.calls[0]?.[1] ?? 0, sum(there.filter(({ s }) => s.state === 1)));
     const leaf = (s: Stretch) => (s.stack.length ? s.stack[s.stack.length - 1][0] : "");
     const computing = there.filter(({ s }) => states[s.state].gil !== 3 && [1, 2].includes(states[s.state].cpu));
-    for (const [f, ns] of told.functions) {
+    for (const [f, ns] of given.functions) {
       near(ns, sum((computing.length ? computing : there).filter(({ s }) => leaf(s) !== "" && byName(model.recording, leaf(s)) === f)));
     }
-    ensure((told.only !== null) === (intervals.filter((s) => threads.includes(s.thread) && (s.wall > 0 ? overlap([[from, to]], s.start, s.wall) > 0 : s.start >= from && s.start < to)).length === 1), "one stretch");
+    ensure((given.only !== null) === (intervals.filter((s) => threads.includes(s.thread) && (s.wall > 0 ? overlap([[from, to]], s.start, s.wall) > 0 : s.start >= from && s.start < to)).length === 1), "one stretch");
   });
 });
 
@@ -85,8 +85,8 @@ test("CPUs see what runs, and nothing else", () => {
     const { numbers, time } = answer(model, "cpus", everything, { from: start, to: end, bins: 20 });
     equal(Array.from(numbers), [0]); // all of them in recordingOf()
     const ran = intervals.filter((s) => states[s.state].cpu === 1).reduce((all, s) => all + s.wall, 0);
-    const told = time.reduce((a, b) => a + b, 0);
-    ensure(Math.abs(told - ran) <= 1e-4 * ran + 1, `${told} told, ${ran} ran`);
+    const given = time.reduce((a, b) => a + b, 0);
+    ensure(Math.abs(given - ran) <= 1e-4 * ran + 1, `${given} told, ${ran} ran`);
     near(answer(model, "moment", everything, { threads: [0, 1, 2, 3], from: start, to: end + 1, cpu: 0 }).wall, ran);
     equal(answer(model, "moment", everything, { threads: [0, 1, 2, 3], from: start, to: end + 1, cpu: 1 }).wall, 0);
   });
@@ -98,9 +98,9 @@ test("a wait is of the program's own function, not of the library's beneath it",
   const { file } = recording.catalogue.functions;
   file[byName(recording, "g")] = "/usr/lib/python3.12/threading.py";
   file[byName(recording, "load")] = "/usr/lib/python3.12/site-packages/pool.py";
-  const told = answer(new Model(recording), "waits", everything, { threads: [0, 1, 2, 3] });
-  equal(Array.from(told.function), [byName(recording, "load"), byName(recording, "g"), byName(recording, "nparse"), 0]);
-  equal(Array.from(told.wall), [5 * second, second, second, 0]);
+  const given = answer(new Model(recording), "waits", everything, { threads: [0, 1, 2, 3] });
+  equal(Array.from(given.function), [byName(recording, "load"), byName(recording, "g"), byName(recording, "nparse"), 0]);
+  equal(Array.from(given.wall), [5 * second, second, second, 0]);
 });
 
 test("the interpreter's own C is Python, and the C library is whatever calls it", () => {

@@ -15,7 +15,7 @@ const [running, blocked, waitsForGil, queued] = [0, 1, 2, 3]; // of states
 const interval = (thread: number, from: number, to: number, stack: [string, number][], state: number, wait?: Wait): Stretch =>
   ({ thread, start: from * us, wall: (to - from) * us, cpu: 0, samples: 1, stack, state, doing: state === blocked ? 1 : 0, wait });
 
-function told(intervals: Stretch[], query: Query = everything, detail: Detail = "place", where = {}): string[] {
+function given(intervals: Stretch[], query: Query = everything, detail: Detail = "place", where = {}): string[] {
   const model = new Model(recordingOf(intervals));
   const { functions, places } = model.recording.catalogue;
   const at = (place: number) => (place ? ` ${functions.name[places.function[place]]}:${places.line[place]}` : "");
@@ -38,25 +38,25 @@ const waiting: Stretch[] = [
 ];
 
 test("waits of a pool that differ in the thread that ended them, or in a number, are one", () => {
-  equal(told(waiting), ["13 1 a socket get:5 ended t1 +1 put:7", "6 2 a child get:6 ended worker (2 processes)", "1 1 a CPU main:1 ended"]);
+  equal(given(waiting), ["13 1 a socket get:5 ended t1 +1 put:7", "6 2 a child get:6 ended worker (2 processes)", "1 1 a CPU main:1 ended"]);
 });
 
 test("filters, times and stacks choose the waits", () => {
   const time: Query = { filters: [{ field: "time", mode: "in", from: 8 * us, to: 16 * us }], show: "everything" };
-  equal(told(waiting, time), ["5 1 a socket get:5 ended t2 +1 put:7", "1 1 a child get:6 ended worker (12)"]);
-  equal(told(waiting, everything, "place", { threads: [3], from: us, to: 9 * us }), ["1 1 a child get:6 ended worker (13)", "1 1 a CPU main:1 ended"]);
+  equal(given(waiting, time), ["5 1 a socket get:5 ended t2 +1 put:7", "1 1 a child get:6 ended worker (12)"]);
+  equal(given(waiting, everything, "place", { threads: [3], from: us, to: 9 * us }), ["1 1 a child get:6 ended worker (13)", "1 1 a CPU main:1 ended"]);
   const model = new Model(recordingOf(waiting));
   const node = answer(model, "shape", everything, { by: "line" }).label.findIndex((place) => model.recording.catalogue.places.line[place] === 6);
-  equal(told(waiting, everything, "place", { node }), ["6 2 a child get:6 ended worker (2 processes)"]);
+  equal(given(waiting, everything, "place", { node }), ["6 2 a child get:6 ended worker (2 processes)"]);
 });
 
 test("without places what is waited for and who ends it is a row", () => {
   const elsewhere = interval(2, 0, 4, [["main", 2], ["get", 9]], blocked, { ...socket, place: ["get", 9] });
-  equal(told([...waiting, elsewhere], everything, "whom")[0], "17 2 a socket ended t1 +1 put:7");
+  equal(given([...waiting, elsewhere], everything, "whom")[0], "17 2 a socket ended t1 +1 put:7");
 });
 
 test("a wait for the GIL is told by who held it, and when nobody did", () => {
-  equal(told([
+  equal(given([
     interval(0, 0, 100, [["main", 1], ["f", 2]], waitsForGil),
     interval(1, 10, 40, [["main", 1], ["g", 3]], running),
     interval(1, 40, 50, [["main", 1], ["n", 4]], running), // native code of main's line
