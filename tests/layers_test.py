@@ -1,4 +1,4 @@
-"""The rules of the house that a compiler does not know: who may include whom, who may print, which hosts are named.
+"""Rules of the source that a compiler does not check: which directory may include which, which may print, which hosts are named.
 
 Runs under pytest, and alone (`python3 tests/layers_test.py`, which `make lint` does).
 """
@@ -71,7 +71,7 @@ PRINTS = re.compile(
 
 
 def code_of(text):
-    """Without comments and without what stands in strings."""
+    """Without comments and the contents of strings."""
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', lambda m: "" if m[0][0] == "/" else '""', text, flags=re.DOTALL)
 
 
@@ -97,7 +97,7 @@ def test_a_room_includes_only_what_layers_txt_allows():
     assert wrong == []
 
 
-# A look goes from capture over the ring to assemble; session owns both. What is shared (records, ring) is capture's.
+# A sample goes from capture through the ring to assemble; session owns both. What they share (records, ring) belongs to capture.
 # The capture inside the kernel writes the same records, and knows of capture what these are.
 SAMPLER = {"session": {"capture", "kernel", "assemble"}, "assemble": {"capture"}, "kernel": {"capture"}, "capture": set()}
 

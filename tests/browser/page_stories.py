@@ -66,7 +66,7 @@ def answer(page):
 
 
 def thread_rows(page):
-    """The first row of a thread, where there is one process: its head stands above only where there are several."""
+    """The first row of a thread, with one process: a process has a head row only if there are several."""
     return page.locator(".timeline .lanes canvas")
 
 

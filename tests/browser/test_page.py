@@ -39,7 +39,7 @@ def test_functions_are_those_of_the_report(open_page, recording, weight):
     page.evaluate(CATCH_COPIES)
     told = report(recording, "--weight", weight)
     rows = table_rows(page)
-    # The report tells functions of one short name apart by their arguments, the page by file and line.
+    # The report distinguishes functions of one short name by their arguments, the page by file and line.
     shown = {(row["Function"], row["Place"]): row for row in rows}
     assert len(shown) == len(rows) == told["seen"]["functions"]
     words = weight_words if weight != "samples" else lambda count: f"{count:,} sample{'' if count == 1 else 's'}"
@@ -150,7 +150,7 @@ def test_a_frame_shows_its_share_time_and_samples_and_zooms(open_page, recording
 
 
 def outermost(recording):
-    """Time and looks beneath each outermost function, by its name."""
+    """Time and samples below each outermost function, by its name."""
     sums = {}
     for weight in ["wall", "samples"]:
         for line in phlox("export", recording, "-f", "collapsed", "--show", "work", "--weight", weight).stdout.splitlines():

@@ -201,7 +201,7 @@ def waiting(request, tmp_path_factory):
 
 
 def whose(row):
-    """What a wait's row is told apart by, as report names it: of several that ended waits it names one or the other."""
+    """What identifies a row of waits, as report names it: of several wakers it names one or the other."""
     return row["words"].rsplit(" (", 1)[-1].rstrip(")"), *row["where"], *row["byWhere"], row["by"] if row["more"] == 0 else row["more"]
 
 

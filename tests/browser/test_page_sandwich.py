@@ -29,7 +29,7 @@ def sandwich(open_page, recording):
 
 
 def hover(page, side, row):
-    """The words beside the frame in the middle of a row, counted from the chosen function."""
+    """The tooltip of the frame in the middle of a row, counted from the chosen function."""
     box = page.locator(f".{side} canvas").bounding_box()
     y = box["y"] + (box["height"] - row * 18 - 9 if side == "callers" else row * 18 + 9)
     page.mouse.move(box["x"] + box["width"] * 0.3, y)

@@ -64,7 +64,7 @@ def test_a_file_for_speedscope_is_that_of_the_export(open_page, recording, tmp_p
     for (title, unit, stacks), (expected_title, expected_unit, expected) in zip(profiles(mine), profiles(theirs), strict=True):
         assert (title, unit, len(stacks)) == (expected_title, expected_unit, len(expected))
         for one, other in zip(stacks, expected):
-            # Why a look was rejected is not told by the page.
+            # The page does not show why a sample was rejected.
             assert one == other or (one[0] == ((REJECTED, None, None),) and one[1] == other[1])
             seen += one == other
     assert seen > 50
@@ -90,7 +90,7 @@ def test_a_saved_flame_graph_has_the_frames_and_says_what_it_is_of(open_page, re
     said = " ".join(words)
     assert whole in said and "Search “parse”" in said and page.locator(".found").inner_text() in said
     assert page.locator("h1").inner_text() == words[0]
-    # Every box tells its name, share and time, as the page says them of the frame under the keyboard.
+    # Every box has its name, share and time, as the page shows them for the frame under the keyboard cursor.
     titles = [node.text for node in root.iter(f"{SVG}title")]
     assert len(titles) > 200 and titles[1].startswith("all, 100 %, ")
     page.keyboard.press("Escape")

@@ -11,7 +11,7 @@ from pictures import fragment
 def with_source(tmp_path_factory):
     """A recording whose hottest .py file is there, one that is no source by its name, and the page with the source in it."""
     folder = tmp_path_factory.mktemp("source")
-    # Of a recording that does not say who may read its sources, root shows what everybody may read.
+    # If a recording does not say who may read its sources, root shows only what all users may read.
     for place in [folder, *folder.parents]:
         if "pytest-" in str(place):
             place.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The tasks of docs/stories.md that are done from the page alone, click by click, on recordings made for it; and their counts as the page tells them."""
+"""The tasks of docs/stories.md that are done from the page alone, click by click, on recordings made for it; and their counts as the page shows them."""
 import re
 import subprocess
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """Short looks at the programs of the stories, as pages with their source, and the page of both workers."""
+    """Short recordings of the programs of the stories, as pages with their source, and the page of both workers."""
     folder = tmp_path_factory.mktemp("stories")
     for name, seconds, *words in (("before", 4, "web_worker.py"), ("after", 4, "web_worker.py", "--fixed"), ("waiting", 2, "waiting.py"), ("slower", 8, "slower.py")):
         subprocess.run([BUILD / "phlox", "record", "-q", "-r", "300", "--max-overhead", "off", "-o", folder / f"{name}.phlox", "--",

@@ -1,4 +1,4 @@
-"""The view of waits, and what is said of waits beside frames and moments, in a real browser."""
+"""The view of waits, and waits in the tooltips of frames and moments, in a real browser."""
 import re
 
 import pytest

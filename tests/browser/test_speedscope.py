@@ -17,7 +17,7 @@ WEBGL = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshad
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no speedscope here: tools/get-consumers.sh")
 
-# As whoever has only SQL adds it up.
+# The sums as plain SQL gives them.
 OWN = "select qualified_name, sum(wall_ns) from sample join stack on stack.id = sample.stack join frame on frame.id = stack.frame group by 1"
 
 

@@ -117,7 +117,7 @@ class Container:
                                "/phlox", *map(str, command)], capture_output=True, text=True, timeout=60, cwd="/")
 
     def outside(self, *command, as_owner=False, before=()):
-        """By a phlox of the host, of root or of who started the container."""
+        """By a phlox on the host, run by root or by the user who started the container."""
         return subprocess.run([*(self.user if as_owner else []), *map(str, before), self.binary, *map(str, command)], capture_output=True, text=True,
                               timeout=60, cwd="/")
 

@@ -36,7 +36,7 @@ def cython_name(symbol):
 
 
 def without_parameters(symbol):
-    """Of C++, where the brackets stand that close last: "a::f(int (*)(b)) const" -> "a::f"."""
+    """C++: removes the last pair of brackets: "a::f(int (*)(b)) const" -> "a::f"."""
     while (end := re.search(r"\)( const)?( &&?)?( \[clone .*\])?$", symbol)):
         depth = at = 0
         for at in range(end.start(), -1, -1):

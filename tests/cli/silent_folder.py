@@ -1,4 +1,4 @@
-"""A file system with one file (FUSE, by hand: include/uapi/linux/fuse.h) that answers until it is told to be silent.
+"""A file system with one file (FUSE, by hand: include/uapi/linux/fuse.h) that answers until it gets the order to be silent.
 
     silent_folder.py FOLDER FILE SILENT     # mounts on FOLDER; silent as soon as the path SILENT exists
 """

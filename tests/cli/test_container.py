@@ -65,14 +65,14 @@ def test_it_is_recorded_from_within(contained):
 
 def test_its_source_and_its_libraries_are_read_beneath_its_own_root(contained):
     assert not os.path.exists("/inner/app.py")
-    # The look may meet the moment between two calls; the loop's line is where it nearly always is.
+    # The sample may fall between two calls; the loop's line is where it nearly always is.
     wait_until(lambda: "while time.monotonic() < end: sum(range(200))" in contained.outside("dump", "-p", contained.pid).stdout, "a line of source")
     said = contained.outside("doctor", "-p", contained.pid)
     assert re.search(r"^yes +files +phlox can open all \d+", said.stdout, re.M), said.stdout
 
 
 def test_no_link_in_its_root_leads_out(container, tmp_path):
-    """What a source file's name leads to is looked up beneath the container's root, however the links there are laid."""
+    """The name of a source file is resolved below the container's root, whatever links are there."""
     secret = tmp_path / "secret.py"
     secret.write_text("\n\n\nnobody is to see this line\n" * 3)
     open_to_all(tmp_path)
@@ -242,7 +242,7 @@ def test_a_quota_shows_as_waiting_for_a_cpu(start, tmp_path, mode, program):
 
 @only_root
 def test_a_cpuset_that_keeps_phlox_off_its_cpu(start, tmp_path):
-    """A sidecar beside a container with CPUs of its own: threads are stopped for microseconds there, and that is said."""
+    """A sidecar of a container with its own CPUs: threads are stopped for microseconds there, and that is reported."""
     first, second = (sorted(os.sched_getaffinity(0)) * 2)[:2]
     if first == second:
         pytest.skip("one CPU")

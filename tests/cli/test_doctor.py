@@ -1,4 +1,4 @@
-"""phlox doctor: what it says of rights is what recording then meets, whoever asks and wherever."""
+"""phlox doctor: the rights that it reports are those that recording has, for every user and place."""
 import ctypes
 import json
 import os
@@ -160,7 +160,7 @@ def test_a_zombie(workdir):
         os.waitpid(child, 0)
 
 
-# --- whoever asks -----------------------------------------------------------------------------------------------------
+# --- users ------------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def public(tmp_path_factory):
     """A phlox that anybody may run."""
@@ -289,7 +289,7 @@ def test_cpus_that_phlox_may_not_enter(busy, workdir):
     assert "stopped for microseconds" in said.found("CPUs")
     assert last_line(said) == mode_recorded(busy, without("sched_setaffinity", "bpf"))
     assert "That is fair" in said.last
-    # And nobody was stopped to find that out.
+    # And no thread was stopped to find that out.
     assert "samples were tried" not in said.last
 
 
@@ -381,7 +381,7 @@ def gone(folder):
 
 
 def test_a_quota(busy, workdir):
-    """It holds phlox back, and is told with its numbers."""
+    """It slows phlox down, and is reported with its numbers."""
     roots = [root for root in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct") if pathlib.Path(root, "cpu.cfs_quota_us").exists()]
     if not AS_ROOT or not roots:
         pytest.skip("needs root and control groups version 1")

@@ -1,4 +1,4 @@
-"""phlox dump: one look at every thread."""
+"""phlox dump: one sample of every thread."""
 import json
 import os
 import pathlib

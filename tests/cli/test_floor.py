@@ -6,7 +6,7 @@ import time
 import pytest
 from cli_support import LIMIT, PHLOX, PYTHON, ROOT
 
-# Compares what the program gets done with and without a recorder beside it.
+# Compares what the program gets done with and without a recorder.
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 CROWD = ROOT / "tests" / "cli" / "crowd.py"
 FLAT_OUT = ("-r", "max", "--max-overhead", "off")
@@ -47,7 +47,7 @@ def test_three_hundred_threads_get_half_of_their_time(start, workdir, options, c
         alone = crowd.work_in(WINDOW)
         recorder = subprocess.Popen([PHLOX, "record", "-p", str(crowd.process.pid), "-o", f"{attempt}.phlox", *OPTIONS[options]],
                                     stderr=subprocess.PIPE, text=True)
-        time.sleep(1)  # it looks by then
+        time.sleep(1)  # it samples by then
         recorded = crowd.work_in(WINDOW)
         recorder.send_signal(2)
         _, said = recorder.communicate(timeout=LIMIT)

@@ -88,7 +88,7 @@ def test_chrome(recording):
 
 
 def fields(message):
-    """Of a protobuf message, which does not say what it is made of: (number, value) as it stands in the bytes."""
+    """The fields of a protobuf message, which does not name them: (number, value) in the order of the bytes."""
     at = 0
 
     def varint():

@@ -1,4 +1,4 @@
-"""A recording is looked at while its recorder writes it, and after the recorder was killed."""
+"""A recording is read while its recorder writes it, and after the recorder was killed."""
 import json
 import signal
 import subprocess

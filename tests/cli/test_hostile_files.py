@@ -1,4 +1,4 @@
-"""Recordings and programs of somebody who wants phlox to run, read or show what it should not."""
+"""Recordings and programs of an attacker who wants phlox to run, read or show what it should not."""
 import os
 import pathlib
 import re

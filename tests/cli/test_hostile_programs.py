@@ -1,4 +1,4 @@
-"""Programs that map files which change, are of no end, or never answer: they neither end nor hold up what looks at them."""
+"""Programs that map files which change, are endless, or never answer: they neither end nor block phlox."""
 import contextlib
 import os
 import pathlib

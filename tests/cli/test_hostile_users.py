@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone may do wha
 
 @pytest.fixture
 def theirs(tmp_path_factory):
-    """A folder of nobody's, which everybody can reach."""
+    """A folder of the user nobody, which all users can reach."""
     folder = pathlib.Path(subprocess.run(["mktemp", "-d", "/tmp/theirs-XXXXXX"], check=True, capture_output=True, text=True).stdout.strip())
     os.chown(folder, NOBODY, NOBODY)
     folder.chmod(0o755)
@@ -63,7 +63,7 @@ def test_a_link_next_to_a_recording_is_not_followed(theirs, precious, suffix, li
 
 
 def test_a_folder_that_becomes_a_link_is_not_followed(theirs, precious):
-    """The name of the folder is nobody's to change at any time; what root alone may write stays as it is."""
+    """The user nobody may change the name of the folder at any time; files that only root may write stay as they are."""
     os.symlink(precious.parent, theirs / "way")
     for output in ("a.phlox", "a.svg", "a.html"):
         done = record(theirs / "way" / output)
@@ -72,7 +72,7 @@ def test_a_folder_that_becomes_a_link_is_not_followed(theirs, precious):
 
 
 def test_links_that_come_and_go_while_it_records(theirs, precious):
-    """../shared/cases/attack/sudo_chown_race.c, for every file that lies beside."""
+    """../shared/cases/attack/sudo_chown_race.c, for every file next to it."""
     race = subprocess.Popen([sys.executable, "-c", """
 import os, sys
 os.setgid(65534), os.setuid(65534)
@@ -127,7 +127,7 @@ def named_program(file):
 
 @pytest.fixture
 def named(precious):
-    """Of nobody's, and its code is said to be of a file that root alone may read."""
+    """A program of the user nobody; its code claims to come from a file that only root may read."""
     secret = precious.parent / "settings.py"
     secret.write_text("\n".join(f"SECRET = 'nobody is to see this, line {i}'" for i in range(9)))
     started = subprocess.Popen(["/usr/bin/python3", "-c", named_program(secret)], stdout=subprocess.PIPE, user=NOBODY, group=NOBODY, extra_groups=[])

@@ -182,7 +182,7 @@ def test_python_functions_are_in_the_stacks(tmp_path):
     path = recorded(tmp_path, "perf.data", "--call-graph", "dwarf,32768", python=TRAMPOLINES, arguments=("-X", "perf", "app.py"))
     said = imported(path)
     stacks = phlox("export", "-f", "collapsed", f"{path}.phlox").stdout
-    # Between two, where the Python is stripped, stands the function without a name that leads into the next trampoline.
+    # In a stripped Python, between two is the function without a name that calls the next trampoline.
     between = r";(python[0-9.]*\+0x[0-9a-f]+ \([^;]*\);)?"
     wanted = between.join([r"<module> \([^;]*app.py\)", r"main \([^;]*app.py\)", r"deep \([^;]*app.py\)"])
     assert re.search(wanted + r";.*;parse \(.*app.py\)", stacks), said

@@ -208,7 +208,7 @@ def test_our_firefox_export_comes_back(tmp_path, options):
     assert query(back, totals) == query(tmp_path / "a.phlox", totals)
     per_thread = "select tid, name, sum(wall_ns) from sample join thread on thread.id = sample.thread group by 1, 2 having sum(wall_ns) > 0 order by 1"
     assert query(back, per_thread) == query(tmp_path / "a.phlox", per_thread)
-    # Where there is no frame a marker stands in the export.
+    # Where there is no frame, the export has a marker.
     kinds = "select distinct kind from frame where kind < 3 order by 1"
     assert query(back, kinds) == query(tmp_path / "a.phlox", kinds)
     whole = gzip.decompress((tmp_path / "a.firefox.json.gz").read_bytes())

@@ -115,7 +115,7 @@ def test_refusals_have_the_words_of_the_command_line(client, busy, tmp_path):
 
 
 def test_a_file_is_written_over_by_nothing(client, busy, tmp_path):
-    """Neither a file of somebody, nor a recording, nor what a link names."""
+    """Neither a file of another user, nor a recording, nor the target of a link."""
     text, recording, link, target = tmp_path / "text.phlox", tmp_path / "app.phlox", tmp_path / "link.phlox", tmp_path / "target"
     text.write_text("mine")
     client.call("record", pid=busy.pid, seconds=0.3, output=str(recording))

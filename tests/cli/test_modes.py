@@ -1,4 +1,4 @@
-"""The ways of reading that this machine does not need: where the kernel refuses the first one, the next is taken and named."""
+"""Modes that this machine does not need: if the kernel refuses the first one, the next is used and named."""
 import contextlib
 import json
 import os
@@ -16,8 +16,8 @@ AS_ROOT = os.geteuid() == 0
 
 
 def record_without(calls, busy):
-    """A recording by a phlox that is refused these calls: what it said, and its ways()."""
-    # A phlox built with the address sanitizer looks for leaks at its end, by ptrace.
+    """A recording by a phlox that is refused these calls: what it printed, and its modes()."""
+    # A phlox built with the address sanitizer searches for leaks at its end, by ptrace.
     without_leaks = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"} if "ptrace" in calls else {}
     done = subprocess.run(["/usr/bin/python3", "-c", REFUSE, calls, PHLOX, "record", "-v", "--way", "no-kernel", "-p", str(busy.pid), "-d", "0.6", "-r", "100",
                            "--max-overhead", "off", "-o", "a.phlox"], capture_output=True, text=True, timeout=60,

@@ -1,4 +1,4 @@
-"""Which interpreter the tests of the command line take: an ordinary one, whichever stands first in the list."""
+"""Which interpreter the tests of the command line take: an ordinary one, whichever is first in the list."""
 import sys
 
 from cli_support import ordinary_python

@@ -1,4 +1,4 @@
-"""Pythons beside the one that is looked at: found, named, and what is no Python itself led to the one that it starts."""
+"""Pythons that run at the same time as the recorded one: found and named; and a program that is no Python leads to the one it starts."""
 import contextlib
 import json
 import os

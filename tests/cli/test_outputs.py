@@ -348,7 +348,7 @@ def test_a_recording_whose_folder_is_renamed_is_whole(busy, start, workdir):
 
 
 def test_a_journal_that_names_another_file_does_not_have_it_removed(recording, workdir):
-    """The rollback journal of a pair that somebody sent: when SQLite applies it, the super-journal it names goes away."""
+    """The rollback journal of a pair from someone else: when SQLite applies it, the super-journal that it names is removed."""
     magic = bytes.fromhex("d9d505f920a163d7")
     victim = pathlib.Path("victim").resolve()
     victim.write_text("of somebody's own")

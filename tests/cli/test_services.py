@@ -13,7 +13,7 @@ from harness import services  # noqa: E402
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 NEEDS = {"gunicorn": "gunicorn", "uwsgi": None, "celery": "celery", "pool": None, "xdist": "xdist", "loky": "joblib"}
-# The master of a server, the trackers of loky and the parent of a pool beside those that work.
+# The master of a server, the trackers of loky and the parent of a pool, in addition to the workers.
 WORKERS = {"gunicorn": 4, "uwsgi": 2, "celery": 2, "pool": 10, "xdist": 2, "loky": 2}
 
 

@@ -1,4 +1,4 @@
-"""The one file of `make static`: in a root that holds nothing else, beside a container with the program, as a sidecar made from an empty image."""
+"""The single file of `make static`: in a root with nothing else, and as a sidecar made from an empty image."""
 import os
 import re
 import shutil

@@ -37,7 +37,7 @@ def threads_of(pid):
 
 
 def states_of(pid):
-    """Thread: state and tracer; whoever ends meanwhile is left out."""
+    """Thread: state and tracer; threads that end meanwhile are left out."""
     found = {}
     for tid in threads_of(pid):
         with contextlib.suppress(OSError):
@@ -47,7 +47,7 @@ def states_of(pid):
 
 
 def goes_on(pid):
-    """Nobody stands, and nobody is traced."""
+    """No thread is stopped, and none is traced."""
     states = states_of(pid)
     assert states
     left = {tid: state for tid, state in states.items() if state[0] in "tT" or state[1] != 0}
@@ -121,7 +121,7 @@ def test_a_program_that_is_sent_signals_works_on(start, workdir, mode, storm):
     assert run.returncode == 0, said
     if storm == "signals":
         assert done["got"] > begun["got"] + 50, "signals had been arriving"
-    # Work goes on at the same pace from beginning to end: what stands still is seen.
+    # Work continues at the same pace from beginning to end: a stopped thread would show.
     for thread in range(3):
         moved = [b[thread] > a[thread] for a, b in zip(windows, windows[1:-1])]
         assert all(moved), windows
@@ -138,7 +138,7 @@ def test_a_launched_program_gets_its_signals_and_reaped_by_its_parent(workdir, m
     nothing_was_lost(last)
 
 
-# A thread that is not the first becomes the program anew: whoever asked it to stop waits for a number that is nobody's by then.
+# A thread other than the first calls execve: a tracer that asked it to stop then waits for a number that no thread has any more.
 BECOMES = """
 import os, sys, threading
 left = int(sys.argv[2]) if len(sys.argv) > 2 else 60
@@ -309,7 +309,7 @@ def test_mode_same_cpu_stops_no_thread(start, workdir, on_one_cpu):
     assert "may not use" in said
 
 
-# ---- whom somebody else traces ---------------------------------------------------------------------------------------
+# ---- processes with another tracer -----------------------------------------------------------------------------------
 
 # Takes one thread of a process and lets it run, as a debugger does.
 TRACER = """

@@ -1,4 +1,4 @@
-"""docs/stories.md is replayed: every command runs with the status it had, and says what the story tells."""
+"""docs/stories.md is replayed: every command runs with its status, and prints what the story says."""
 import os
 import re
 import shutil
@@ -40,7 +40,7 @@ def replayed(tmp_path_factory):
     (folder / "bin").mkdir()
     os.symlink(PHLOX, folder / "bin" / "phlox")
     # Three seconds hold enough for a difference that is no noise, unless others have the CPUs: a worker that gets a fifth of one has
-    # served too few pages in them, and diff rightly says so. Then it takes a longer look, as a person would.
+    # served too few pages in them, and diff rightly says so. Then it records for longer, as a person would.
     for seconds in (None, 12, 30):
         outputs = replay(folder, seconds)
         if "shrank" in difference_of(outputs):

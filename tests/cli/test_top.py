@@ -1,4 +1,4 @@
-"""phlox top on a terminal, read as a person reads it: what stands on the screen, and what a key changes."""
+"""phlox top on a terminal, read as a person reads it: what the screen shows, and what a key changes."""
 import contextlib
 import fcntl
 import os

@@ -175,7 +175,7 @@ def test_several_that_are_named(start, workdir):
 
 
 def test_children_that_live_briefly_are_seen_or_counted(workdir):
-    """How many is a matter of the machine; that nobody is passed over in silence is not. 60 ms: fifteen looks of the finder."""
+    """How many depends on the machine, but none is skipped silently. 60 ms: fifteen searches of the finder."""
     done = phlox("record", "-r", "1000", "--max-overhead", "off", "-o", "a.phlox", "--", PYTHON, write("brief.py", BRIEF), 30, 0.06)
     assert done.returncode == 0, done.stderr
     recorded = len(rows("a.phlox", "SELECT 1 FROM process WHERE parent IS NOT NULL"))
@@ -198,7 +198,7 @@ def test_what_a_fork_used_before_it_was_seen_counts(workdir):
     assert early > -2000
 
 
-# At 50 Hz a fifth of it comes after the last look.
+# At 50 Hz a fifth of it comes after the last sample.
 def test_what_a_child_used_until_its_end_counts(workdir):
     done = phlox("record", "-r", "50", "--max-overhead", "off", "-o", "a.phlox", "--", PYTHON, write("ends.py", ENDS))
     assert done.returncode == 0, done.stderr
@@ -284,7 +284,7 @@ IDLE = "import time\ntime.sleep(600)\n"
 
 
 def test_two_dozen_sleeping_processes_cost_little_and_are_in_every_sample(start, workdir):
-    """Nothing runs in them, and the kernel says so: their looks count, and one that wakes is seen."""
+    """Nothing runs in them, and the kernel says so: their samples count, and one that wakes is noticed."""
     app = write("app.py", """
         import subprocess, sys, time
         sleeping = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) for _ in range(24)]
@@ -306,7 +306,7 @@ def test_two_dozen_sleeping_processes_cost_little_and_are_in_every_sample(start,
         JOIN thread t ON t.process = p.id JOIN sample s ON s.thread = t.id GROUP BY p.id HAVING p.end_ns - p.start_ns > 2e9""")
     assert len(processes) == 25, done.stderr
     for pid, recorded, wall, samples in processes:
-        assert recorded - 0.6 < wall < recorded + 0.1, processes  # the stack of one that sleeps is known up to the last look
+        assert recorded - 0.6 < wall < recorded + 0.1, processes  # the stack of a sleeping process is known up to the last sample
         if pid != server.pid:
             assert samples > 25 * recorded, processes
     # It computes a fifth of its time, in stretches of a tenth of a second: none is taken for the sleep before it.

@@ -1,4 +1,4 @@
-"""The package as it stands in the tree, with the phlox that was built for the tests; PHLOX_BIN names another."""
+"""The package of the tree, with the phlox that was built for the tests; PHLOX_BIN names another."""
 import json
 import os
 import pathlib

@@ -154,7 +154,7 @@ print(json.dumps([work(), work(), any(f.function == "work" for f in phlox.load("
 
 
 def test_where_yama_asks_for_it_the_recorder_waits_to_be_named(tmp_path):
-    """As Ubuntu has it: only whoever the process names may look at it. Its file is made up; the gate is real."""
+    """As on Ubuntu: only a process that this one names may read it. Its file is made up; the check is real."""
     (tmp_path / "scope").write_text("1\n")
     program = BUSY + """
 import json, phlox, phlox._recorder as r

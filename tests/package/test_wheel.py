@@ -32,7 +32,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-    """(its Python, what to run it with). pytest and IPython are those of the tests: beside it, not in it."""
+    """(its Python, what to run it with). pytest and IPython are those of the tests: next to it, not in it."""
     folder = tmp_path_factory.mktemp("environment")
     done(sys.executable, "-m", "venv", folder)
     python = folder / "bin" / "python"

@@ -1,5 +1,5 @@
 # coding: utf-8
-"""Threads that stand still in awkward places. Each prints where it stands as the interpreter itself tells it
+"""Threads that wait in awkward places. Each prints where it is, as the interpreter itself reports it
 (sys._getframe: identity, then per frame name, qualified name, file, line, first line, leaf first); then all wait.
 
 Every case runs a hundred times before it stops, so that its instructions are specialised and its calls inlined.

@@ -9,12 +9,12 @@ CORE = {"debian-3.9": "echo 3.9.2 -", "pyenv-3.10": "echo 3.10.1 -", "pyenv-3.11
 
 
 def bring(folder, interpreters):
-    """Runs it where these, and the system's own, are all there is. They are stand-ins that say their version."""
+    """Runs it where only these and the system's own exist. They are stand-ins that print their version."""
     (folder / "bin").mkdir()
     for name, answer in interpreters.items():
         (folder / "bin" / name).write_text(f"#!/bin/sh\n{answer}\n")
         (folder / "bin" / name).chmod(0o755)
-    # Without a word it would fetch; this one nobody has.
+    # Without an argument it would fetch; this one does not exist.
     done = subprocess.run([SCRIPT, "nothing-of-the-kind"], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "PHLOX_PYTHONS_DIR": str(folder), "PYENV_ROOT": str(folder / "none")})
     assert "could not be had: nothing-of-the-kind" in done.stderr

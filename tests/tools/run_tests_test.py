@@ -81,7 +81,7 @@ def test_a_missing_directory_is_reported(tmp_path):
 
 
 def test_of_pytest_too_only_what_is_live_is_tried_again_and_the_total_counts_all(tmp_path):
-    """In a tree of its own: the program beside its tests."""
+    """In its own tree: the program next to its tests."""
     tree = tmp_path / "tree"
     (tree / "tools").mkdir(parents=True)
     for name in ("run_tests.py", "test_totals.py"):

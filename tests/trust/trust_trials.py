@@ -58,7 +58,7 @@ MODES = {
 FAST = ("-r", "1000", "--max-overhead", "off")
 MOST_MEMORY = 1 << 30  # bytes
 LONGEST = 20  # seconds from Ctrl-C, or from the start of what ends by itself
-LONGEST_HOLD = 1.0  # seconds for which a thread may stand once its recorder is gone or stopped
+LONGEST_HOLD = 1.0  # seconds for which a thread may be stopped once its recorder is gone or stopped
 
 
 class Broken(Exception):
@@ -114,7 +114,7 @@ class Program:
         return all(state in "RSD" and tracer == 0 for state, tracer in states_of(self.pid))
 
     def let_go(self):
-        """-> seconds until no thread stands or is traced."""
+        """-> seconds until no thread is stopped or traced."""
         begin = time.monotonic()
         while not self.is_free():
             if time.monotonic() - begin > LONGEST_HOLD:
