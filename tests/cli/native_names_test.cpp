@@ -20,7 +20,7 @@ Frame native(uint64_t address, std::optional<profile::ModuleId> module = {}) {
   return frame;
 }
 
-// Of a module that is not there, of one that nobody tells of, of none, and a function that has its name.
+// Of a missing module, of an unknown one, of none, and a function that has its name.
 void put_some(NativeRows& rows) {
   rows.emit(profile::ModuleId(1), {"/nowhere/lib.so", "", 0});
   Frame python;

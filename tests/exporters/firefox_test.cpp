@@ -18,7 +18,7 @@ std::string written(const profile::Profile& profile, const profile::Choices& cho
   return out.str();
 }
 
-// What stands behind the key, up to the end of its array or object of one line.
+// The value of the key, up to the end of its array or object of one line.
 std::string part(const std::string& text, const std::string& key, size_t from = 0) {
   const size_t at = text.find("\"" + key + "\":", from);
   if (at == std::string::npos) return "(no " + key + ")";

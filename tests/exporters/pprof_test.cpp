@@ -196,7 +196,7 @@ TEST(pprof, libraries_have_their_build_id_and_native_frames_their_address) {
   profile::Label unknown{profile::FrameKind::native, "libfoo+0x10", "", 0, "libfoo"};
   unknown.module_id = profile::ModuleId(2);
   unknown.address = 16;
-  // What has no names keeps ours, unless pprof is told to look (-symbolize=force).
+  // Frames without names keep ours, unless pprof must symbolize them (-symbolize=force).
   EXPECT_EQ(
       mappings_of(pprof_message(call_tree_of({{{python_label("main"), known, unknown}, 40, 3}}), facts)),
       "python  1111|/lib/libm.so.6 0102 1111|/lib/libfoo.so  1111| 6720 16");

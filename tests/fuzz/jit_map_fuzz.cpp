@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto found = map.find(RemoteAddress(address));
   if (found && (found->name.empty() || found->offset > address)) std::abort();
   // Kept for that address alone, it says the same, unless code is moved: parts of what was written over are
-  // told apart only where somebody wants them.
+  // distinguished only where they are needed.
   symbols::JitMap one({RemoteAddress(address)});
   if ((data[0] & 1) != 0) one.add_jitdump(std::as_bytes(std::span(data + 9, size - 9)));
   if ((data[0] & 2) != 0) one.add_perf_map({reinterpret_cast<const char*>(data + 9), size - 9});

@@ -298,7 +298,7 @@ TEST(JsonFormats, they_are_recognised_by_their_content) {
   EXPECT_EQ(name_of(kSampled), "speedscope");
   EXPECT_EQ(name_of(kCpuProfile), "cpuprofile");
   EXPECT_EQ(name_of("{\"other\": 1}"), "");
-  // Where what tells stands behind a long table.
+  // The distinguishing part follows a long table.
   const std::string table = "[" + std::string(100'000, ' ') + R"("a\"]}{\\",{"shared":1,"nodes":[]}],)";
   EXPECT_EQ(name_of(R"({"shared":)" + table + R"("profiles":[]})"), "speedscope");
   EXPECT_EQ(name_of(R"({"samples":)" + table + R"("nodes":[]})"), "cpuprofile");

@@ -256,7 +256,7 @@ TEST(PerfData, switches_show_time_without_samples) {
   std::vector<Row> rows;
   for (const auto& s : in.profile.samples()) rows.emplace_back(s.start, s.wall, s.cpu, s.cpu_state);
   using enum profile::CpuState;
-  // The span after the last sample belongs to it, where the switch tells no stack.
+  // The span after the last sample belongs to it, if the switch has no stack.
   EXPECT_EQ(rows, (std::vector<Row>{{100, 50, 50, running},
                                     {150, 30, 30, running},
                                     {180, 100, 0, blocked},

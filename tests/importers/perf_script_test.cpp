@@ -37,7 +37,7 @@ TEST(PerfScript, samples_and_their_frames_are_read) {
   EXPECT_EQ(in.profile.thread(first.thread).tid, 4712);
   EXPECT_EQ(in.profile.thread(first.thread).name, "python3 -X dev");
   EXPECT_EQ(in.profile.process(in.profile.thread(first.thread).process).pid, 4711);
-  // Of cycles nobody knows the time.
+  // Cycles have no known time.
   EXPECT_EQ(in.profile.samples()[1].wall, 0);
   EXPECT_EQ(in.profile.samples()[1].start, 3305'706'455'123);
   EXPECT_TRUE(in.outcome.warnings.empty());

@@ -132,7 +132,7 @@ TEST(Tachyon, a_file_that_was_cut_gives_what_is_there) {
     EXPECT_EQ(in.outcome.warnings.size(), 1u) << size;
     EXPECT_LE(in.outcome.samples, 4u);
   }
-  // Samples are all there; strings, frames and what stands behind them are not.
+  // Samples are all there; strings, frames and what follows them are not.
   const Imported nameless = import_file(whole.substr(0, whole.size() - 54));
   EXPECT_EQ(nameless.outcome.samples, 4u);
   EXPECT_EQ(nameless.profile.frames()[0].kind, profile::FrameKind::marker);

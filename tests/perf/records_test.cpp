@@ -41,7 +41,7 @@ class Bytes {
   std::vector<std::byte> bytes;
 };
 
-// What a record says of whom it is about: pid 10, tid 11.
+// The thread that a record is about: pid 10, tid 11.
 Bytes of_thread(uint32_t type, uint16_t misc = 0) {
   return Bytes(type, misc).put<int32_t>(10, 11);
 }

@@ -155,7 +155,7 @@ TEST(Launch, signals_reach_the_program) {
   }
   program->send_signal(SIGUSR1);
   EXPECT_EQ(program->wait().code, 7);
-  program->send_signal(SIGUSR1);  // to nobody
+  program->send_signal(SIGUSR1);  // there is no program any more
 }
 
 TEST(Launch, the_program_has_the_mask_it_is_given_not_ours) {

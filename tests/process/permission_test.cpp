@@ -14,7 +14,7 @@ Ids all(uint32_t id) {
   return {id, id, id, id};
 }
 
-// Two processes of user 60001: nothing stands between them.
+// Two processes of user 60001: each may read the other.
 PermissionFacts neighbours() {
   PermissionFacts f;
   f.pid = 4711;

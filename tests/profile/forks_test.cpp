@@ -22,7 +22,7 @@ class Forks : public testing::Test {
     process = maker.process(4712);
     child = maker.thread("MainThread", 4712, process);
   }
-  // Born after so many milliseconds, as a fork of the first process.
+  // Born after this many milliseconds, as a fork of the first process.
   void born_after(int64_t time) {
     Process row = profile.process(process);
     row.start = ProfileMaker::kStart + time * kMs;

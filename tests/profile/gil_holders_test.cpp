@@ -17,7 +17,7 @@ constexpr Nanoseconds kMs = 1'000'000;
 
 class GilHolders : public testing::Test {
  protected:
-  // From so many milliseconds on.
+  // From this millisecond on.
   void put(ThreadId thread, const std::string& frames, Nanoseconds at, Nanoseconds wall, GilState gil) {
     Sample sample = maker.sample(thread, frames, wall * kMs);
     sample.start = ProfileMaker::kStart + at * kMs;
@@ -91,7 +91,7 @@ TEST_F(GilHolders, two_lines_of_one_thread_are_two_holders_and_one_thread) {
   EXPECT_EQ(found[0].unseen, 0);
 }
 
-// Each look tells of the time since the sample before it.
+// Each sample covers the time since the one before it.
 TEST_F(GilHolders, of_two_at_once_the_one_sampled_first_counts) {
   const ThreadId a = maker.thread("a"), b = maker.thread("b"), c = maker.thread("c");
   waits(a, "want:7", 0, 10);

@@ -145,7 +145,7 @@ TEST_F(LoopStallsOf, many_callbacks_in_a_row_are_counted) {
   EXPECT_NE(words().find("in 20 callbacks, most in tick_"), std::string::npos) << words();
 }
 
-// Waits that are too short to be told are added up: their sum looks like one wait, with the samples of many.
+// Waits that are too short for a record are added up: their sum resembles one wait, with the samples of many.
 TEST_F(LoopStallsOf, a_sum_of_short_waits_proves_no_turn) {
   ticks(10);
   idle(10 * kMs);
@@ -194,7 +194,7 @@ TEST_F(LoopStallsOf, a_run_without_a_sample_of_its_own_parts_no_turns) {
   EXPECT_EQ(stall_length(stalls().rows[0]), "100 ms to 201 ms");
 }
 
-// The kernel adds short waits up, and tells them with the next sample.
+// The kernel adds up short waits, and reports them with the next sample.
 TEST_F(LoopStallsOf, short_waits_for_events_that_are_reported_late_leave_the_begin_open) {
   ticks(10);
   idle(10 * kMs);
@@ -286,7 +286,7 @@ TEST_F(LoopStallsOf, a_stall_in_which_the_recording_begins_took_at_least_as_long
   EXPECT_EQ(stall_length(stalls().rows[0]), "at least 200 ms");
 }
 
-// A wait for a CPU may be told late, within the wait that followed it.
+// A wait for a CPU may be reported late, within the wait that followed it.
 TEST_F(LoopStallsOf, a_wait_for_a_cpu_that_is_reported_late_splits_no_wait) {
   idle(1000 * kMs);
   blocked(kCallback + "load:3", 184 * kMs, kNanosleep, 2);

@@ -175,7 +175,7 @@ TEST_F(LoopsAndPools, calls_that_wait_for_a_pool_are_counted) {
       busy_pool_words(profile, rows[0]),
       "1 of 1 thread of ThreadPoolExecutor (pool_...) was at work 100.0 % of the time, 100.0 % of it in "
       "call_upstream (app.py:1); 14 calls waited for a thread on average, at most 20");
-  // Two pools whose threads have the same names: nobody knows which queue is whose.
+  // Two pools whose threads have the same names: which queue belongs to which is not known.
   const ThreadId other = maker.thread("pool_1");
   blocked(other, kItem + "call_upstream", 1000 * kMs, kRecv);
   count(500 * kMs, 7, "ThreadPoolExecutor", other);
@@ -230,7 +230,7 @@ TEST_F(LoopsAndPools, calls_that_wait_for_anyios_threads_are_of_the_process) {
   EXPECT_DOUBLE_EQ(*pools()[0].calls_waiting, 3);
 }
 
-// While nobody knows what a worker did, it may have been idle.
+// While it is not known what a worker did, it may have been idle.
 TEST_F(LoopsAndPools, a_pool_whose_stacks_were_not_all_read_is_none) {
   maker.thread("MainThread", 4711);
   const ThreadId worker = maker.thread("pool_0");

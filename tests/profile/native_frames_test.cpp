@@ -90,7 +90,7 @@ TEST_F(NativeFrames, a_thread_without_python_starts_where_its_own_code_does) {
   EXPECT_EQ(shown(), (Names{"pool_main", "libc.so.6+0x9a000"}));
 }
 
-// Tables must not mind that a frame stands in very many places.
+// Tables must cope with a frame in very many places.
 TEST_F(NativeFrames, one_function_called_from_everywhere) {
   constexpr uint32_t kCallers = 50'000;
   const FrameId leaf = native(kOther, "malloc");

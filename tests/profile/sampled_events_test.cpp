@@ -45,7 +45,7 @@ TEST(SampledEvents, one_without_samples_is_shown_if_it_is_asked_for_only) {
     sample.value = i;
     profile.emit(SampleId(i), sample);
   }
-  // What became less of the first one stands nearest to it.
+  // The decrease of the first one comes next to it.
   ASSERT_TRUE(show_event(profile, ""));
   EXPECT_EQ(values(profile), std::vector<int64_t>{1});
   EXPECT_EQ(shown_event(profile).name, "space (less)");

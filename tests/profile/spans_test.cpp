@@ -141,7 +141,7 @@ TEST(Spans, a_row_that_did_not_grow_is_not_put_again) {
   spans.flush();
   spans.flush();
   EXPECT_EQ(profile.puts, 2);
-  spans.add(sample_at(1, StackId(2)));  // closes a span that was put as it stands
+  spans.add(sample_at(1, StackId(2)));  // closes a span that was emitted as it was
   EXPECT_EQ(profile.puts, 2);
   spans.close(ThreadId(1));
   EXPECT_EQ(profile.puts, 3);

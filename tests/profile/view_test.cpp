@@ -268,7 +268,7 @@ TEST(View, a_million_spans_take_well_under_a_second) {
     sample.start += 1000;
     profile.emit(SampleId(i + 1), sample);
   }
-  // The thread's own time: other tests may be running beside this one.
+  // The thread's own time: other tests may be running at the same time.
   const Nanoseconds start = clock_now(CLOCK_THREAD_CPUTIME_ID);
   EXPECT_EQ(tree_of(profile).total, 1'000'000'000);
   const Nanoseconds took = clock_now(CLOCK_THREAD_CPUTIME_ID) - start;

@@ -143,7 +143,7 @@ TEST_F(Waits, are_added_up_by_function_and_waker) {
   Sample socket = blocked(waiter, "main;fetch:7", kRecv, 50 * kMs);
   socket.waker = other;
   maker.put(socket);
-  maker.put(blocked(waiter, "main;fetch:7", kRecv, 50 * kMs));  // nobody knows who ended this one
+  maker.put(blocked(waiter, "main;fetch:7", kRecv, 50 * kMs));  // its waker is not known
   const auto found = ended();
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].waits, WaitClass::queue);

@@ -575,7 +575,7 @@ TEST_F(Recording, wakers_are_read_back) {
   std::vector<uint32_t> wakers;
   for (const Sample& sample : profile->samples()) wakers.push_back(sample.waker.value);
   EXPECT_EQ(wakers, (std::vector<uint32_t>{1, 2, 0, 3}));
-  // Of older versions: first of one that told it without a proof.
+  // Older versions: first one that recorded it without a proof.
   run_sql("ALTER TABLE wake DROP COLUMN kind");
   const auto unproved = read(path_.string());
   ASSERT_TRUE(unproved) << unproved.error().message;
@@ -608,7 +608,7 @@ TEST_F(Recording, what_a_wait_was_for_comes_back) {
   std::vector<uint32_t> wait_target;
   for (const Sample& sample : profile->samples()) wait_target.push_back(sample.wait_target.value);
   EXPECT_EQ(wait_target, (std::vector<uint32_t>{1, 2, 0, 1}));
-  // Of a newer version, with a kind that nobody knows yet.
+  // A newer version, with a kind that is not known yet.
   run_sql("UPDATE awaited SET kind = 'spell' WHERE id = 2");
   const auto newer = read(path_.string());
   ASSERT_TRUE(newer) << newer.error().message;

@@ -128,7 +128,7 @@ TEST_F(Replacing, a_second_recorder_is_refused_before_it_begins) {
   EXPECT_EQ(samples_of(path_), 1u);
 }
 
-// As where the file system has no locks: whoever is first has the place, and the other one says so.
+// As if the file system had no locks: the first one has the place, and the other one reports it.
 TEST_F(Replacing, of_two_that_did_not_see_each_other_the_first_one_has_the_place) {
   record(path_, kOld);
   auto out = writer(path_);
@@ -217,7 +217,7 @@ TEST_F(Replacing, a_file_that_is_removed_is_said_to_be_lost) {
   EXPECT_TRUE(names().empty());
 }
 
-// Its log lies beside a recording that it is not of: whoever reads that one would apply it.
+// Its log is next to a recording that it does not belong to: a reader of that one would apply it.
 TEST_F(Replacing, another_recording_in_its_place_stays_as_it_is) {
   const std::string other = (folder_ / "b.phlox").string();
   record(other, 5);

@@ -200,7 +200,7 @@ TEST_F(Long, a_snapshot_that_cannot_be_written_leaves_nothing) {
 
 class Append : public Long {
  public:
-  // What a recorder puts, at this host's time: whoever goes on compares it.
+  // What a recorder writes, at this host's time: one that appends compares it.
   static void record_part(Writer& out, const std::string& name, int spans) {
     begin_now(out);
     ProfileMaker maker(out);

@@ -17,7 +17,7 @@ using namespace phlox::profile;
 
 constexpr Nanoseconds kMs = 1'000'000;
 
-// A recording whose tasks were looked at for `span`: groups of a coroutine "name:line" with a kind.
+// A recording whose tasks were sampled for `span`: groups of a coroutine "name:line" with a kind.
 struct Recorded {
   explicit Recorded(Nanoseconds span) {
     tasks.put_event_loop(EventLoopId(1), {ProcessId(1), maker.thread("MainThread"), "asyncio"});

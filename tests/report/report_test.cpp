@@ -462,7 +462,7 @@ TEST(Report, a_waiting_program_is_called_one) {
       "blocked 99.0 % of its time";
   EXPECT_EQ(said_of_waiting("main:1;fetch:9", 45),
             waits + ", most of it in recvfrom called by fetch (/app/app.py:9)");
-  // The function that wanted it stands beside that of the library.
+  // The function that wanted it is next to that of the library.
   EXPECT_EQ(said_of_waiting("main:1;fetch:9;/usr/lib/python3.12/threading.py/wait:355", 202),
             waits +
                 ", most of it in futex called by wait (/usr/lib/python3.12/threading.py:355), called from "
@@ -569,7 +569,7 @@ TEST(Report, a_place_that_has_less_than_half_of_the_waiting_is_not_called_most_o
       << report.findings[0].text;
 }
 
-// An event loop between two requests: that it waits there tells nothing of what to make faster.
+// An event loop between two requests: its waiting there does not show what to make faster.
 TEST(Report, a_busiest_thread_that_waits_for_something_to_do_is_said_to) {
   Profile profile;
   profile.emit_meta("machine", "x86_64");
@@ -753,7 +753,7 @@ TEST(Report, by_program_processes_of_one_command_line_are_one_row) {
   EXPECT_EQ(test::schema_violation(report_json(report), "report.schema.json"), "");
 }
 
-// Of so many processes, each with one thread; of the second that it works, so much is the collector's.
+// This many processes, each with one thread; `collecting`: the collector's part of the second that it works.
 std::string said_of_collecting(const std::vector<Nanoseconds>& collecting, Nanoseconds idle = 0) {
   Profile profile;
   ProfileMaker maker(profile);

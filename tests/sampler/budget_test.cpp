@@ -5,7 +5,7 @@
 namespace phlox::sampler {
 namespace {
 
-// A program from which every sample takes the same, looked at as often as the budget says.
+// A program in which every sample costs the same, sampled as often as the budget allows.
 class Recorded {
  public:
   Recorded(std::optional<double> max_percent, double asked_hz, double start_hz)

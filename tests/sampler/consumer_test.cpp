@@ -219,7 +219,7 @@ TEST_F(Consumers, a_thread_that_meets_python_later_stays_one_row) {
 
 // A table is searched from its start: a stack of many instructions of a function of a million lines would
 // keep the recorder for minutes.
-// A process's first thread, looked at once, which has used so much at its end.
+// A process's first thread, sampled once, with the CPU time that it had used at its end.
 class Ends : public Consumers {
  protected:
   Nanoseconds charged(Nanoseconds used_before, std::optional<Nanoseconds> used_at_end) {

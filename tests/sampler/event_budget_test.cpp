@@ -69,7 +69,7 @@ TEST(EventBudget, without_room_for_any_no_thread_gets_one) {
   EXPECT_FALSE(budget.ask(1, 10 * kSecond).open);
 }
 
-// Threads that sleep and run, looked at a thousand times a second: as sampler and kernel would have it.
+// Threads that sleep and run, sampled a thousand times a second, as with sampler and kernel.
 class Simulation {
  public:
   Simulation(size_t threads, size_t cpus, size_t most) : cpus_(cpus), budget_(most) {
@@ -153,7 +153,7 @@ TEST(EventBudget, five_hundred_threads_on_64_cpus_stay_within_the_default_limits
   Simulation some(500, 64, most);
   some.run(20 * kSecond, 64, false);
   // Other threads every few milliseconds: opening after each of them would take a CPU's time. No fewer than
-  // there are events for, and everybody in turn.
+  // there are events for, and every thread in turn.
   EXPECT_GT(some.samples_with * 500, some.samples * most) << some.samples_with << " of " << some.samples;
   EXPECT_EQ(some.ever.size(), 500u);
   EXPECT_LE(some.opened, 256u + 20u * 160u);

@@ -1,4 +1,4 @@
-// How threads are made to stand still, who is looked at, and who holds the GIL: turns of a ProcessSampler
+// How threads are held, which are sampled, and which holds the GIL: turns of a ProcessSampler
 // over an interpreter in memory, whose threads are real ones.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ using profile::CpuState;
 using profile::GilState;
 using profile::Quality;
 
-// The fake's memory; somebody may change it after each read.
+// The fake's memory; a test may change it after each read.
 class ChangingMemory : public memory::RemoteMemory {
  public:
   explicit ChangingMemory(test::FakeMemory& memory) : memory_(memory) {}
@@ -208,7 +208,7 @@ TEST_F(Holding, the_gil_goes_to_another_between_asking_and_copying) {
   EXPECT_GE(holds["next"], 1);
 }
 
-// It changes hands at every read: whoever is named, it is nobody who stands still with it.
+// The GIL changes hands at every read: the named holder is never the one that is held.
 TEST_F(Holding, a_gil_that_never_stays_is_nobodys_and_the_turn_ends) {
   test::SleepingThread first, second;
   is_run_by(fake_.thread(), first.tid());
@@ -223,7 +223,7 @@ TEST_F(Holding, a_gil_that_never_stays_is_nobodys_and_the_turn_ends) {
 }
 
 TEST_F(Holding, of_many_threads_each_gets_its_samples) {
-  constexpr size_t kThreads = 150;  // a turn looks at fewer
+  constexpr size_t kThreads = 150;  // a turn samples fewer
   constexpr int kTurns = 80;
   std::vector<std::unique_ptr<test::SleepingThread>> sleeping;
   for (size_t i = 0; i < kThreads; ++i) {

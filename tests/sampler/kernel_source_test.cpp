@@ -126,7 +126,7 @@ class KernelSourceTest : public testing::Test {
   test::FakeInterpreter fake_{*python::find_layout(3, 13, {})};
   python::Interpreter python_ = fake_.interpreter();
   Ring ring_{size_t{1} << 20};
-  // All that is told of is over.
+  // Everything that is reported is over.
   uint64_t start_ = static_cast<uint64_t>(clock_now() - 10 * kSecond);
   KernelSource source_{python_, fake_.memory(), ring_, false, [] {}, static_cast<Nanoseconds>(start_)};
   profile::Profile seen_;
@@ -356,11 +356,11 @@ TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
     consumer_.drain(ring_);
   }
   seen(12'000, known);
-  // It may have been over when the descriptor was asked for first; not so when the wait was told again.
+  // It may have been over when the descriptor was first read, but not when the wait was reported again.
   EXPECT_EQ(wait_target_words(), (std::vector<std::string>{"?", "/tmp/nine", "/tmp/nine"}));
 }
 
-// A wait that is told by itself has its length whatever was run before it.
+// A wait with its own record has its length, whatever ran before it.
 TEST_F(KernelSourceTest, what_ran_a_moment_before_a_wait_is_no_part_of_it) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
   sample(1, stack({work, main}), 0, 0, 0);
@@ -388,7 +388,7 @@ TEST_F(KernelSourceTest, a_thread_with_little_cpu_that_waits_for_nothing_is_not_
   EXPECT_NEAR(wall("work", CpuState::runnable), 12, 0.02);
 }
 
-// Between two samples of the clock nobody saw it, but it had waited for it.
+// No clock sample saw it between these two, but it had waited for it.
 TEST_F(KernelSourceTest, a_thread_that_returns_from_waiting_for_the_gil_holds_it) {
   const auto main = code("main"), work = code("work");
   kernel_stack waits = stack({work, main});
@@ -438,7 +438,7 @@ TEST_F(KernelSourceTest, short_waits_go_to_the_last_wait_unless_it_is_long_over_
   EXPECT_NEAR(cpu("work"), 108, 0.001);
 }
 
-// Its first wait had no walk, so that nobody knew it for one that runs Python.
+// Its first wait was not walked, so it was not known to run Python.
 TEST_F(KernelSourceTest, waits_of_a_thread_before_it_is_met_are_no_run_and_in_no_function) {
   const auto main = code("main"), work = code("work");
   sample(52, stack({work, main}), 1, 51, 0);

@@ -83,7 +83,7 @@ TEST_P(LiveMerge, every_python_frame_is_on_the_native_frame_that_ran_it) {
     merge(groups, native.frames, {}, end, merged);
     size_t frames = 0;
     for (const auto& group : groups) frames += group.count;
-    // Nothing is dropped and nothing stands twice, whatever the end.
+    // Nothing is dropped and nothing occurs twice, whatever the end.
     ASSERT_EQ(merged.frames.size(), frames + native.frames.size());
     whole += merged.end == MergeEnd::whole;
     native_cut += merged.end != MergeEnd::whole && native.end != unwind::StackEnd::reached_end;

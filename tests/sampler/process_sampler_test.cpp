@@ -221,7 +221,7 @@ TEST(Fresh, a_state_that_holds_the_gil_is_read_in_the_turn_that_finds_it) {
   EXPECT_EQ(leaves, (std::vector<std::string>{"visited"}));
 }
 
-// The thread that ran last is looked at first, and the copy of the memory made for it serves the others. When
+// The thread that ran last is sampled first, and the copy of the memory made for it serves the others. When
 // it has ended meanwhile there is no copy, and that of the turn before shows where the others were then.
 TEST(FreeThreaded, no_stack_is_taken_from_the_copy_of_an_earlier_turn) {
   const python::Layout& layout = *python::find_layout(3, 13, {.free_threaded = true});

@@ -67,7 +67,7 @@ TEST(SharedTimer, those_on_one_cpu_have_their_moments_together) {
   for (auto& thread : threads) thread.join();
   const uint64_t most = *std::max_element(moments.begin(), moments.end());
   EXPECT_GE(most, kMoments);
-  // One a moment, whoever wakes first; some before the others sat down.
+  // One for each moment, whichever thread wakes first; some before the others had joined.
   EXPECT_LE(tasks, most + kMoments / 2);
 }
 

@@ -228,7 +228,7 @@ TEST(Snapshot, a_sample_for_one_leaves_out_what_only_others_asked_for) {
   EXPECT_FALSE(snapshot.is_for(2));
   for (const auto address : {of_one, of_both, of_everybody}) EXPECT_NE(snapshot.peek(address, 8), nullptr);
   EXPECT_EQ(snapshot.peek(of_two, 8), nullptr);
-  // Asked for all the same, it is there; and stays the other's where nobody else asks again.
+  // If it is requested all the same, it is there; it stays the other's if it is not requested again.
   sample();
   EXPECT_EQ(snapshot.follow_ups(), 1U);
   snapshot.capture();

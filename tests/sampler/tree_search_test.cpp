@@ -11,7 +11,7 @@
 namespace phlox::sampler {
 namespace {
 
-// A process that forks a child with a second thread whenever it is told to, and says when that one runs.
+// A process that forks a child with a second thread on request, and reports when that one runs.
 class Forks {
  public:
   Forks() {

@@ -340,7 +340,7 @@ TEST(ModuleNames, shared_debug_information_in_a_file_of_its_own) {
   EXPECT_EQ(inlined(names), "shared");
 }
 
-// The compiler writes the function of a lambda beneath the function that it stands in.
+// The compiler writes the function of a lambda below the function that contains it.
 TEST(ModuleNames, functions_within_functions_are_named) {
   Folder folder;
   const std::string f = folder.path;

@@ -60,7 +60,7 @@ TEST_P(LiveUnwind, frames_equal_libdwfl_s_at_any_moment) {
       ours.push_back(f.pc.value);
       if (f.module != kNoModule) ++libraries[tables.path(f.module)];
     }
-    // libdwfl tells of the frame before the outermost one as well when that has no CFI; ours is never the
+    // libdwfl also reports the frame before the outermost one if that has no CFI; ours is never the
     // shorter.
     const bool same = test::same_frames(stack.frames, theirs);
     coded += std::any_of(stack.frames.begin(), stack.frames.end(),

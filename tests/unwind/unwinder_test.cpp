@@ -398,7 +398,7 @@ TEST(Unwinder, popped_frame_pointer_below_sp_is_taken_from_the_register) {
   Process p;
   p.function(0x1000, {0x07, 16});
   p.function(0x2000, {0x0d, 6, 0x0e, 16, 0x86, 2});  // main: CFA = rbp + 16
-  // leaf in its epilogue, after pop %rbp: CFA = rsp + 8, "rbp at cfa-16" still stands, and lies below the
+  // leaf in its epilogue, after pop %rbp: CFA = rsp + 8, "rbp at cfa-16" is still in force, and is below the
   // bytes we have.
   p.function(0x3000, {0x86, 2});
   p.word(kStack, Process::code(0x2010));

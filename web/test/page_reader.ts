@@ -1,4 +1,4 @@
-// For tests/browser/test_page_data.py: reads a page's data with the model and tells what came out of it.
+// For tests/browser/test_page_data.py: reads a page's data with the model and prints the result.
 import { Head, Weight } from "../src/model/head";
 import { answer } from "../src/model/questions";
 import { everywhere } from "../src/model/questions/wait_rows";

@@ -112,7 +112,7 @@ test("what a filter names has a row, and nothing is missing without a count", ()
   equal(shape(catalogue, totals, [{ field: "thread", mode: "in", values: [3] }]), [3]);
   const { filteredOut, without } = timelineRows(catalogue, totals, [{ field: "thread", mode: "out", values: [3, 4] }], false);
   equal([filteredOut, without], [2, 1]);
-  // Three in nobody's way.
+  // Three that do not overlap.
   equal(shape(catalogue, totals, [{ field: "thread", mode: "out", values: [3] }, { field: "process", mode: "in", values: [0] }]), [0, 2, 4]);
   ensure(!threadPasses(catalogue, [{ field: "process", mode: "out", values: [0] }], 2), "process");
   equal(timelineRows(catalogue, { ...totals, cpu: totals.cpu.map(() => 0), activity: totals.activity.map(() => 0) }, [], false).busiest, -1);

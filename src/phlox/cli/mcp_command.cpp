@@ -35,7 +35,7 @@ namespace phlox::cli {
 namespace {
 
 constexpr size_t kMostAtOnce = 8;
-// Of answers that nobody takes: then no more questions are taken either.
+// Of answers that the client has not read: beyond this, no more questions are read.
 constexpr size_t kMostUnread = size_t{1} << 20;
 constexpr Nanoseconds kProgressEvery = kSecond * 9 / 10;
 // After the end of input, for commands that answer soon.

@@ -100,7 +100,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   Arguments a;
   ::opterr = 0;
   ::optind = 1;
-  // ':' tells a missing value from an unknown option.
+  // ':' distinguishes a missing value from an unknown option.
   for (int c = 0; !a.trace && (c = ::getopt_long(static_cast<int>(words.size()), argv.data(),
                                                  ":dhno:p:r:s:tvx", kLong, nullptr)) != -1;) {
     switch (c) {

@@ -18,7 +18,7 @@ Weighed weighed_by(const ViewArguments& view) {
 }
 
 Result<profile::TaskRows> read_task_rows(const std::string& path) {
-  // To open a pipe and close it again would end whoever writes into it.
+  // Opening a pipe and closing it again would end the program that writes into it.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error) || !recording::is_recording(path))
     return profile::TaskRows();

@@ -1,4 +1,4 @@
-// What tasks awaited, for commands that show a recording: read beside it, and added to its samples.
+// What tasks awaited, for commands that show a recording: read in addition to it, and added to its samples.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ Result<profile::TaskRows> read_task_rows(const std::string& path);
 // ErrorKind::usage: the format has no place for the tasks' time, which was asked for.
 Result<void> check_weighed(Weighed weighed, const exporters::Format& format);
 
-// Adds them to what `format` shows: in place of the threads' time if that was asked for, else beside it where
-// the format has room, unless `choices` ask for a part of the time. After all that changes samples.
+// Adds them to what `format` shows: in place of the threads' time if that was requested, else next to it
+// where the format has room, unless `choices` ask for a part of the time. After all that changes samples.
 // ErrorKind::usage: they were asked for, and there are none. `path`: of the recording, for messages.
 Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& rows, Weighed weighed,
                             const exporters::Format& format, const profile::Choices& choices,

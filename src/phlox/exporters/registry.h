@@ -42,8 +42,8 @@ using WriteFunction = Result<void> (*)(const profile::Profile&, const profile::C
                                        std::ostream&);
 
 // Await time (profile/await_time.h) in a format: not at all, as its samples have a moment; in place of the
-// threads' time; or also beside it, as a weight of its own; or always beside it, and the page begins with it
-// where it is chosen.
+// threads' time; or also alongside it, as a weight of its own; or always alongside it, and the page begins
+// with it where it is chosen.
 enum class Awaits : uint8_t { never, chosen, alongside, page };
 
 struct Format {

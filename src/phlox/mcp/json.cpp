@@ -225,7 +225,7 @@ std::string write_json(const Json& value) {
   line.reserve(written.size());
   for (const char c : written) {
     if (c == 0x7f) {
-      line += "\\u007f";  // stands in strings alone, as all that is not ours
+      line += "\\u007f";  // occurs only in strings, like everything that is not ours
     } else {
       line += c;
     }

@@ -12,7 +12,7 @@ inline constexpr size_t kLongestMessage = size_t{1} << 20;
 
 class MessageLines {
  public:
-  // `longest`: bytes of a line. Of a longer one only that it is too long is told, at its end.
+  // `longest`: bytes of a line. A longer one is only reported as too long, at its end.
   explicit MessageLines(size_t longest = kLongestMessage) : longest_(longest) {}
 
   // Calls `line(text)` for each line that ends in these bytes and is not blank, and `too_long()` instead for

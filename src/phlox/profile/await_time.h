@@ -30,7 +30,7 @@ bool add_await_time(Profile& profile, const TaskRows& rows);
 // Whether the samples that are shown are of await time.
 bool shows_await_time(const Profile& profile);
 
-// Whether it stands for an event loop whose thread is not known.
+// Whether it represents an event loop whose thread is not known.
 bool is_unknown_thread_of_loop(const Thread& thread);
 
 // A kind of wait target in words: "a lock". One that is not known: the kind itself.

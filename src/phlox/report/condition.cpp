@@ -231,8 +231,8 @@ Result<Condition> parse_condition(std::string_view text) {
   }
   rest = trimmed(rest);
   if (rest.starts_with("(")) {
-    // Names have parentheses of their own only in "<locals>" spelled out by nobody; the last one before the
-    // comparison closes.
+    // Names have no parentheses of their own, except in "<locals>", which nobody types; the last one before
+    // the comparison closes.
     const size_t compare = rest.find_last_of("<>");
     const size_t close = rest.rfind(')', compare);
     if (compare == std::string_view::npos || close == std::string_view::npos)

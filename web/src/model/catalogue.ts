@@ -25,7 +25,7 @@ export interface Thread {
   tid: number;
   interpreter: number;
   python: boolean;
-  ofTasks?: boolean; // stands for an event loop whose thread is not known: it has tasks and no time of its own
+  ofTasks?: boolean; // represents an event loop whose thread is not known: it has tasks and no time of its own
   start: number;
   end: number;
 }

@@ -61,7 +61,7 @@ export interface Head {
   warning: string;
   unfinished: boolean;
   leftOut: string; // what `show` "work" leaves out of the whole, in words
-  notKnown: string; // what it shows though nobody knows whether it is work
+  notKnown: string; // what it shows although it is not known to be work
   loops: string[]; // how the time of event loops divides, and which pools have no worker to spare
   stalls: Stall[]; // of event loops, the longest first
   weight: Weight; // what the page begins with
@@ -71,7 +71,7 @@ export interface Head {
   inherited?: boolean; // whether the page begins with the frames that forked children inherited
   gridFirst: number; // ns: what the starts of intervals count from, and in steps of
   gridUnit: number;
-  sources?: { files: number; missing: number; leftOut: number; bytes: number }; // of the program; not there: nobody asked for it
+  sources?: { files: number; missing: number; leftOut: number; bytes: number }; // of the program; missing: not requested
   merged?: Merged;
   columns: ColumnEntry[];
 }

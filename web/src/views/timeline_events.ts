@@ -20,7 +20,7 @@ export const enum Happened {
 export interface Mark {
   time: number;
   kind: Happened;
-  short: string; // beside the mark
+  short: string; // next to the mark
   words: string;
 }
 
@@ -50,7 +50,7 @@ export function eventMark(catalogue: Catalogue, event: RecordedEvent): Mark {
   }
 }
 
-// In time order. Marks of threads are many, and their rows show the same: they have no text beside the mark.
+// In time order. Marks of threads are many, and their rows show the same: they have no text next to the mark.
 export function marksOf(catalogue: Catalogue): Mark[] {
   return catalogue.events.map((event) => eventMark(catalogue, event)).sort((a, b) => a.time - b.time);
 }

@@ -111,7 +111,7 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, actions: Hand
   });
   rows.addEventListener("pointerdown", (event) => {
     const { x, y, width } = at(event, rows);
-    // The scroll bar is beside the canvas.
+    // The scroll bar is next to the canvas.
     if (x > width || event.button > 1) return;
     if (x >= 0 && (event.button === 1 || event.shiftKey)) {
       event.preventDefault();

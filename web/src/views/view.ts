@@ -48,7 +48,7 @@ export interface Page {
   fill(label: Label): string; // the canvas colour of this label in the current theme
   changeFill(step: number): string; // for a difference: -5 shrank most, 5 grew most, 0 no certain difference
   colour(name: string): string; // of a CSS variable: colour("--ink")
-  tip(content: Node | null, x: number, y: number): void; // beside the pointer, in pixels of the window; null: hide
+  tip(content: Node | null, x: number, y: number): void; // next to the pointer, in pixels of the window; null: hide
   readonly tipped: Node | null; // the tooltip's content
   menu(items: MenuItem[], x: number, y: number): void;
   // Menu items of a frame: filter, exclude, copy. `path`: labels, root first.

@@ -11,7 +11,7 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
   const Nanoseconds window = now - start_;
   const Nanoseconds in_window = taken - taken_;
   const double allowed = max_percent_.value_or(100) / 100;
-  // In a shorter window, one turn cannot be told from the rate.
+  // In a shorter window, one turn cannot be distinguished from the rate.
   constexpr Nanoseconds kShortest = kWindow / 50;
   const bool is_dear = window >= kShortest &&
                        static_cast<double>(in_window) > allowed * static_cast<double>(kWindow) / 2 &&

@@ -116,8 +116,8 @@ void TreeSearch::is_known(const Program& program) {
 }
 
 const TreeSearch::Known* TreeSearch::known(const Image& image) const {
-  // Without the start of its stack, which is visible only with the right to attach, an image cannot be told
-  // from others.
+  // Without the start of its stack, which is visible only with the right to attach, an image cannot be
+  // distinguished from others.
   if (image.executable.empty() || image.start_stack == 0) return nullptr;
   const auto found =
       std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return k.image == image; });

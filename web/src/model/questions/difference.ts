@@ -188,7 +188,7 @@ export function changedTree(model: Model, query: Query, { sides, by, weight }: {
   for (let node = 1; node < total.certain.length; ++node) if (total.certain[node]) greatest = Math.max(greatest, Math.abs(total.difference[node]));
   const step = Int8Array.from(total.certain, (certain, node) => {
     if (!certain || node === 0) return 0;
-    // A square root keeps small changes visible beside one big one.
+    // A square root keeps small changes visible next to a big one.
     const size = Math.min(steps, Math.max(1, Math.ceil(Math.sqrt(Math.abs(total.difference[node]) / greatest) * steps - 0.5)));
     return total.difference[node] > 0 ? size : -size;
   });

@@ -12,7 +12,7 @@ const steps = 5;
 
 const colourBy = (page: Page): By => titles.find(([value]) => value === own(page.state, "colour", "by"))?.[0] ?? "module";
 const variableOf = (language: Language) => `--lang-${language.toLowerCase().replace("++", "pp")}`;
-// A square root keeps warm frames visible beside hot ones.
+// A square root keeps warm frames visible next to hot ones.
 const heatStep = (part: number) => (part <= 0 ? 0 : Math.min(steps, Math.max(1, Math.ceil(Math.sqrt(part) * steps))));
 
 // The fill of every node. `self`: self time of each.

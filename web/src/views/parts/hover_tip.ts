@@ -1,4 +1,4 @@
-// A tooltip beside something that a view drew, under the pointer or the keyboard cursor.
+// The tooltip of something that a view drew, under the pointer or the keyboard cursor.
 import { Page } from "../view";
 
 export class HoverTip<At> {
