@@ -65,9 +65,9 @@ TEST(registry, names_and_extensions_are_unique_and_found) {
   EXPECT_EQ(find_format_for_file("A.SVG"), find_format("svg"));
   EXPECT_EQ(find_format_for_file("x.speedscope.json"), find_format("speedscope"));
   EXPECT_EQ(find_format_for_file("a.phlox"), nullptr);
-  EXPECT_EQ(
-      format_names(),
-      "svg, html, collapsed, speedscope, pprof, firefox, perfetto, chrome, callgrind, pstats, jsonl, csv");
+  EXPECT_EQ(format_names(),
+            "svg, html, collapsed, speedscope, pprof, otlp, firefox, perfetto, chrome, callgrind, pstats, "
+            "jsonl, csv");
   EXPECT_EQ(find_format_for_file("x.FIREFOX.json.gz"), find_format("firefox"));
   EXPECT_EQ(find_format_for_file("x.json"), find_format("speedscope"));
 }

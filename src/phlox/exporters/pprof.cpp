@@ -21,6 +21,8 @@ enum ProfileField : protozero::pbf_tag_type {
   kStringTable = 6,
   kTimeNanos = 9,
   kDurationNanos = 10,
+  kPeriodType = 11,
+  kPeriod = 12,
   kComment = 13,
   kDefaultSampleType = 14,
 };
@@ -62,8 +64,8 @@ class PprofStrings {
 };
 
 void add_value_type(protozero::pbf_writer& message, PprofStrings& strings, const std::string& type,
-                    const std::string& unit) {
-  protozero::pbf_writer value(message, kSampleType);
+                    const std::string& unit, ProfileField field = kSampleType) {
+  protozero::pbf_writer value(message, field);
   value.add_int64(kType, strings.index(type));
   value.add_int64(kUnit, strings.index(unit));
 }
@@ -216,6 +218,10 @@ std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts
   }
   if (facts.start > 0) message.add_int64(kTimeNanos, facts.start);
   if (facts.duration > 0) message.add_int64(kDurationNanos, facts.duration);
+  if (facts.period > 0) {
+    add_value_type(message, strings, "cpu", "nanoseconds", kPeriodType);
+    message.add_int64(kPeriod, facts.period);
+  }
   if (!facts.comment.empty()) message.add_int64(kComment, strings.index(facts.comment));
   message.add_int64(kDefaultSampleType, strings.index(has_weight ? weight : "samples"));
   strings.write(message);

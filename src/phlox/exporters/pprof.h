@@ -23,6 +23,7 @@ struct PprofFacts {
   bool by_line = false;
   int64_t start = 0;     // ns since 1970; 0: not known
   int64_t duration = 0;  // ns
+  int64_t period = 0;    // ns of CPU time from one sample to the next, as it was asked for; 0: not written
   std::string comment;
 };
 

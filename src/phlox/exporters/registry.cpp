@@ -8,6 +8,7 @@
 #include "phlox/exporters/collapsed.h"
 #include "phlox/exporters/firefox.h"
 #include "phlox/exporters/html.h"
+#include "phlox/exporters/otlp.h"
 #include "phlox/exporters/perfetto.h"
 #include "phlox/exporters/pprof.h"
 #include "phlox/exporters/pstats.h"
@@ -68,6 +69,14 @@ Result<void> export_pprof(const profile::Profile& profile, const profile::Choice
   facts.duration = profile::summarize_quality(profile).elapsed;
   facts.comment = recording_title(profile) + ": " + facts_in_words(profile, choices);
   return write_pprof(*tree, facts, out);
+}
+
+Result<void> export_otlp(const profile::Profile& profile, const profile::Choices& choices,
+                         const ExportOptions&, std::ostream& out) {
+  const auto message = otlp_message(profile, choices, {});
+  if (!message) return fail(message);
+  out << *message;
+  return {};
 }
 
 Result<void> export_speedscope(const profile::Profile& profile, const profile::Choices& choices,
@@ -159,6 +168,13 @@ const Format kFormats[] = {
      "totals for go tool pprof, Pyroscope, Parca and Grafana",
      export_pprof,
      profile::Show::work,
+     false,
+     Awaits::alongside},
+    {"otlp",
+     {".otlp"},
+     "totals as OpenTelemetry's profiles signal, a resource for each process",
+     export_otlp,
+     profile::Show::everything,
      false,
      Awaits::alongside},
     {"firefox",
