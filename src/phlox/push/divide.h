@@ -1,0 +1,16 @@
+// Halves a body that a server finds too large. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace phlox::push {
+
+// A protobuf message, gzipped or not, whose repeated field 1 is what it carries (the resources of OTLP, the
+// series of Pyroscope): two messages with half of these each, and everything else in both. Compressed as it
+// was. None: it carries only one, or is no such message.
+std::optional<std::pair<std::string, std::string>> divided(std::string_view body);
+
+}  // namespace phlox::push

@@ -1,0 +1,52 @@
+// A port on the loopback interface where others on this host may ask how this program does: one page for each
+// path, as text. Answers GET and HEAD, one request at a time, each within a second; takes nothing else.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "phlox/base/descriptor.h"
+#include "phlox/base/result.h"
+
+namespace phlox::push {
+
+struct Page {
+  int status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::string text;
+};
+// None: there is no such page. Called by a thread of the port's own.
+using Pages = std::function<std::optional<Page>(std::string_view path)>;
+
+// The whole answer to a request, by its first line: "GET /metrics HTTP/1.1". Pure but for `pages`.
+std::string response_to(std::string_view first_line, const Pages& pages);
+
+class MetricsPort {
+ public:
+  // "127.0.0.1:9464", "[::1]:9464". ErrorKind::usage: this is none.
+  static Result<void> check(std::string_view address);
+  // ErrorKind::system: the port is not free.
+  static Result<std::unique_ptr<MetricsPort>> open(std::string_view address, Pages pages);
+  ~MetricsPort();
+  MetricsPort(const MetricsPort&) = delete;
+  MetricsPort& operator=(const MetricsPort&) = delete;
+
+  uint16_t port() const { return port_; }
+
+ private:
+  MetricsPort(Descriptor listener, Descriptor end, uint16_t port, Pages pages);
+  void run();
+  void answer(int client) const;
+
+  Descriptor listener_, end_;  // `end_`: readable when the thread must end
+  uint16_t port_;
+  Pages pages_;
+  std::thread thread_;
+};
+
+}  // namespace phlox::push

@@ -1,0 +1,54 @@
+// A server that takes profiles: where it is, how it is spoken to, and the credentials for it. Credentials
+// come from a file or the environment, never from a command line, and no text that is shown has them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/result.h"
+
+namespace phlox::push {
+
+enum class Protocol : uint8_t { otlp, pyroscope };
+std::string_view protocol_name(Protocol protocol);  // "otlp", "pyroscope": also the options' names
+
+struct Header {
+  std::string name, value;
+  friend bool operator==(const Header&, const Header&) = default;
+};
+
+struct Target {
+  Protocol protocol = Protocol::otlp;
+  std::string url;    // with the path of the request
+  std::string shown;  // for messages: without what follows a '?'
+  bool encrypted = false;
+  bool loopback = false;
+  std::vector<Header> headers;
+};
+
+// `url`: the server's, as the user gives it; the path of the request is added if it lacks it.
+// ErrorKind::usage: no URL, another protocol than HTTP, or a user or password in it.
+Result<Target> target_of(Protocol protocol, std::string_view url);
+
+// A line of a header file, "Name: value", below "[otlp]", "[pyroscope]" or "[URL]", which says whom it is
+// for.
+struct HeaderLine {
+  std::string whom;  // empty: above the first of these
+  Header header;
+};
+// Blank lines, and those that begin with '#', are passed over. Messages name lines by number, never by
+// content.
+Result<std::vector<HeaderLine>> parse_header_file(std::string_view text);
+// As OTEL_EXPORTER_OTLP_HEADERS has them: "name=value,name=value", values percent-encoded.
+Result<std::vector<Header>> parse_header_list(std::string_view text);
+
+// Gives each target its headers. ErrorKind::usage: a line is for none, or it does not say for which of
+// several.
+Result<void> assign_headers(const std::vector<HeaderLine>& lines, std::vector<Target>& targets);
+
+// The text of a file of ours that nobody else may read. Follows no link as root.
+Result<std::string> read_secret_file(const std::string& path);
+
+}  // namespace phlox::push
