@@ -115,6 +115,13 @@ struct McpArguments {
   bool locals = false;
 };
 
+struct AgentArguments {
+  SelectionArguments selection;
+  std::vector<std::string> otlp, pyroscope;
+  std::string interval, rate, max_overhead, mode;
+  std::string buffer, state, header_file, listen, output, keep;
+};
+
 struct TopArguments {
   std::vector<std::string> pids;
   SelectionArguments selection;
@@ -162,6 +169,7 @@ struct CommandLine {
   ListArguments list;
   QueryArguments query;
   McpArguments mcp;
+  AgentArguments agent;
   HelpArguments help;
   CompletionsArguments completions;
   bool has_program = false;          // "--" was there

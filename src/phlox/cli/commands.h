@@ -28,6 +28,7 @@ int report(const CommandLine& line, Talk& talk);
 int diff(const CommandLine& line, Talk& talk);
 int query(const CommandLine& line, Talk& talk);
 int mcp(const CommandLine& line, Talk& talk);
+int agent(const CommandLine& line, Talk& talk);
 // `words` as Pyflame would get them, with the name of the program first. Any error is status 1, as Pyflame's
 // was.
 int pyflame(const std::vector<std::string>& words, Talk& talk);

@@ -1,6 +1,7 @@
 #include "phlox/cli/features.h"
 
 #include "phlox/base/machine.h"
+#include "phlox/push/curl_http.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/symbols/debug_files.h"
 #include "phlox/unwind/arch/x86_64_code.h"
@@ -15,7 +16,8 @@ constexpr const char* kNoDecoder = kOnAarch64 ? "it decodes x86-64 only" : "buil
 std::vector<Feature> features() {
   return {{"kernel capture", sampler::kernel_capture_missing()},
           {"instruction decoder", unwind::has_decoder() ? "" : kNoDecoder},
-          {"debuginfod", symbols::has_debuginfod() ? "" : "a static program loads no library"}};
+          {"debuginfod", symbols::has_debuginfod() ? "" : "a static program loads no library"},
+          {"agent", push::sending_missing()}};
 }
 
 std::string features_line(const std::vector<Feature>& all) {

@@ -29,6 +29,7 @@ Grammar::Grammar() {
   describe_snapshot();
   describe_label();
   describe_doctor();
+  describe_agent();
   describe_mcp();
   describe_rest();
   for (auto& text : texts_) description.commands.push_back(std::move(*text));
@@ -465,6 +466,79 @@ void Grammar::describe_doctor() {
       "Phlox tries what does no harm instead of guessing. It samples the process for less than a second as "
       "record would, without stopping it and without writing a file. The exit status is 0 if record would "
       "work, else the one that record would have.";
+}
+
+void Grammar::describe_agent() {
+  CommandBuilder b = command("agent", "send profiles of every Python on this host to a server, all day",
+                             "[options] --otlp URL | --pyroscope URL");
+  text().examples = {
+      {"sudo phlox agent --otlp http://localhost:4318", "to an OpenTelemetry Collector, every 15 seconds"},
+      {"sudo phlox agent --pyroscope https://example.com --header-file /etc/phlox/headers",
+       "to Pyroscope, with a token that no command line shows"},
+      {"phlox agent --otlp http://localhost:4318 --name 'celery.*worker' --listen 127.0.0.1:9464",
+       "only some processes; and how the agent itself does, for Prometheus"}};
+  auto& a = line.agent;
+  b.values("--otlp", a.otlp,
+           {{}, "URL", "a server that takes OpenTelemetry's profiles over HTTP; may be repeated", {}, false});
+  b.values("--pyroscope", a.pyroscope,
+           {{}, "URL", "a server that takes profiles as Pyroscope does; may be repeated", {}, false});
+  b.selection(a.selection);
+  b.value("--interval", a.interval,
+          {{}, "TIME", "how much time a profile covers: 1s to 10m (default 15s)", {}, false});
+  b.value("-r,--rate", a.rate, {{}, "HZ", "samples a second (default 20)", {}, false});
+  b.value("--max-overhead", a.max_overhead,
+          {{},
+           "PERCENT",
+           "how much of a CPU sampling may take from a program; beyond that the rate is lowered. off: no "
+           "limit (default 1)",
+           {},
+           false});
+  b.value("--way", a.mode,
+          {{},
+           "WAY",
+           "how to read the programs, as with phlox record (default auto)",
+           {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"},
+           false});
+  b.value("--header-file", a.header_file,
+          {{},
+           "FILE",
+           "headers to send, such as Authorization: one on each line. If there are several servers, below "
+           "[otlp], [pyroscope] or [URL]. Only this user may read the file",
+           {},
+           true});
+  b.value("--buffer", a.buffer,
+          {{},
+           "SIZE",
+           "how much may wait on disk while a server is away; then the oldest is dropped (default 256M)",
+           {},
+           false});
+  b.value("--state", a.state,
+          {{},
+           "DIR",
+           "where it waits: a folder that only this user may write to (default: $STATE_DIRECTORY of systemd, "
+           "else ~/.local/state/phlox/agent)",
+           {},
+           true});
+  b.value(
+      "-o,--output", a.output,
+      {{}, "FILE", "also keep a recording of the last hour here, for phlox report and snapshot", {}, true});
+  b.value("--keep", a.keep, {{}, "TIME", "how much that recording keeps (default 1h)", {}, false});
+  b.value("--listen", a.listen,
+          {{},
+           "ADDRESS",
+           "answer /metrics and /healthz there: 127.0.0.1:PORT, only for this host (default: do not listen)",
+           {},
+           false});
+  text().more =
+      "Each interval becomes one profile for each process, with CPU time, wall time, and the time off the "
+      "CPU, waiting for the GIL and waiting for a CPU. Sent are function names, files, lines, names of "
+      "threads, and what identifies the process; not its command line, variables or data. docs/agent.md has "
+      "the list, and a unit for systemd.\n\nIf a server does not answer, phlox waits longer from attempt to "
+      "attempt, says why once, and sends everything when the server is back. SIGTERM or Ctrl-C ends the "
+      "agent: it sends the last interval, for five seconds at most, and keeps the rest for its next "
+      "start.\n\nThe environment may say where to send and how: OTEL_EXPORTER_OTLP_ENDPOINT, "
+      "OTEL_EXPORTER_OTLP_HEADERS and OTEL_EXPORTER_OTLP_CERTIFICATE, and http_proxy, https_proxy and "
+      "no_proxy. With PHLOX_MESSAGES=json each message is a JSON object.";
 }
 
 void Grammar::describe_mcp() {

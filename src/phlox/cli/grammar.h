@@ -44,6 +44,7 @@ struct Grammar {
   void describe_label();
   void describe_doctor();
   void describe_mcp();
+  void describe_agent();
   void describe_rest();
 
   // The subcommands' texts may move while commands are added; they are kept here until all are added.

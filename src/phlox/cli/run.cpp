@@ -56,6 +56,7 @@ int dispatch(const CommandLine& line, Talk& talk) {
   if (line.command == "diff") return diff(line, talk);
   if (line.command == "query") return query(line, talk);
   if (line.command == "mcp") return mcp(line, talk);
+  if (line.command == "agent") return agent(line, talk);
   if (line.command == "man") return print(man_page(description()), talk);
   if (line.command == "completions") {
     const auto text = completions(description(), line.completions.shell);

@@ -221,6 +221,16 @@ std::string unwind_cache() {
   return unwind::cache_folder(cache, home_of_cache());
 }
 
+std::string agent_folder() {
+  // Of systemd, for a unit with StateDirectory=; the first of several.
+  if (const char* const given = std::getenv("STATE_DIRECTORY"); given != nullptr && *given == '/')
+    return std::string(std::string_view(given).substr(0, std::string_view(given).find(':')));
+  const std::string state = if_ours(std::getenv("XDG_STATE_HOME"));
+  if (!state.empty()) return state + "/phlox/agent";
+  const std::string home = home_of_cache();
+  return home.empty() ? home : home + "/.local/state/phlox/agent";
+}
+
 Result<profile::Choices> choices_of(const ViewArguments& view) {
   profile::Choices choices;
   if (!view.by.empty()) {

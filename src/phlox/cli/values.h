@@ -41,6 +41,8 @@ Result<std::optional<sampler::NativeSource>> native_source_of(const NativeArgume
 symbols::DebugSearch debug_search_of(const NativeArguments& native);
 // Folder of unwind tables, from the environment; under sudo root's, not the calling user's.
 std::string unwind_cache();
+// What phlox agent could not send yet, from the environment; the same rule. Empty: none is known.
+std::string agent_folder();
 
 Result<profile::Choices> choices_of(const ViewArguments& view);
 // If `show` was not given: the part that this format shows.

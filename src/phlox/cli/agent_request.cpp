@@ -1,0 +1,161 @@
+#include "phlox/cli/agent_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "phlox/cli/values.h"
+#include "phlox/push/metrics_port.h"
+#include "phlox/push/target.h"
+
+namespace phlox::cli {
+namespace {
+
+constexpr double kAgentRate = 20;
+constexpr Nanoseconds kShortestInterval = kSecond, kLongestInterval = 600 * kSecond;
+constexpr uint64_t kSmallestBuffer = 1'000'000;
+
+// Variables of OpenTelemetry's specification, "OpenTelemetry Protocol Exporter".
+constexpr const char* kEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
+constexpr const char* kHeaders = "OTEL_EXPORTER_OTLP_HEADERS";
+constexpr const char* kCertificate = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+Result<void> add_targets(push::Protocol protocol, const std::vector<std::string>& urls,
+                         std::vector<push::Target>& targets) {
+  for (const std::string& url : urls) {
+    auto target = push::target_of(protocol, url);
+    if (!target) return fail(target);
+    const bool twice =
+        std::any_of(targets.begin(), targets.end(), [&](const auto& one) { return one.url == target->url; });
+    if (!twice) targets.push_back(*std::move(target));
+  }
+  return {};
+}
+
+Result<void> find_targets(const AgentArguments& a, AgentRequest& request) {
+  std::vector<std::string> otlp = a.otlp;
+  if (otlp.empty() && a.pyroscope.empty() && !variable(kEndpoint).empty())
+    otlp.push_back(variable(kEndpoint));
+  if (auto added = add_targets(push::Protocol::otlp, otlp, request.targets); !added) return added;
+  if (auto added = add_targets(push::Protocol::pyroscope, a.pyroscope, request.targets); !added) return added;
+  if (!request.targets.empty()) return {};
+  return fail(ErrorKind::usage, "send profiles where?",
+              "phlox agent --otlp http://localhost:4318, or: phlox agent --pyroscope http://localhost:4040");
+}
+
+Result<void> find_headers(const AgentArguments& a, AgentRequest& request) {
+  auto of_environment = push::parse_header_list(variable(kHeaders));
+  if (!of_environment) return fail(of_environment);
+  const auto of_otlp =
+      std::count_if(request.targets.begin(), request.targets.end(),
+                    [](const push::Target& target) { return target.protocol == push::Protocol::otlp; });
+  if (!of_environment->empty() && of_otlp > 1)
+    return fail(ErrorKind::usage, fmt::format("{} does not say which server it is for", kHeaders),
+                "put its headers into a file, below [URL], and give that with --header-file");
+  for (push::Target& target : request.targets) {
+    if (target.protocol == push::Protocol::otlp) target.headers = *of_environment;
+  }
+  if (!a.header_file.empty()) {
+    const auto text = push::read_secret_file(a.header_file);
+    if (!text) return fail(text);
+    const auto lines = push::parse_header_file(*text);
+    if (!lines) return fail(lines);
+    if (auto assigned = push::assign_headers(*lines, request.targets); !assigned) return assigned;
+  }
+  for (const push::Target& target : request.targets) {
+    if (!target.headers.empty() && !target.encrypted && !target.loopback)
+      request.warnings.push_back(
+          fmt::format("the headers for {} go over the network unencrypted: use https", target.shown));
+  }
+  return {};
+}
+
+Result<void> read_times_and_sizes(const CommandLine& line, AgentRequest& request) {
+  const AgentArguments& a = line.agent;
+  if (!a.interval.empty()) {
+    auto interval = named(line, "--interval", parse_duration(a.interval));
+    if (!interval) return fail(interval);
+    if (*interval < kShortestInterval || *interval > kLongestInterval)
+      return fail(ErrorKind::usage, fmt::format("--interval: {} is not between 1s and 10m", a.interval),
+                  "the default is 15s");
+    request.interval = *interval;
+  }
+  if (!a.keep.empty()) {
+    auto keep = named(line, "--keep", parse_duration(a.keep));
+    if (!keep) return fail(keep);
+    if (a.output.empty())
+      return fail(ErrorKind::usage, "--keep is for a recording", "name one with -o, or leave --keep out");
+    request.keep = *keep;
+  }
+  request.recording = a.output;
+  if (!a.buffer.empty()) {
+    auto bytes = named(line, "--buffer", parse_size(a.buffer));
+    if (!bytes) return fail(bytes);
+    if (*bytes < kSmallestBuffer)
+      return fail(ErrorKind::usage, fmt::format("--buffer: {} is too small for one interval", a.buffer),
+                  "at least --buffer 1M");
+    request.buffer = *bytes;
+  }
+  request.state = a.state.empty() ? agent_folder() : a.state;
+  if (request.state.empty())
+    return fail(ErrorKind::usage, "no folder is known for what cannot be sent at once",
+                "give one: --state DIR");
+  if (request.state.front() != '/')
+    return fail(ErrorKind::usage, fmt::format("--state: {} does not begin with /", request.state),
+                "give the folder's whole path");
+  return {};
+}
+
+Result<void> read_recorder(const CommandLine& line, AgentRequest& request) {
+  const AgentArguments& a = line.agent;
+  SelectionArguments selection = a.selection;
+  if (selection.name.empty() && selection.user.empty() && selection.cgroup.empty()) selection.all = true;
+  auto chosen = Selection::of(selection);
+  if (!chosen) return fail(chosen);
+  request.selection = *std::move(chosen);
+  sampler::Options& recorder = request.recorder;
+  recorder.rate_hz = kAgentRate;
+  if (!a.rate.empty()) {
+    auto rate = named(line, "--rate", parse_rate(a.rate));
+    if (!rate) return fail(rate);
+    recorder.rate_hz = *rate;
+  }
+  auto overhead =
+      named(line, "--max-overhead", parse_overhead(a.max_overhead.empty() ? "1" : a.max_overhead));
+  if (!overhead) return fail(overhead);
+  recorder.max_overhead_percent = *overhead;
+  auto mode = parse_mode(a.mode, false);
+  if (!mode) return fail(mode);
+  recorder.mode = *mode;
+  recorder.follow = true;
+  recorder.command_line = line.text;
+  recorder.command = "Pythons " + request.selection->words();
+  recorder.chosen = [selection = request.selection](pid_t pid) { return selection->takes(pid); };
+  return {};
+}
+
+}  // namespace
+
+Result<AgentRequest> agent_request_of(const CommandLine& line) {
+  AgentRequest request;
+  if (auto done = find_targets(line.agent, request); !done) return fail(done);
+  if (auto done = find_headers(line.agent, request); !done) return fail(done);
+  if (auto done = read_times_and_sizes(line, request); !done) return fail(done);
+  if (auto done = read_recorder(line, request); !done) return fail(done);
+  request.listen = line.agent.listen;
+  if (!request.listen.empty()) {
+    if (auto possible = push::MetricsPort::check(request.listen); !possible) return fail(possible);
+  }
+  request.certificates = variable(kCertificate);
+  return request;
+}
+
+}  // namespace phlox::cli

@@ -1,0 +1,33 @@
+// The request of `phlox agent`: its words and what the environment says, checked before anything starts.
+// Starts and writes nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/cli/arguments.h"
+#include "phlox/cli/selection.h"
+#include "phlox/push/target.h"
+#include "phlox/sampler/session/recorder.h"
+
+namespace phlox::cli {
+
+struct AgentRequest {
+  std::shared_ptr<Selection> selection;
+  sampler::Options recorder;
+  std::vector<push::Target> targets;
+  Nanoseconds interval = 15 * kSecond;
+  uint64_t buffer = uint64_t{256} << 20;  // bytes, of all targets together
+  std::string state;                      // the folder for what was not sent yet
+  std::string recording;                  // also keeps one there; empty: none
+  Nanoseconds keep = 3600 * kSecond;      // of that
+  std::string listen;                     // empty: no port
+  std::string certificates;
+  std::vector<std::string> warnings;
+};
+
+Result<AgentRequest> agent_request_of(const CommandLine& line);
+
+}  // namespace phlox::cli

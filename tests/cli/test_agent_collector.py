@@ -1,0 +1,62 @@
+"""phlox agent and a real OpenTelemetry Collector (tools/get-otelcol.sh builds it): what its file exporter wrote is what was sampled."""
+import collections
+import json
+import os
+import pathlib
+import urllib.error
+import urllib.request
+
+import pytest
+
+from cli_support import wait_until
+from test_agent import Running, free_port, sampled, targets  # noqa: F401
+
+COLLECTOR = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox" / "otelcol" / "otelcol"
+CONFIG = """
+receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
+exporters: {{file: {{path: "{path}"}}}}
+service:
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines: {{profiles: {{receivers: [otlp], exporters: [file]}}}}
+"""
+pytestmark = [pytest.mark.live, pytest.mark.skipif(not COLLECTOR.exists(), reason="no collector here: tools/get-otelcol.sh")]
+
+
+def written(path):
+    """{(pid, kind of time): ns} of the lines that the file exporter wrote."""
+    sums = collections.Counter()
+    for line in path.read_text().splitlines():
+        data = json.loads(line)
+        strings = data["dictionary"]["stringTable"]
+        for resource in data["resourceProfiles"]:
+            pids = [one["value"]["intValue"] for one in resource["resource"]["attributes"] if one["key"] == "process.pid"]
+            for scope in resource["scopeProfiles"]:
+                for profile in scope["profiles"]:
+                    kind = strings[profile["sampleType"]["typeStrindex"]]
+                    sums[int(pids[0]), kind] += sum(int(value) for sample in profile["samples"] for value in sample["values"])
+    return dict(sums)
+
+
+def answers(port):
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+def test_the_collector_writes_what_was_sampled(start, targets, tmp_path):  # noqa: F811
+    _, mark = targets
+    port, path = free_port(), tmp_path / "profiles.json"
+    agent = Running(start, tmp_path, mark, "--otlp", f"http://localhost:{port}", "-o", tmp_path / "a.phlox")
+    wait_until(lambda: len(agent.waiting()) >= 2, "pushes that wait for the collector to start")
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIG.format(port=port, path=path))
+    collector = start([COLLECTOR, "--config", config, "--feature-gates=service.profilesSupport"], stderr=(tmp_path / "collector.log").open("w"))
+    wait_until(lambda: answers(port), "the collector to listen")
+    wait_until(lambda: "takes profiles again" in agent.said and not agent.waiting(), "everything to be sent")
+    said = agent.end()
+    collector.terminate()
+    collector.wait(60)
+    assert written(path) == sampled(tmp_path / "a.phlox"), said + (tmp_path / "collector.log").read_text()
