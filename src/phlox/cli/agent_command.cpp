@@ -181,7 +181,7 @@ class Agent {
     for (const push::Target& target : request_.targets)
       servers += (servers.empty() ? "" : " and ") + target.shown;
     const std::string& words = request_.selection->words();
-    talk_.note(fmt::format("sends profiles of every Python {} to {}, every {} s",
+    talk_.note(fmt::format("sends profiles of every Python {} to {}, every {:g} s",
                            words.empty() ? "of this host" : words, servers,
                            static_cast<double>(request_.interval) * 1e-9));
   }
