@@ -76,7 +76,7 @@ static __always_inline int is_kernel_worker(struct task_struct* task) {
 // The caller accounts for its time next. 0: no room, or no thread of the program.
 static __always_inline struct kernel_thread* thread_of(const struct kernel_process* p,
                                                        struct task_struct* task, __u64 now) {
-  __u32 tid = task->pid;
+  __u32 tid = thread_id(task);
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (t && (t->id == p->id || (p->continues && t->id == p->continues))) {
     if (t->id != p->id) t->off_since = t->met = 0;
@@ -100,7 +100,7 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
 // For a task that may belong to a recorded process; 0: it does not. Called at each switch, so it makes only
 // one search if that is enough.
 static __always_inline struct kernel_thread* thread_at_switch(struct task_struct* task, __u64 now) {
-  __u32 tgid = task->tgid, tid = task->pid;
+  __u32 tgid = process_id(task), tid = thread_id(task);
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (t && t->generation == known.generation) return t;
   struct kernel_process* p = bpf_map_lookup_elem(&processes, &tgid);
@@ -190,7 +190,7 @@ __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   if (came < t->since || came > now) came = now;
   account(t, 0, came, KERNEL_RUNNING);
   t->stolen = ~0ull;
-  if (is_to_be_reported(t, came)) send_wait(t, task->pid, came);
+  if (is_to_be_reported(t, came)) send_wait(t, thread_id(task), came);
   return 0;
 }
 
@@ -221,13 +221,12 @@ static __always_inline int has_clock_credit(struct kernel_process* p, __u64 now)
 
 SEC("perf_event")
 int on_clock(struct bpf_perf_event_data* context) {
-  __u64 ids = bpf_get_current_pid_tgid();
-  __u32 tgid = ids >> 32, tid = (__u32)ids;
+  struct task_struct* task = (void*)bpf_get_current_task_btf();
+  __u32 tgid = process_id(task), tid = thread_id(task);
   count(KERNEL_COUNT_HITS, 1);
   struct kernel_process* p = process_of(tgid);
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = p && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
-  struct task_struct* task = (void*)bpf_get_current_task_btf();
   if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
   __u64 now = clock_now();
   if (!has_clock_credit(p, now)) {
@@ -312,7 +311,7 @@ static __always_inline __u64 next_walk(__u64 until, __u64 now, __u64 every, __u3
 // A thread of a recorded process leaves its CPU: records its stack and its system call. Returns whether it
 // was walked.
 static __always_inline int leaves(struct kernel_thread* t, struct task_struct* task, int waits, __u64 now) {
-  __u32 tgid = task->tgid, tid = task->pid, cpu = bpf_get_smp_processor_id();
+  __u32 tgid = process_id(task), tid = thread_id(task), cpu = bpf_get_smp_processor_id();
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
   account_run(t, not_for_tasks(task), now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
   if (t->plain) return 0;
@@ -368,9 +367,16 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   return 1;
 }
 
+// Off its CPU for good.
+static __always_inline void forget_thread(struct task_struct* task) {
+  __u32 tid = thread_id(task);
+  bpf_map_delete_elem(&threads, &tid);
+  drop_ids(task);
+}
+
 static __always_inline void send_exit(struct task_struct* task, const struct kernel_thread* t, __u64 now) {
   struct kernel_exit record = {
-      .head = {KERNEL_EXIT, t->id}, .thread = task->pid, .first = task->pid == task->tgid};
+      .head = {KERNEL_EXIT, t->id}, .thread = thread_id(task), .first = thread_id(task) == process_id(task)};
   record.time = now;
   __u64 ran = task->se.sum_exec_runtime;
   barrier_var(ran);  // or a pointer is chosen, which the verifier does not take
@@ -384,12 +390,11 @@ static __always_inline void send_exit(struct task_struct* task, const struct ker
 // On its way to its end it has no stack any more; then it leaves its CPU for good.
 static __always_inline void leaves_ending(struct kernel_thread* t, struct task_struct* task, __u32 state,
                                           int preempted, __u64 now) {
-  __u32 tid = task->pid;
   account(t, not_for_tasks_slowly(task), now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
   t->off_since = 0;
   if (preempted || state != TASK_DEAD) return;
   send_exit(task, t, now);
-  bpf_map_delete_elem(&threads, &tid);
+  forget_thread(task);
 }
 
 // A short wait is over. If it was walked, it may represent those that are reported together next, with a
@@ -472,8 +477,8 @@ static __always_inline int comes(struct kernel_thread* t, struct task_struct* ta
   may_stand_in(t, now);
   if (!is_to_be_reported(t, now)) return 0;
   const __u64 begin = clock_now();
-  if (has_wait_target(task, t)) send_wait_target(t, task->pid);
-  const int was_sent = send_wait(t, task->pid, now);
+  if (has_wait_target(task, t)) send_wait_target(t, thread_id(task));
+  const int was_sent = send_wait(t, thread_id(task), now);
   count(KERNEL_COUNT_WAIT_TIME, clock_now() - begin);
   return was_sent;
 }
@@ -497,11 +502,10 @@ static __always_inline void count_time(__u64 since, int worked) {
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempted, struct task_struct* before, struct task_struct* after,
              unsigned int state) {
-  const int leaving = known.processes[(__u32)before->tgid % KERNEL_KNOWN] != 0;
-  const int coming = known.processes[(__u32)after->tgid % KERNEL_KNOWN] != 0;
+  const int leaving = known.processes[process_id(before) % KERNEL_KNOWN] != 0;
+  const int coming = known.processes[process_id(after) % KERNEL_KNOWN] != 0;
   // A thread that is no longer recorded.
-  __u32 tid = before->pid;
-  if (!leaving && state == TASK_DEAD) bpf_map_delete_elem(&threads, &tid);
+  if (!leaving && state == TASK_DEAD) forget_thread(before);
   if (!leaving && !coming) return 0;
   __u64 now = clock_now();
   int worked = 0;
@@ -536,7 +540,7 @@ static __always_inline void walk_waker(struct kernel_thread* t, __u64 now) {
 // of the same process ends: the woken thread has not run since, and its stack is in this address space.
 static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_struct* task, __u64 now) {
   if (is_short(t, now) || (t->walked && (t->native || !with_native))) return;
-  __u32 tgid = task->tgid, cpu = bpf_get_smp_processor_id();
+  __u32 tgid = process_id(task), cpu = bpf_get_smp_processor_id();
   struct kernel_process* p = shares_memory(task) ? bpf_map_lookup_elem(&processes, &tgid) : 0;
   struct scratch* s = p && p->id == t->id ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   // There are at most a thousand long ones a second, and they have the most credit. Where switches are
@@ -550,7 +554,7 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
   if (!t->walked) {
     if (s->sample.stack.state) note_gil(s, p, t, t->futex);
     s->sample.head.type = KERNEL_STACK;
-    fill_times(&s->sample, t, task->pid, now);
+    fill_times(&s->sample, t, thread_id(task), now);
     s->sample.off_since = t->off_since;
     send_sample(s, p);
     s->sample.stack.flags &= ~KERNEL_FRAMES;
@@ -565,8 +569,8 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
 
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* task) {
-  __u32 tid = task->pid;
-  if (!known.processes[(__u32)task->tgid % KERNEL_KNOWN]) return 0;
+  __u32 tid = thread_id(task);
+  if (!known.processes[process_id(task) % KERNEL_KNOWN]) return 0;
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (!t || t->state != KERNEL_BLOCKED) return 0;
   __u64 now = clock_now();
@@ -595,7 +599,7 @@ static __always_inline void sample_at_end(struct kernel_process* p, struct task_
   if (s->sample.stack.state) {
     note_gil(s, p, 0, 0);
     s->sample.head.type = KERNEL_SAMPLE;
-    fill_times(&s->sample, t, task->pid, now);
+    fill_times(&s->sample, t, thread_id(task), now);
     s->sample.off_since = 0;
     s->sample.system_call = -1;
     s->sample.native = 0;
@@ -606,8 +610,9 @@ static __always_inline void sample_at_end(struct kernel_process* p, struct task_
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct* task) {
-  __u32 tgid = task->tgid;
+  __u32 tgid = process_id(task), tid = thread_id(task);
   struct kernel_process* p = process_of(tgid);
+  if (p || bpf_map_lookup_elem(&threads, &tid)) keep_ids(task);
   if (!p) return 0;
   __u64 now = clock_now();
   struct kernel_thread* t = thread_of(p, task, now);
@@ -622,7 +627,7 @@ int BPF_PROG(on_exit, struct task_struct* task) {
 // execve(), is no Python of its own. Returns whether there was room.
 static __always_inline int begins(struct kernel_process* parent, struct task_struct* task,
                                   struct task_struct* child, __u32 id, __u64 now) {
-  __u32 process = child->tgid;
+  __u32 process = process_id(child);
   if (bpf_map_update_elem(&processes, &process, parent, BPF_ANY)) {
     count(KERNEL_COUNT_FULL, 1);
     return 0;
@@ -640,7 +645,7 @@ static __always_inline int begins(struct kernel_process* parent, struct task_str
   struct kernel_birth birth = {.head = {KERNEL_BIRTH, parent->id},
                                .id = id,
                                .process = process,
-                               .parent = task->tgid,
+                               .parent = process_id(task),
                                .plain = born->plain,
                                .time = now};
   bpf_get_current_comm(birth.name, sizeof birth.name);
@@ -653,7 +658,7 @@ static __always_inline int begins(struct kernel_process* parent, struct task_str
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
-  __u32 tgid = parent->tgid, process = child->tgid, tid = child->pid;
+  __u32 tgid = process_id(parent), process = process_id(child), tid = thread_id(child);
   struct kernel_process* p = process_of(tgid);
   if (!p || (process != tgid && !p->follow)) return 0;
   __u64 now = clock_now();
@@ -684,7 +689,7 @@ static __always_inline int send_exec(const struct kernel_process* p, struct task
   __builtin_memset(record, 0, sizeof *record);
   record->ended.head.type = KERNEL_EXEC;
   record->ended.head.id = p->id;
-  record->ended.thread = task->pid;
+  record->ended.thread = thread_id(task);
   record->ended.first = 1;
   record->ended.time = now;
   record->ended.ran = t->ran;
@@ -705,7 +710,7 @@ static __always_inline int send_exec(const struct kernel_process* p, struct task
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task) {
-  __u32 tgid = task->tgid;
+  __u32 tgid = process_id(task);
   struct kernel_process* p = process_of(tgid);
   if (!p) return 0;
   __u64 now = clock_now();

@@ -23,6 +23,8 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "phlox/base/descriptor.h"
@@ -46,8 +48,7 @@ tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::strin
 // The oldest kernel whose sched_switch has a fourth argument, the state in which a thread leaves its CPU;
 // bpf_loop is older.
 constexpr int kOldestMajor = 5, kOldestMinor = 18;
-// Inode of the initial PID namespace (include/linux/proc_ns.h): there, the kernel's ids are those that we
-// see.
+// Inode of the initial PID namespace (include/linux/proc_ns.h).
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
 
 struct Release {
@@ -59,6 +60,16 @@ Release kernel_release(const utsname& host) {
   const auto major = std::from_chars(host.release, end, release.major);
   if (major.ptr != end) std::from_chars(major.ptr + 1, end, release.minor);
   return release;
+}
+
+// Our PID namespace, as the program has to know it; nothing: /proc shows the processes of another one.
+std::optional<kernel_namespace> own_namespace() {
+  struct stat pids {};
+  char self[32];
+  const ssize_t size = ::readlink("/proc/self", self, sizeof self);
+  if (size <= 0 || std::string_view(self, static_cast<size_t>(size)) != std::to_string(::getpid())) return {};
+  if (::stat("/proc/self/ns/pid", &pids) != 0) return {};
+  return kernel_namespace{pids.st_ino == kInitialPidNamespace ? 0 : static_cast<uint32_t>(pids.st_ino)};
 }
 
 #endif
@@ -106,12 +117,10 @@ Result<void> check_kernel_capture(const std::string& retry) {
                      "sudo phlox " + retry);
     }
   }
-  struct stat pids {};
-  if (::stat("/proc/self/ns/pid", &pids) != 0 || pids.st_ino != kInitialPidNamespace) {
+  if (!own_namespace()) {
     return refused(ErrorKind::system,
-                   "phlox runs in a PID namespace of its own, where threads have other numbers than the "
-                   "kernel's",
-                   "run phlox on the host, or in a container with its PID namespace (--pid=host)");
+                   "/proc is of another PID namespace than phlox, and names processes by other numbers",
+                   "mount a /proc of this namespace: mount -t proc proc /proc");
   }
   return {};
 }
@@ -145,6 +154,9 @@ int keep_warning(libbpf_print_level level, const char* format, va_list arguments
 
 // For stacks of some 10 KB per sample: a fortieth of a second of 100 busy CPUs at 1 kHz.
 constexpr uint32_t kNativeRing = 32 << 20;
+
+// Threads that are ending at once, in a PID namespace of our own.
+constexpr uint32_t kMostEnding = 8192;
 
 uint64_t period_of(double rate_hz) {
   return std::max<uint64_t>(static_cast<uint64_t>(1e9 / rate_hz), 100'000);
@@ -315,6 +327,9 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool 
   bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"), each_cpu);
   const kernel_host host = read_kernel_host();
   bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.host"), &host, sizeof host);
+  const kernel_namespace pids = own_namespace().value_or(kernel_namespace{});
+  bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.namespace"), &pids, sizeof pids);
+  if (pids.inode != 0) bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ending"), kMostEnding);
   if (native && !capture->ask_for_native(each_cpu)) return refusal("its program is not whole", EINVAL, retry);
   if (bpf_object__load(object) != 0) return refusal("its program was not loaded", errno, retry);
   if (auto attached = capture->attach(rate_hz, retry); !attached) return fail(attached);

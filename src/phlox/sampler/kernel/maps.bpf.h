@@ -70,6 +70,20 @@ struct sigpending {
 struct signal_struct {
   struct sigpending shared_pending;
 };
+struct ns_common {
+  unsigned int inum;
+};
+struct pid_namespace {
+  struct ns_common ns;
+};
+struct upid {
+  int nr;
+  struct pid_namespace* ns;
+};
+struct pid {
+  unsigned int level;
+  struct upid numbers[1];
+};
 struct task_struct {
   unsigned int __state;
   void* stack;
@@ -77,6 +91,7 @@ struct task_struct {
   struct files_struct* files;
   unsigned int flags;
   int pid, tgid;
+  struct pid* thread_pid;
   struct task_struct* group_leader;
   char comm[16];
   struct task_struct* real_parent;

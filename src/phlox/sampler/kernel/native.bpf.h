@@ -5,7 +5,7 @@
 
 #include <linux/bpf_perf_event.h>
 
-#include "maps.bpf.h"
+#include "ids.bpf.h"
 
 // Set by the loader.
 const volatile __u32 with_native SEC(".rodata.native") = 0;
@@ -108,7 +108,7 @@ static __noinline __u64 send_half(struct scratch* s, const struct kernel_process
   struct kernel_native* head = &half->head;
   head->head.type = KERNEL_NATIVE;
   head->head.id = p->id;
-  head->thread = task->pid;
+  head->thread = thread_id(task);
   head->time = now;
   head->ip = regs->ip;
   head->sp = regs->sp;

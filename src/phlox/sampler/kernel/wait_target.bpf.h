@@ -4,7 +4,7 @@
 // is still in that call. The call holds the file; this is proved by the descriptor, which still names it.
 #pragma once
 
-#include "maps.bpf.h"
+#include "ids.bpf.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct qstr {
@@ -26,12 +26,6 @@ struct mount {
   struct mount* mnt_parent;
   struct dentry* mnt_mountpoint;
   struct vfsmount mnt;
-};
-struct upid {
-  int nr;
-};
-struct pid {
-  struct upid numbers[1];
 };
 typedef struct {
   void* net;
@@ -268,7 +262,7 @@ static __always_inline void read_unix_socket(struct wait_target* to, struct sock
   struct unix_sock *one = (void*)sock, *other = 0;
   if (bpf_core_field_exists(sock->sk_peer_pid)) {
     struct pid* pid = BPF_CORE_READ(sock, sk_peer_pid);
-    if (pid) to->head.process = BPF_CORE_READ(pid, numbers[0].nr);
+    to->head.process = number_of(pid);
   }
   if (!bpf_core_field_exists(one->addr) || !bpf_core_field_exists(one->peer)) return;
   other = (void*)BPF_CORE_READ(one, peer);
@@ -353,7 +347,7 @@ __noinline int send_wait_target(const struct kernel_thread* t, __u32 tid) {
   } else {
     if (head->magic == MAGIC_PIDS) {
       struct pid* pid = BPF_CORE_READ(inode, i_private);
-      if (pid) head->process = BPF_CORE_READ(pid, numbers[0].nr);
+      head->process = number_of(pid);
     }
     read_path(to, file);
   }

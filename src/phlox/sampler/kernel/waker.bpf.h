@@ -43,7 +43,7 @@ static __always_inline int ends_for_parent(struct task_struct* task, struct task
   if (CALLS_FORK(t->system_call)) return (__u64)parent == (__u64)woken;
   const int which = t->waits_for_what == KERNEL_WAITS_FOR_CHILD ? t->waits_for : -1;
   return (task->flags & PF_EXITING) && BPF_CORE_READ(parent, tgid) == BPF_CORE_READ(woken, tgid) &&
-         (!signalled || which == task->tgid);
+         (!signalled || which == (int)process_id(task));
 }
 
 // For poll and select of several descriptors, only their number is known.
@@ -107,8 +107,8 @@ __noinline int judge_waker(struct kernel_thread* t) {
   }
   if (!is_waker(task, woken, t, context)) return 0;
   t->waker.ended = KERNEL_ENDED_BY_THREAD;
-  t->waker.thread = task->pid;
-  t->waker.process = task->tgid;
+  t->waker.thread = thread_id(task);
+  t->waker.process = process_id(task);
   // The name of the process: the name of a library's thread (jemalloc_bg_thd) does not show which process it
   // is.
   BPF_CORE_READ_INTO(&t->waker.name, task, group_leader, comm);

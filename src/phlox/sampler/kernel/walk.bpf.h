@@ -224,6 +224,6 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
 static __always_inline int walk_python(struct scratch* s, const struct kernel_process* p,
                                        struct task_struct* task) {
   s->walk.thread = task->thread.fsbase;
-  s->walk.tid = task->pid;
+  s->walk.tid = thread_id(task);
   return walk_named(s, p);
 }

@@ -124,6 +124,11 @@ struct kernel_host {
   __s64 timers; /* hrtimer_bases */
 };
 
+/* The recorder's PID namespace, by its inode in /proc/self/ns/pid; 0: the host's initial one. */
+struct kernel_namespace {
+  __u32 inode;
+};
+
 /* A thread's own thread state, if it must be searched for. */
 struct kernel_found {
   __u64 state;  /* as last found; 0: none */

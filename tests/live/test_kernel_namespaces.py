@@ -1,0 +1,32 @@
+"""Kernel sampling by a recorder in a PID namespace of its own, as in a container: threads and processes have other numbers there than the kernel's."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from test_kernel import possible
+
+HERE = pathlib.Path(__file__).parent
+ALONE = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+# Stacks, names, times, births, ends, wakers and wait targets: each goes by numbers of threads or processes.
+TESTS = ["test_kernel.py::test_families_of_functions_never_mix", "test_kernel.py::test_all_of_a_thread_s_time_is_there",
+         "test_kernel.py::test_what_a_program_starts_is_recorded_too", "test_kernel_births.py::test_a_child_that_becomes_another_program_is_recorded_as_that",
+         "test_kernel_waits.py::test_wakers", "test_kernel_waits.py::test_what_a_wait_was_for"]
+
+pytestmark = pytest.mark.skipif(not possible() or subprocess.run([*ALONE, "true"], capture_output=True).returncode != 0,
+                                reason="no kernel sampling, or no PID namespaces here")
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_the_truths_hold_in_a_pid_namespace(tmp_path, depth):
+    script = tmp_path / "tests.sh"
+    script.write_text('[ "$(cat /proc/self/comm)" = cat ] && exec "$@"')
+    command = [*ALONE * depth, "sh", script, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--override-ini=addopts=",
+               f"--basetemp={tmp_path / 'inside'}", "-k", "3.11 or 3.14", *(HERE / test for test in TESTS)]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=HERE.parent.parent, env={**os.environ, "PYTEST_ADDOPTS": ""})
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed and int(passed.group(1)) >= len(TESTS) and "skipped" not in done.stdout, done.stdout[-2000:]
