@@ -6,6 +6,7 @@
 #include <array>
 
 #include "phlox/exporters/words.h"
+#include "phlox/profile/signals.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_target.h"
 
@@ -196,7 +197,7 @@ std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vec
 }
 
 std::string_view event_name(profile::EventKind kind) {
-  constexpr std::array<std::string_view, 12> kNames = {"Recording started",
+  constexpr std::array<std::string_view, 15> kNames = {"Recording started",
                                                        "Recording ended",
                                                        "Process started",
                                                        "Process ended",
@@ -207,7 +208,10 @@ std::string_view event_name(profile::EventKind kind) {
                                                        "Samples lost",
                                                        "Rate changed",
                                                        "Mode changed",
-                                                       "Calls waiting for a thread"};
+                                                       "Calls waiting for a thread",
+                                                       "Signal sent",
+                                                       "Signal received",
+                                                       "Signal delivered"};
   const auto index = static_cast<size_t>(kind);
   return index < kNames.size() ? kNames[index] : "";
 }
@@ -219,6 +223,8 @@ std::string event_words(const profile::Event& event) {
   if (event.kind == profile::EventKind::lost)
     words = fmt::format("{:g} s without samples", double(event.value) / 1e9);
   if (event.kind == profile::EventKind::calls_waiting) words = std::to_string(event.value);
+  if (event.kind >= profile::EventKind::signal_sent && event.kind <= profile::EventKind::signal_delivered)
+    words = profile::signal_name(static_cast<int>(event.value));
   if (!event.text.empty()) words += (words.empty() ? "" : ": ") + event.text;
   return words;
 }

@@ -205,6 +205,10 @@ enum class EventKind : uint8_t {
   // Calls that wait for a thread of a pool, from now on. value: how many; text: the pool's kind; thread: one
   // of its threads; none: the process has one pool of that kind
   calls_waiting = 11,
+  // Signals that end a program by default (signals.h). value: the number of the signal.
+  signal_sent = 12,       // process, thread: of the sender; text: the receiver, "python3 (4711)"
+  signal_received = 13,   // process: the receiver; text: the sender, "gunicorn (4700)", or kSignal...
+  signal_delivered = 14,  // thread: that the kernel gave it to; text: kSignal..., or empty
 };
 
 // A named span of the recording's time: a test, a request.

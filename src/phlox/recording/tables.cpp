@@ -323,7 +323,7 @@ class Reading {
     return each("event", "id, kind, time_ns, process, thread, value, text", [&](Columns& c) {
       profile::Event row;
       c.row_id();
-      row.kind = c.value(profile::EventKind::calls_waiting);
+      row.kind = c.value(profile::EventKind::signal_delivered);
       row.time = c.time();
       row.process = optional_of(c.optional_reference<profile::ProcessTag>(profile_.processes().size()));
       row.thread = optional_of(c.optional_reference<profile::ThreadTag>(profile_.threads().size()));

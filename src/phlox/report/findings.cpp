@@ -15,6 +15,7 @@
 #include "phlox/profile/whole_waits.h"
 #include "phlox/report/cpu_words.h"
 #include "phlox/report/estimate.h"
+#include "phlox/report/signal_rows.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
 
@@ -57,6 +58,7 @@ class Findings {
   std::vector<Finding> all() && {
     quality();
     not_examined();
+    signals();
     // Few samples say little about where CPU time goes, but waits that the kernel timed are complete.
     const bool exact = profile::waits_are_exact(profile_);
     const bool are_few = analysis_.samples < kFewSamples;
@@ -93,6 +95,28 @@ class Findings {
     const auto quality = profile::summarize_quality(profile_);
     add("rejected", 1, report_.warning,
         {{"rejected_share", quality.rejected_share()}, {"rejected", double(quality.rejected)}});
+  }
+
+  // One for each signal; of many processes that were ended alike, the first.
+  void signals() {
+    std::map<std::pair<int, std::string>, size_t> alike;
+    for (const SignalRow& row : report_.signals) {
+      if (is_unexpected_end(row)) ++alike[{row.signal.number, row.from.name}];
+    }
+    for (const SignalRow& row : report_.signals) {
+      if (!is_unexpected_end(row)) continue;
+      const auto found = alike.find({row.signal.number, row.from.name});
+      if (found == alike.end()) continue;
+      std::string text = signal_sentence(row);
+      if (found->second > 1) text += fmt::format("; {} more like it", found->second - 1);
+      add("signal", 1, std::move(text),
+          {{"pid", double(row.pid)},
+           {"signal", double(row.signal.number)},
+           {"after_ns", double(row.after)},
+           {"alike", double(found->second)}},
+          {{"name", row.name}, {"sender", row.signal.sender}, {"function", row.from.name}});
+      alike.erase(found);
+    }
   }
 
   void few_samples(bool waits_are_exact) {

@@ -30,6 +30,7 @@
 #include "phlox/report/findings.h"
 #include "phlox/report/gil_rows.h"
 #include "phlox/report/loop_rows.h"
+#include "phlox/report/signal_rows.h"
 #include "phlox/report/waits.h"
 
 namespace phlox::report {
@@ -39,6 +40,7 @@ using profile::Profile;
 
 // No more files than this are annotated, however many a recording names.
 constexpr size_t kMaximumFiles = 200;
+constexpr size_t kMostSignals = 1000;
 
 std::string short_title_of(const Profile& profile) {
   if (profile.processes().empty()) return "(empty recording)";
@@ -437,6 +439,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.loops = loop_rows(profile, *filter, options.shortest_stall);
   if (options.tasks != nullptr) report.awaits = await_rows(profile, *options.tasks, options.limit);
   report.busy_pools = pool_rows(profile, *filter);
+  report.signals = signal_rows(profile, kMostSignals);
   report.waits_exact = profile::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);

@@ -18,6 +18,7 @@
 #include "phlox/profile/loop_stalls.h"
 #include "phlox/profile/loops_and_pools.h"
 #include "phlox/profile/quality.h"
+#include "phlox/profile/signals.h"
 #include "phlox/profile/task_time.h"
 #include "phlox/profile/view.h"
 #include "phlox/profile/wait_class.h"
@@ -264,6 +265,26 @@ struct LoopAwaitRow {
   size_t groups_seen = 0;
 };
 
+// A thread at the moment of a signal.
+struct SignalThread {
+  std::string thread;  // "Thread MainThread (4711)"; empty: not known
+  std::string name;    // innermost Python function; empty: not known, or none
+  std::string file;
+  int32_t line = 0;
+};
+
+// A signal that ends a program by default.
+struct SignalRow {
+  profile::Signal signal;
+  int32_t pid = 0;        // of the process that it was sent to
+  std::string process;    // its command line
+  std::string name;       // "SIGKILL"
+  Nanoseconds after = 0;  // since the recording began
+  SignalThread from;      // the sender, if it was recorded
+  size_t threads_seen = 0;
+  std::vector<SignalThread> threads;  // where they were; the one that was given the signal comes first
+};
+
 // A pool whose workers were all at work all the time.
 struct PoolRow {
   profile::BusyPool pool;
@@ -331,6 +352,7 @@ struct Report {
   std::vector<LoopRow> loops;             // the longest first, with all of their time
   std::vector<LoopAwaitRow> awaits;       // of the whole recording, whatever the choices
   std::vector<PoolRow> busy_pools;        // the same
+  std::vector<SignalRow> signals;         // the latest, in the order of time
   bool waits_exact = false;               // the waits are the scheduler's own account
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight

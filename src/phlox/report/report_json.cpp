@@ -6,6 +6,7 @@
 #include "phlox/report/await_rows.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/report.h"
+#include "phlox/report/signal_rows.h"
 
 namespace phlox::report {
 namespace {
@@ -379,6 +380,7 @@ std::string report_json(const Report& report) {
     write_threads(json, report.threads);
     write_loops(json, report.loops);
     write_awaits(json, report.awaits);
+    write_signals(json, report.signals);
     json.objects("waits", report.waits, [&](const WaitRow& row) {
       json.text("kind", wait_name(row.kind));
       json.text("class", profile::wait_class_key(row.waits));

@@ -7,6 +7,7 @@
 #include "phlox/report/await_rows.h"
 #include "phlox/report/native_column.h"
 #include "phlox/report/report.h"
+#include "phlox/report/signal_rows.h"
 #include "phlox/report/table.h"
 #include "phlox/report/wait_tables.h"
 #include "phlox/report/waits.h"
@@ -261,6 +262,7 @@ std::vector<Table> tables(const Report& report) {
     all.push_back(process_table(report));
   }
   if (!report.not_examined.empty()) all.push_back(descendant_table(report));
+  if (!report.signals.empty()) all.push_back(signal_table(report));
   all.push_back(thread_table(report));
   if (!report.loops.empty()) all.push_back(loop_table(report));
   if (const Table stalls = stall_table(report); !stalls.rows.empty()) all.push_back(stalls);

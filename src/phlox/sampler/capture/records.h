@@ -42,7 +42,8 @@ enum class RecordKind : uint32_t {
   thread_end,
   waker,
   wait_target,
-  code_file
+  code_file,
+  signal
 };
 
 // The native frames of a sample. same: those of the last sample. kept: those of the sample with this
@@ -187,6 +188,24 @@ struct CodeFileRecord {
   RecordKind kind = RecordKind::code_file;
   uint32_t code_file = 0;
   uint32_t size = 0;
+};
+
+// A signal that ends a program by default: sent by a thread of this process, received by this process, or
+// given to a thread of it.
+struct SignalRecord {
+  enum class What : uint8_t { sent, received, delivered };
+  RecordKind kind = RecordKind::signal;
+  uint32_t thread = 0;  // 0: not known
+  Nanoseconds time = 0;
+  pid_t other = 0;  // sent: the receiver; received: the sender; 0: none, or not known
+  int16_t signal = 0;
+  What what = What::received;
+  bool by_kernel = false;  // received: no process sent it
+  bool own_fault = false;  // received: for an instruction of its own
+  bool ends = false;       // received: the kernel ends the process for it
+  bool handled = false;    // delivered: the program has a function for it
+  bool no_memory = false;  // delivered: memory had run out
+  char name[20] = {};      // of `other`; ends with a zero
 };
 
 struct ThreadRecord {

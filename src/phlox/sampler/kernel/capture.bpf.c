@@ -219,6 +219,22 @@ static __always_inline int has_clock_credit(struct kernel_process* p, __u64 now)
   return p->clock_credit >= 0;
 }
 
+// Samples the current thread.
+static __always_inline void sample_current(struct scratch* s, struct kernel_process* p,
+                                           struct kernel_thread* t, struct task_struct* task, __u64 now) {
+  if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
+  account_run(t, not_for_tasks_slowly(task), now, KERNEL_RUNNING);
+  walk_current(s, p);
+  if (s->sample.stack.state) note_gil(s, p, t, 0);
+  s->sample.head.type = KERNEL_SAMPLE;
+  fill_times(&s->sample, t, thread_id(task), now);
+  s->sample.off_since = 0;
+  s->sample.system_call = -1;
+  s->sample.native = with_native ? send_native(s, p, task, 0, 0, now) : 0;
+  t->met = 1;
+  send_sample(s, p);
+}
+
 SEC("perf_event")
 int on_clock(struct bpf_perf_event_data* context) {
   struct task_struct* task = (void*)bpf_get_current_task_btf();
@@ -244,8 +260,8 @@ int on_clock(struct bpf_perf_event_data* context) {
   s->sample.off_since = 0;
   s->sample.system_call = -1;
   s->sample.native = with_native            ? send_native(s, p, task, context, 0, now)
-                   : context->regs.cs & 3 ? PT_REGS_IP(&context->regs)
-                                          : 0;
+                     : context->regs.cs & 3 ? PT_REGS_IP(&context->regs)
+                                            : 0;
   t->met = 1;
   send_sample(s, p);
   count(KERNEL_COUNT_WALKS, 1);
@@ -367,7 +383,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   return 1;
 }
 
-// Off its CPU for good.
+// For a thread that has left its CPU for good.
 static __always_inline void forget_thread(struct task_struct* task) {
   __u32 tid = thread_id(task);
   bpf_map_delete_elem(&threads, &tid);
@@ -440,10 +456,10 @@ static __always_inline __u16 flags_without_walk(const struct kernel_thread* t, i
 __noinline int send_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   if (!t) return 0;
   struct kernel_sample sample = {.head = {KERNEL_SAMPLE, t->id},
-                             .off_since = t->off_since,
-                             .native = t->native,
-                             .stack = t->off,
-                             .waker = t->waker};
+                                 .off_since = t->off_since,
+                                 .native = t->native,
+                                 .stack = t->off,
+                                 .waker = t->waker};
   sample.system_call = t->system_call;
   if (is_short(t, now) && t->longest) {
     sample.stack = t->stand_in;
@@ -591,7 +607,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
 // The stack with which it ends, if its memory still exists (Linux 6.16 and newer): perhaps the only sample
 // of a short life. The other programs may interrupt this one; then they leave its buffer alone.
 static __always_inline void sample_at_end(struct kernel_process* p, struct task_struct* task,
-                                        struct kernel_thread* t, __u64 now) {
+                                          struct kernel_thread* t, __u64 now) {
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = memory_of(task) && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   if (!s || __sync_lock_test_and_set(&s->busy, 1)) return;
@@ -725,5 +741,119 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   t->off_since = t->gil = 0;
   t->plain = p->plain = 1;
   p->continues = 0;
+  return 0;
+}
+
+// ---- signals that end a program by default
+
+// include/uapi/asm/signal.h: HUP, INT, QUIT, ILL, ABRT, BUS, FPE, KILL, SEGV, TERM, XCPU, SYS.
+#define ENDING_SIGNALS                                                                             \
+  (1ull << 1 | 1ull << 2 | 1ull << 3 | 1ull << 4 | 1ull << 6 | 1ull << 7 | 1ull << 8 | 1ull << 9 | \
+   1ull << 11 | 1ull << 15 | 1ull << 24 | 1ull << 31)
+#define IS_ENDING(sig) ((sig) > 0 && (sig) < 64 && (ENDING_SIGNALS >> (sig)&1))
+// include/uapi/asm-generic/siginfo.h. A process sends these codes: kill, sigqueue, tgkill.
+#define SI_USER 0
+#define SI_KERNEL 0x80
+#define BY_PROCESS(code) ((code) == SI_USER || (code) == -1 || (code) == -6)
+// include/linux/signal.h: SEND_SIG_PRIV, a number in place of the pointer. 0: a process sent it.
+#define SENT_BY_KERNEL ((void*)1)
+// include/linux/sched/signal.h
+#define SIGNAL_GROUP_EXIT 4
+
+// Whether the kernel has decided to end the process with this signal. It does so as it sends one that needs
+// no core dump, and then delivers SIGKILL to each thread (kernel/signal.c: complete_signal).
+static __always_inline int ends_with(struct task_struct* task, int signal) {
+  return (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT) &&
+         BPF_CORE_READ(task, signal, group_exit_code) == signal;
+}
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct kernel_siginfo {
+  int si_code;
+};
+struct sigaction {
+  void* sa_handler;
+};
+struct k_sigaction {
+  struct sigaction sa;
+};
+#pragma clang attribute pop
+
+// These samples are rare, and the last ones of a program, so they may use more credit than other walks.
+// Interrupts are off while signals are sent and delivered, so nothing else uses the scratch meanwhile.
+static __always_inline void sample_at_signal(struct scratch* s, struct kernel_process* p,
+                                             struct task_struct* task, __u64 now) {
+  if (p->plain || s->busy || is_kernel_worker(task) || (task->flags & PF_EXITING)) return;
+  if (!has_credit(p, now) && p->credit < -CREDIT_OF_VERY_LONG * KERNEL_MOST_CREDIT) return;
+  struct kernel_thread* t = thread_of(p, task, now);
+  if (!t) return;
+  sample_current(s, p, t, task, now);
+  pay(s, p, now);
+}
+
+static __always_inline struct kernel_signal* begin_signal(struct scratch* s, const struct kernel_process* p,
+                                                          int signal, __u8 what, __u64 now) {
+  struct kernel_signal* record = &s->signal;
+  __builtin_memset(record, 0, sizeof *record);
+  record->head.type = KERNEL_SIGNAL;
+  record->head.id = p->id;
+  record->time = now;
+  record->signal = (__u16)signal;
+  record->what = what;
+  return record;
+}
+
+SEC("tp_btf/signal_generate")
+int BPF_PROG(on_signal, int signal, struct kernel_siginfo* info, struct task_struct* task, int group,
+             int result) {
+  __u32 to = process_id(task), cpu = bpf_get_smp_processor_id();
+  struct kernel_process* receiver = process_of(to);
+  struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
+  if (!receiver || !s || result || !IS_ENDING(signal)) return 0;
+  const __u64 now = clock_now();
+  int code = SI_USER;
+  if (info == SENT_BY_KERNEL) {
+    code = SI_KERNEL;
+  } else if (info) {
+    bpf_probe_read_kernel(&code, sizeof code,
+                          (void*)info + bpf_core_field_offset(struct kernel_siginfo, si_code));
+  }
+  struct task_struct* by = bpf_get_current_task_btf();
+  const __u32 from = BY_PROCESS(code) ? process_id(by) : 0;
+  struct kernel_signal* record = begin_signal(s, receiver, signal, KERNEL_SIGNAL_RECEIVED, now);
+  record->other = from;
+  if (BY_PROCESS(code)) BPF_CORE_READ_INTO(&record->name, by, group_leader, comm);
+  if (!BY_PROCESS(code)) record->flags = KERNEL_SIGNAL_BY_KERNEL;
+  if (code > 0 && code < SI_KERNEL && by == task) record->flags |= KERNEL_SIGNAL_OWN;
+  if (ends_with(task, signal)) record->flags |= KERNEL_SIGNAL_ENDS;
+  send(record, sizeof *record);
+  struct kernel_process* sender = from ? process_of(from) : 0;
+  if (!sender) return 0;
+  sample_at_signal(s, sender, by, now);
+  record = begin_signal(s, sender, signal, KERNEL_SIGNAL_SENT, now);
+  record->thread = thread_id(by);
+  record->other = to;
+  BPF_CORE_READ_INTO(&record->name, task, group_leader, comm);
+  send(record, sizeof *record);
+  count(KERNEL_COUNT_TIME, clock_now() - now);
+  return 0;
+}
+
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(on_deliver, int signal, struct kernel_siginfo* info, struct k_sigaction* action) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct kernel_process* p = process_of(process_id(task));
+  struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
+  if (!p || !s || !IS_ENDING(signal)) return 0;
+  const __u64 now = clock_now();
+  sample_at_signal(s, p, task, now);
+  struct kernel_signal* record = begin_signal(s, p, signal, KERNEL_SIGNAL_DELIVERED, now);
+  record->thread = thread_id(task);
+  if ((__u64)BPF_CORE_READ(action, sa.sa_handler) > 1) record->flags |= KERNEL_SIGNAL_HANDLED;
+  if (bpf_core_field_exists(task->signal->oom_mm) && BPF_CORE_READ(task, signal, oom_mm))
+    record->flags |= KERNEL_SIGNAL_NO_MEMORY;
+  send(record, sizeof *record);
+  count(KERNEL_COUNT_TIME, clock_now() - now);
   return 0;
 }

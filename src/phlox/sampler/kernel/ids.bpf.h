@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The numbers of threads and processes as the recorder sees them. In the initial PID namespace they are the
-// kernel's own. In another one (a container), a task has a number for each namespace on its way up
-// (include/linux/pid.h); one that is outside of the recorder's namespace has none there, and is 0.
+// The ids of threads and processes as the recorder sees them. In the initial PID namespace they are the
+// kernel's own. Otherwise (in a container) a task has an id in each namespace from its own up to the initial
+// one (include/linux/pid.h). A task outside the recorder's namespace has none there: 0.
 #pragma once
 
 #include "maps.bpf.h"
@@ -9,17 +9,17 @@
 // Set by the loader.
 const volatile struct kernel_namespace pid_namespace SEC(".rodata.namespace") = {};
 
-// Where that namespace is, and how deep: found at the first task in it. The depth is written first.
+// The address and the depth of that namespace, from the first task in it. The depth is written first.
 __u32 namespace_level = 0;
 __u64 namespace_at = 0;
 
-// Numbers of threads that are ending: the kernel takes them from a task before it leaves its CPU for good.
+// The ids of threads that are ending: the kernel detaches them from a task before it leaves its CPU for good.
 struct ids {
   __u32 process, thread;
 };
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 1);  // more where it is needed: the loader
+  __uint(max_entries, 1);  // in a PID namespace the loader asks for more
   __type(key, __u32);
   __type(value, struct ids);
 } ending SEC(".maps");
@@ -62,7 +62,7 @@ static __always_inline __u32 number_of(struct pid* pid) {
   return pid ? (__u32)BPF_CORE_READ(pid, numbers[0].nr) : 0;
 }
 
-// That of the task, or of its process.
+// The id of the task, or of its process.
 static __noinline __u32 id_in_namespace(struct task_struct* task, int is_process) {
   struct pid* own = BPF_CORE_READ(task, thread_pid);
   const __u32 key = task->pid;
@@ -79,7 +79,7 @@ static __always_inline __u32 process_id(struct task_struct* task) {
   return pid_namespace.inode ? id_in_namespace(task, 1) : task->tgid;
 }
 
-// Of a task that begins to end.
+// For a task that begins to end.
 static __always_inline void keep_ids(struct task_struct* task) {
   if (!pid_namespace.inode) return;
   const __u32 key = task->pid;

@@ -281,7 +281,8 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
   if (known == MAP_FAILED) return refusal("what it knows was not mapped", errno, retry);
   known_.reset(static_cast<kernel_known*>(known));
   known_->clock_offset = static_cast<uint64_t>(process::monotonic_offset());
-  for (const char* name : {"on_switch", "on_waking", "on_exit", "on_fork", "on_exec"}) {
+  for (const char* name :
+       {"on_switch", "on_waking", "on_exit", "on_fork", "on_exec", "on_signal", "on_deliver"}) {
     bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
     BpfLink link(program != nullptr ? bpf_program__attach(program) : nullptr);
     if (!link) return refusal("a program for the scheduler's events was not attached", errno, retry);

@@ -16,6 +16,7 @@ namespace {
 
 // No time is later or longer than this: 73 years of nanoseconds. Sums of several do not overflow.
 constexpr uint64_t kMostTime = uint64_t{1} << 61;
+constexpr uint16_t kMostSignal = 64;
 
 bool are_times(const auto& record) {
   return record.time < kMostTime && record.ran < kMostTime / 4 && record.blocked < kMostTime / 4 &&
@@ -182,6 +183,13 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
     case KERNEL_BIRTH: {
       kernel_birth record{};
       if (!take(bytes, record) || record.time >= kMostTime || record.id < KERNEL_FIRST_BORN) return {};
+      return record;
+    }
+    case KERNEL_SIGNAL: {
+      kernel_signal record{};
+      if (!take(bytes, record) || record.time >= kMostTime || record.what < KERNEL_SIGNAL_SENT ||
+          record.what > KERNEL_SIGNAL_DELIVERED || record.signal == 0 || record.signal > kMostSignal)
+        return {};
       return record;
     }
     default:

@@ -57,6 +57,7 @@ class KernelSource {
   void take(const KernelNative& record) { halves_.take(record); }
   void take(const KernelWaitTarget& record);
   void take(const kernel_exit& record);
+  void take(const kernel_signal& record);
   // Asks the kernel by `ask` about threads without recent records: a long wait is reported as it grows.
   // `heard_until`: all records until then were taken.
   template <class Ask>

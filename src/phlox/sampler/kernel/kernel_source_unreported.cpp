@@ -1,6 +1,8 @@
 // Time that no record reports: a wait that still grows, and what a thread did between its last record and its
 // end or that of the recording. The kernel's map has it.
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "phlox/sampler/kernel/kernel_source.h"
@@ -167,6 +169,26 @@ void KernelSource::put_last(Thread& thread, const kernel_sample& sample) {
 
 void KernelSource::end(Thread& thread, Nanoseconds now) {
   log_.end(thread, std::max(now, thread.last_time));
+}
+
+void KernelSource::take(const kernel_signal& record) {
+  SignalRecord out;
+  out.time = static_cast<Nanoseconds>(record.time);
+  out.signal = static_cast<int16_t>(record.signal);
+  out.what = record.what == KERNEL_SIGNAL_SENT       ? SignalRecord::What::sent
+             : record.what == KERNEL_SIGNAL_RECEIVED ? SignalRecord::What::received
+                                                     : SignalRecord::What::delivered;
+  if (const auto found = threads_.find(static_cast<pid_t>(record.thread)); found != threads_.end())
+    out.thread = found->second->index;
+  out.other = static_cast<pid_t>(record.other);
+  out.by_kernel = (record.flags & KERNEL_SIGNAL_BY_KERNEL) != 0;
+  out.own_fault = (record.flags & KERNEL_SIGNAL_OWN) != 0;
+  out.ends = (record.flags & KERNEL_SIGNAL_ENDS) != 0;
+  out.handled = (record.flags & KERNEL_SIGNAL_HANDLED) != 0;
+  out.no_memory = (record.flags & KERNEL_SIGNAL_NO_MEMORY) != 0;
+  const std::string_view name(record.name, ::strnlen(record.name, sizeof record.name));
+  name.copy(out.name, sizeof out.name - 1);
+  log_.write(out, "");
 }
 
 // After execve all threads are gone; the run of this one until then is reported.

@@ -69,6 +69,9 @@ struct sigpending {
 };
 struct signal_struct {
   struct sigpending shared_pending;
+  struct mm_struct* oom_mm;
+  unsigned int flags;
+  int group_exit_code;
 };
 struct ns_common {
   unsigned int inum;
@@ -160,6 +163,7 @@ struct scratch {
     struct kernel_code head;
     __u8 bytes[BYTES_LINES + KERNEL_LINES_BYTES];
   } code;
+  struct kernel_signal signal;
   __u32 busy;      // with a walk that may be interrupted
   __u32 switches;  // that were only counted
   // Proved in this epoch of the interpreter: no code object was made since (python::code_epoch).

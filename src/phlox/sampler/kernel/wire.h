@@ -209,7 +209,8 @@ enum kernel_record {
   KERNEL_NATIVE,
   KERNEL_EXEC,
   KERNEL_BIRTH,
-  KERNEL_WAIT_TARGET
+  KERNEL_WAIT_TARGET,
+  KERNEL_SIGNAL
 };
 enum kernel_end {
   KERNEL_END_BASE,
@@ -346,6 +347,27 @@ struct kernel_birth {
   __u32 plain; /* 1: its parent is plain, or it shares its parent's memory (vfork) */
   __u64 time;
   char name[16];
+};
+/* A signal that ends a program by default. There is one record for the sender's process, if it is recorded,
+ * one for the receiver's, at the same time, and one for each thread that the kernel delivers it to. Before a
+ * record that names a thread there is a sample of that thread, if it runs Python. */
+struct kernel_signal {
+  struct kernel_head head;
+  __u64 time;
+  __u32 thread; /* sent: by; delivered: to; received: 0 */
+  __u32 other;  /* sent: the receiver's process; received: the sender's; 0: the kernel, or not visible */
+  __u16 signal;
+  __u8 what;     /* kernel_signal_is */
+  __u8 flags;    /* KERNEL_SIGNAL_... */
+  char name[16]; /* of the other process */
+};
+enum kernel_signal_is { KERNEL_SIGNAL_SENT = 1, KERNEL_SIGNAL_RECEIVED, KERNEL_SIGNAL_DELIVERED };
+enum {
+  KERNEL_SIGNAL_BY_KERNEL = 1, /* received: no process sent it */
+  KERNEL_SIGNAL_OWN = 2,       /* received: an instruction of the thread itself caused it */
+  KERNEL_SIGNAL_HANDLED = 4,   /* delivered: a function of the program handles it */
+  KERNEL_SIGNAL_NO_MEMORY = 8, /* delivered: the OOM killer chose the process */
+  KERNEL_SIGNAL_ENDS = 16,     /* received: the kernel ends the process */
 };
 /* The kernel assigns process ids from this one on, phlox the lower ones. */
 #define KERNEL_FIRST_BORN 0x80000000u

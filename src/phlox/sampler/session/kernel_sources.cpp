@@ -235,6 +235,7 @@ void KernelSources::pass_on(Member& member, const KernelRecord& record) {
   if (const auto* wait_target = std::get_if<KernelWaitTarget>(&record)) source.take(*wait_target);
   if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
   if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
+  if (const auto* signal = std::get_if<kernel_signal>(&record)) source.take(*signal);
 }
 
 void KernelSources::take_birth(const kernel_birth& birth) {
