@@ -29,7 +29,9 @@ def written(path):
         data = json.loads(line)
         strings = data["dictionary"]["stringTable"]
         for resource in data["resourceProfiles"]:
-            pids = [one["value"]["intValue"] for one in resource["resource"]["attributes"] if one["key"] == "process.pid"]
+            # The collector makes references to its dictionary of what was sent in full.
+            pids = [one["value"]["intValue"] for one in resource["resource"]["attributes"]
+                    if one.get("key", strings[one.get("keyStrindex", 0)]) == "process.pid"]
             for scope in resource["scopeProfiles"]:
                 for profile in scope["profiles"]:
                     kind = strings[profile["sampleType"]["typeStrindex"]]
