@@ -9,12 +9,12 @@ from cli_support import PYTHON, phlox
 from test_consumers import EXACT, PPROFS, TOP_ROW, consumer, run
 
 PROGRAM = """
-import asyncio, sys
+import asyncio, sys; FUTURES = []
 async def fetch(lock):
     async with lock: await asyncio.sleep(0.02)
 async def handle(lock):
     while True: await fetch(lock)
-async def forgotten(): await asyncio.get_running_loop().create_future()
+async def forgotten(): FUTURES.append(asyncio.get_running_loop().create_future()); await FUTURES[-1]
 async def main():
     lock = asyncio.Lock()
     keep = [asyncio.ensure_future(one) for one in (handle(lock), handle(lock), forgotten())]
@@ -158,5 +158,7 @@ def test_what_is_not_available_is_reported(recording, tmp_path):
     phlox("record", "-o", tmp_path / "busy.phlox", "--", PYTHON, tmp_path / "busy.py")
     done = phlox("export", tmp_path / "busy.phlox", "--weight", "await")
     assert done.returncode == 2 and "has no await time" in done.stderr, done.stderr
+    done = phlox("record", "--no-async", "--weight", "await", "-o", tmp_path / "x.svg", "--", PYTHON, "-c", "")
+    assert done.returncode == 2 and "--weight await shows what --no-async leaves out" in done.stderr, done.stderr
     done = phlox("report", recording, "--weight", "await")
     assert done.returncode == 2 and "tables of its own" in done.stderr, done.stderr

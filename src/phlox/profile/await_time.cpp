@@ -19,6 +19,7 @@ struct AwaitWords {
 };
 constexpr AwaitWords kAwaitWords[] = {
     {"future", "a future"},
+    {"lost_future", "a future that nothing else refers to"},
     {"task", "another task"},
     {"gather", "tasks in gather()"},
     {"wait", "wait() or wait_for()"},

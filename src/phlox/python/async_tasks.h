@@ -41,12 +41,13 @@ enum class TaskState : uint8_t {
 
 // The wait target of a task, if it is proved.
 enum class AwaitedKind : uint8_t {
-  none,        // nothing, or not known
-  future,      // and nothing more is known
-  task,        // another task
-  gather,      // asyncio.gather(): several
-  wait,        // asyncio.wait() or wait_for(): one or several
-  task_group,  // the end of a TaskGroup
+  none,         // nothing, or not known
+  future,       // and nothing more is known
+  lost_future,  // nothing else refers to it, so that only cancelling the task can end the wait
+  task,         // another task
+  gather,       // asyncio.gather(): several
+  wait,         // asyncio.wait() or wait_for(): one or several
+  task_group,   // the end of a TaskGroup
   sleep,
   lock,
   semaphore,
@@ -89,6 +90,9 @@ struct AsyncTask {
   int32_t subprocess = 0;        // its PID in the program's namespace; 0: not known
   std::optional<AsyncJob> job;
   uint32_t lock = 0;  // of AsyncTasks::locks, from 1; 0: it waits for none
+  // By addresses: another number if another coroutine waits here, or for another future. 0: not known.
+  uint64_t wait_identity = 0;
+  bool unobserved = false;  // proved: no task and no callback waits for its end
 };
 
 // A lock, semaphore or limiter that tasks wait for.

@@ -14,12 +14,29 @@ namespace phlox::python {
 namespace {
 
 // In the order of AwaitedKind.
-constexpr std::string_view kKeys[] = {"",           "future",      "task",        "gather",
-                                      "wait",       "task_group",  "sleep",       "lock",
-                                      "semaphore",  "condition",   "event",       "queue_item",
-                                      "queue_room", "stream_data", "stream_room", "concurrent_future",
-                                      "subprocess", "server",      "socket",      "nursery",
-                                      "thread_job", "object"};
+constexpr std::string_view kKeys[] = {"",
+                                      "future",
+                                      "lost_future",
+                                      "task",
+                                      "gather",
+                                      "wait",
+                                      "task_group",
+                                      "sleep",
+                                      "lock",
+                                      "semaphore",
+                                      "condition",
+                                      "event",
+                                      "queue_item",
+                                      "queue_room",
+                                      "stream_data",
+                                      "stream_room",
+                                      "concurrent_future",
+                                      "subprocess",
+                                      "server",
+                                      "socket",
+                                      "nursery",
+                                      "thread_job",
+                                      "object"};
 static_assert(std::size(kKeys) == static_cast<size_t>(AwaitedKind::object) + 1);
 
 constexpr uint64_t kMaxHandle = 512;  // bytes of a TimerHandle: some 100
@@ -226,6 +243,36 @@ bool TaskReader::is_concurrent(RemoteAddress future) {
   return known != nullptr && is_function(known->function, "futures.py", "_call_check_cancel");
 }
 
+// Whether all references to a future are the waiting task's own: of the task, of the iterator that awaits the
+// future, and of the variables of the function that awaits it. Then nobody can set its result.
+bool TaskReader::is_lost(RemoteAddress future, Evidence& evidence) {
+  // PyTypeObject: tp_weaklistoffset is the fifth field after tp_flags.
+  constexpr uint64_t kWeakList = 40;
+  constexpr int64_t kFarthest = 1024;
+  if (!layout_.object.ob_refcnt.present() || leaf_future_ != future || !leaf_.bottom) return false;
+  const RemoteAddress type = memory_.word(future + *layout_.object.ob_type);
+  const auto weak = static_cast<int64_t>(memory_.word(type + *layout_.type.tp_flags + kWeakList).value);
+  if (weak < -kFarthest || weak > kFarthest) return false;
+  const RemoteAddress variables = leaf_.frame + *layout_.frame.localsplus;
+  const uint64_t number = (leaf_.bottom - variables) / 8;
+  if (leaf_.bottom < variables || number > kMaxStack) return false;
+  const std::byte* count = memory_.find(future + *layout_.object.ob_refcnt, 4);
+  if (count == nullptr) return false;
+  // Up to 3.13 the count has 64 bits, but no future has this many references.
+  const uint64_t references = load<uint32_t>(count);
+  uint64_t own = 2;
+  for (uint64_t i = 0; i < number && own < references; ++i) {
+    const std::byte* bytes = memory_.find(variables + 8 * i, 8);
+    if (bytes == nullptr) return false;
+    own += variable(bytes) == future ? 1 : 0;
+  }
+  if (own != references) return false;
+  peek(future + *layout_.object.ob_refcnt, 4, evidence);
+  if (weak == 0) return true;
+  const std::byte* list = peek(future + static_cast<uint64_t>(weak), 8, evidence);
+  return list != nullptr && load<uint64_t>(list) == 0;
+}
+
 void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
   const TypeInfo type = module_.type_of(waiter);
   out.task.kind = AwaitedKind::future;
@@ -255,6 +302,8 @@ void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
     out.task.awaited = module_.type_of(leaf_object_).name;
   } else if (type.name != "_asyncio.Future" && type.name != "Future") {
     out.task.awaited = type.name;
+  } else if (type.kind == TypeKind::c_future && is_lost(waiter, out.evidence)) {
+    out.task.kind = AwaitedKind::lost_future;
   }
 }
 

@@ -65,6 +65,9 @@ bool TaskReader::read_c_fields(RemoteAddress task, Fields& fields, Evidence& evi
   fields.waiter = pointer(offsets.fut_waiter);
   fields.name = pointer(offsets.name);
   fields.loop = pointer(offsets.loop);
+  // FutureObj: the first callback, its context, and a list of the others.
+  const RemoteAddress others(load<uint64_t>(bytes + *offsets.callback0 + 16 - from));
+  fields.unobserved = !pointer(offsets.callback0) && !others;
   return true;
 }
 
@@ -314,6 +317,8 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   if (out.gone) return false;
   out.loop = fields.loop;
   out.task.address = task;
+  out.task.unobserved = fields.unobserved;
+  out.task.wait_identity = fields.coroutine.value * 0x9E3779B97F4A7C15ULL ^ fields.waiter.value;
   if (!chains_only_ && !read_name(fields.name, out)) return false;
   if (!read_chain(fields.coroutine, out)) return false;
   if (!chains_only_) find_held_locks(out);

@@ -112,6 +112,7 @@ class TaskReader {
   struct Fields {
     RemoteAddress coroutine, waiter, name, loop;
     bool pending = true;
+    bool unobserved = false;
   };
   const std::byte* peek(RemoteAddress at, size_t size, Evidence& evidence);
   RemoteAddress variable(const std::byte* at) const;
@@ -138,6 +139,7 @@ class TaskReader {
   void explain_lock(TaskReading& out);
   void add_children(RemoteAddress collection, TaskReading& out);
   bool is_concurrent(RemoteAddress future);
+  bool is_lost(RemoteAddress future, Evidence& evidence);
   RemoteAddress frame_variable(size_t from_leaf, uint32_t index);
   RemoteAddress attribute(RemoteAddress object, std::string_view name);
   void add_end_of_sleep(AsyncTask& task);

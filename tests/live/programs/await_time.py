@@ -12,6 +12,7 @@ import sys
 import time
 
 SUMS = collections.Counter()
+FUTURES = []  # what forgotten() waits for; nobody sets them, but one could
 OPEN = {}  # of each wait that has not ended: where, since when
 
 
@@ -29,9 +30,14 @@ class Wait:
         SUMS[self.where] += time.monotonic() - OPEN.pop(self)
 
 
+def new():
+    FUTURES.append(asyncio.get_running_loop().create_future())
+    return FUTURES[-1]
+
+
 async def forgotten():
     with Wait("forgotten", "future"):
-        await asyncio.get_running_loop().create_future()
+        await new()
 
 
 async def getter(queue):

@@ -7,16 +7,22 @@ import gc
 import json
 import os
 import sys
+import sysconfig
 import threading
 import types
 
 KINDS = {}
+FUTURES = []  # something else refers to them
 
 
 def task(kind, coroutine, name, make=None, **more):
     KINDS[name] = kind
     loop = asyncio.get_running_loop()
     return (make or asyncio.Task)(coroutine, loop=loop, name=name, **more)
+
+
+async def lost():
+    await asyncio.get_running_loop().create_future()
 
 
 async def forgotten(future):
@@ -202,7 +208,10 @@ def chain(thing):
 
 
 async def start(keep, event):
-    new = asyncio.get_running_loop().create_future
+    def new():
+        FUTURES.append(asyncio.get_running_loop().create_future())
+        return FUTURES[-1]
+
     keep.append(task("future", forgotten(new()), "forgotten"))
     keep.append(task("future", outer(new()), "nested"))
     keep.append(task("future", deep(40, new()), "deep"))
@@ -217,6 +226,8 @@ async def start(keep, event):
     keep.append(task("future", outer(asyncio.futures._PyFuture(loop=asyncio.get_running_loop())), "python-future"))
     keep.append(task("future", outer(new()), "of-own-class", OwnTask))
     keep.append(task("future", outer(new()), "näme \"✓\""))
+    # Without a GIL, an object has no single count of its references.
+    keep.append(task("future" if sysconfig.get_config_var("Py_GIL_DISABLED") else "lost_future", lost(), "lost"))
     if sys.version_info >= (3, 12):
         keep.append(task("future", outer(new()), "eager", eager_start=True))
     lock, semaphore, condition = asyncio.Lock(), asyncio.BoundedSemaphore(1), asyncio.Condition()
