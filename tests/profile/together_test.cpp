@@ -95,6 +95,11 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
     row.time = time;
     row.seen = 7;
     tasks.put_task_time(TaskTimeId(1), row);
+    TaskGroup group;
+    group.loop = EventLoopId(1);
+    group.frame = FrameId(1);
+    tasks.put_task_group(TaskGroupId(1), group);
+    tasks.put_ready_tasks(ReadyTasksId(1), {EventLoopId(1), kMs, kMs, 1});
     add_tasks(rows, tasks, all);
     add_recording(all, profile);
   }
@@ -109,7 +114,10 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
     EXPECT_EQ(all.frame(stack.frame).function, loop.type);
     EXPECT_EQ(all.frame(rows.stacks[stack.parent.value - 1].frame).function, loop.type);
     EXPECT_EQ(rows.times[i].seen, 7u);
+    EXPECT_EQ(rows.groups[i].loop, rows.times[i].loop);
+    EXPECT_EQ(all.frame(rows.groups[i].frame).function, loop.type);
   }
+  EXPECT_TRUE(rows.ready.empty()) << "their moments are of one recording";
   EXPECT_EQ(rows.times[1].time, std::numeric_limits<int64_t>::max() - 3 * kMs) << "what a sum holds";
 }
 

@@ -621,9 +621,18 @@ TEST_F(Recording, what_a_wait_was_for_comes_back) {
 }
 
 TEST_F(Recording, await_time_is_read_back_as_last_written) {
-  const TaskTime waits{
-      EventLoopId(1), TaskStackId(2), TaskState::waiting, "semaphore", "BoundedSemaphore", 70'000'000, 7,
-      60'000'000};
+  const TaskTime waits{EventLoopId(1),
+                       TaskStackId(2),
+                       TaskState::waiting,
+                       "semaphore",
+                       "BoundedSemaphore",
+                       70'000'000,
+                       7,
+                       60'000'000,
+                       3,
+                       4};
+  const TaskGroup group{EventLoopId(1), FrameId(2), 9'000, 8, 7, 6, 5, 4, 3, 2'000, 1'000, 1};
+  const ReadyTasks ready{EventLoopId(2), 30'000'000, 2'000, 5};
   const TaskTime bare{EventLoopId(2), {}, TaskState::ready, "", "", 1'000, 1, 0};
   TaskCensus census;
   census.process = ProcessId(1);
@@ -652,6 +661,8 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
     out->put_task_time(TaskTimeId(2), bare);
     ASSERT_TRUE(out->commit());
     out->put_task_time(TaskTimeId(1), waits);
+    out->put_task_group(TaskGroupId(1), group);
+    out->put_ready_tasks(ReadyTasksId(1), ready);
     ASSERT_TRUE(out->finish());
   }
   const auto tasks = read_tasks(path_.string());
@@ -660,6 +671,8 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_TRUE(check_tasks(*tasks, *profile, path_.string()));
   EXPECT_EQ(tasks->times, (std::vector<TaskTime>{waits, bare}));
+  EXPECT_EQ(tasks->groups, (std::vector<TaskGroup>{group}));
+  EXPECT_EQ(tasks->ready, (std::vector<ReadyTasks>{ready}));
   EXPECT_EQ(tasks->censuses, (std::vector<TaskCensus>{census}));
   EXPECT_EQ(tasks->loops,
             (std::vector<EventLoop>{{ProcessId(1), ThreadId(1), "uvloop.Loop"}, {ProcessId(1), {}, "trio"}}));
@@ -677,6 +690,8 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
     (*more)->put_event_loop(EventLoopId(1), {ProcessId(1), thread, "asyncio"});
     (*more)->put_task_stack(TaskStackId(1), {{}, maker.frame("later:9")});
     (*more)->put_task_time(TaskTimeId(1), {EventLoopId(1), TaskStackId(1)});
+    (*more)->put_task_group(TaskGroupId(1), {EventLoopId(1), FrameId(1)});
+    (*more)->put_ready_tasks(ReadyTasksId(1), {EventLoopId(1), 1, 1, 1});
     ASSERT_TRUE((*more)->finish());
   }
   const auto longer = read(path_.string());
@@ -685,6 +700,11 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
   ASSERT_TRUE(more) << more.error().message;
   ASSERT_EQ(more->times.size(), 3u);
   EXPECT_EQ(more->times[2].loop, EventLoopId(3));
+  ASSERT_EQ(more->groups.size(), 2u);
+  EXPECT_EQ(more->groups[1].loop, EventLoopId(3));
+  EXPECT_EQ(longer->frame(more->groups[1].frame).function, "later");
+  ASSERT_EQ(more->ready.size(), 2u);
+  EXPECT_EQ(more->ready[1].loop, EventLoopId(3));
   EXPECT_EQ(longer->frame(more->stacks[more->times[2].stack.value - 1].frame).function, "later");
 }
 
@@ -696,7 +716,10 @@ TEST_F(Recording, of_before_there_were_task_times_is_read_and_gone_on_with) {
     maker.add(maker.thread("MainThread"), "main:3", 30'000'000);
     ASSERT_TRUE(out->finish());
   }
-  run_sql("DROP TABLE task_time; DROP TABLE task_stack; DROP TABLE event_loop; DROP TABLE task_census");
+  run_sql(
+      "DROP TABLE task_time; DROP TABLE task_stack; DROP TABLE event_loop; DROP TABLE task_census; DROP "
+      "TABLE "
+      "task_group; DROP TABLE ready_tasks");
   ASSERT_TRUE(read(path_.string()));
   const auto none = read_tasks(path_.string());
   ASSERT_TRUE(none) << none.error().message;
@@ -707,10 +730,36 @@ TEST_F(Recording, of_before_there_were_task_times_is_read_and_gone_on_with) {
   EXPECT_TRUE((*more)->finish());
 }
 
+TEST_F(Recording, of_before_there_were_groups_of_tasks_is_read_and_gone_on_with) {
+  write_small();
+  run_sql(
+      "DROP TABLE task_group; DROP TABLE ready_tasks; ALTER TABLE task_time DROP COLUMN at_end; "
+      "ALTER TABLE task_time DROP COLUMN went_on");
+  const auto old = read_tasks(path_.string());
+  ASSERT_TRUE(old) << old.error().message;
+  ASSERT_EQ(old->times.size(), 1u);
+  EXPECT_EQ(old->times[0].time, 5);
+  EXPECT_EQ(old->times[0].at_end, 0u);
+  TaskTime grown = old->times[0];
+  grown.at_end = 2;
+  {
+    auto more = Writer::append(path_.string());
+    ASSERT_TRUE(more) << more.error().message;
+    (*more)->put_event_loop(EventLoopId(1), {ProcessId(1), {}, "trio"});
+    (*more)->put_task_stack(TaskStackId(1), {{}, FrameId(1)});
+    (*more)->put_task_time(TaskTimeId(1), grown);
+    ASSERT_TRUE((*more)->finish());
+  }
+  const auto both = read_tasks(path_.string());
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_EQ(both->times.size(), 2u);
+  EXPECT_EQ(both->times[1].at_end, 2u);
+}
+
 TEST_F(Recording, a_wrong_number_in_a_row_of_tasks_is_refused) {
   const std::pair<const char*, const char*> cases[] = {
       {"DELETE FROM event_loop; DELETE FROM task_stack; DELETE FROM task_census; DELETE FROM task_time; "
-       "INSERT INTO task_time VALUES (1, 1, NULL, 0, NULL, NULL, 1, 1, 0)",
+       "INSERT INTO task_time VALUES (1, 1, NULL, 0, NULL, NULL, 1, 1, 0, 0, 0)",
        "loop"},
       {"INSERT INTO event_loop VALUES (1, 1, NULL, 'x'); UPDATE task_time SET stack = 1", "stack"},
       {"UPDATE task_time SET stack = NULL, time_ns = -1", "time_ns"},
@@ -721,6 +770,11 @@ TEST_F(Recording, a_wrong_number_in_a_row_of_tasks_is_refused) {
       {"UPDATE task_stack SET parent = NULL, id = 2", "comes next"},
       {"DELETE FROM task_stack; INSERT INTO task_census VALUES (1, 1, 1, -1, 0, 0, 0, 0, 0, 0, NULL)",
        "span_ns"},
+      {"DELETE FROM task_census; UPDATE task_time SET at_end = -1", "at_end"},
+      {"UPDATE task_time SET at_end = NULL; INSERT INTO ready_tasks VALUES (1, 1, 1, -1, 1)", "took_ns"},
+      {"DELETE FROM ready_tasks; INSERT INTO task_group VALUES (1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)",
+       "loop"},
+      {"UPDATE task_group SET loop = 1, gone = -1", "gone"},
       {"DROP TABLE task_census", "damaged"}};
   write_small();
   for (const auto& [sql, words] : cases) {

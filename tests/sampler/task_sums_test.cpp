@@ -118,6 +118,101 @@ TEST_F(TaskSumsOf, sleeps_of_different_lengths_are_one_row_and_locks_of_differen
   EXPECT_EQ(seen_.times.size(), 3u);
 }
 
+TEST_F(TaskSumsOf, a_row_has_the_tasks_of_the_last_census_and_counts_those_that_went_on) {
+  auto first = census(
+      {task(1, 12, AwaitedKind::lock), task(2, 12, AwaitedKind::lock), task(3, 12, AwaitedKind::lock)});
+  sums_.add(first, kMs, thread_of_);
+  sums_.add_again(kMs);
+  sums_.put();
+  EXPECT_EQ(seen_.times[0].at_end, 3u);
+  EXPECT_EQ(seen_.times[0].went_on, 0u);
+  auto second = census({task(1, 12, AwaitedKind::lock), task(2, 13, AwaitedKind::lock)});
+  sums_.add(second, kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(seen_.times[0].at_end, 1u);
+  EXPECT_EQ(seen_.times[0].went_on, 2u) << "one is at another line, one has ended";
+  second.tasks[0].wait_identity = 5;
+  sums_.add(second, kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(seen_.times[0].at_end, 1u);
+  EXPECT_EQ(seen_.times[0].went_on, 3u) << "it waits for another future";
+  sums_.add(census({}), kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(seen_.times[0].at_end, 0u);
+}
+
+TEST_F(TaskSumsOf, ready_tasks_of_each_loop_have_the_moment_of_their_census) {
+  using python::TaskState;
+  TaskSums sums(profile::ProcessId(1), seen_, interner_, ids_, 1000 * kMs);
+  auto tasks = census({task(1, 12, AwaitedKind::none, TaskState::ready),
+                       task(2, 12, AwaitedKind::none, TaskState::ready), task(3, 12, AwaitedKind::event)});
+  sums.add(census({task(3, 12, AwaitedKind::event)}), 100 * kMs, thread_of_);
+  sums.add_again(50 * kMs);
+  sums.add(tasks, 10 * kMs, thread_of_, 2 * kMs);
+  EXPECT_EQ(seen_.ready, (std::vector{profile::ReadyTasks{profile::EventLoopId(1), 1160 * kMs, 2 * kMs, 2}}));
+}
+
+TEST_F(TaskSumsOf, of_many_censuses_with_ready_tasks_the_newest_are_kept) {
+  const auto tasks = census({task(1, 12, AwaitedKind::none, python::TaskState::ready)});
+  for (uint32_t i = 0; i < TaskSums::kMostReady + 3; ++i) sums_.add(tasks, kMs, thread_of_);
+  EXPECT_EQ(seen_.ready.size(), TaskSums::kMostReady);
+  EXPECT_EQ(seen_.ready[2].time, (TaskSums::kMostReady + 3) * kMs);
+  EXPECT_EQ(seen_.ready[3].time, 4 * kMs);
+}
+
+TEST_F(TaskSumsOf, a_group_counts_how_its_tasks_grow_in_number) {
+  std::vector<python::AsyncTask> tasks = {task(1, 12, AwaitedKind::event), task(2, 12, AwaitedKind::event)};
+  sums_.add(census(tasks), 100 * kMs, thread_of_);
+  tasks.push_back(task(3, 13, AwaitedKind::future));
+  tasks.back().unobserved = true;
+  sums_.add(census(tasks), 100 * kMs, thread_of_);
+  sums_.add_again(100 * kMs);
+  tasks.push_back(task(4, 13, AwaitedKind::future));
+  tasks.push_back(task(5, 13, AwaitedKind::future));
+  sums_.add(census(tasks), 100 * kMs, thread_of_);
+  sums_.put();
+  ASSERT_EQ(seen_.groups.size(), 1u);
+  profile::TaskGroup expected;
+  expected.loop = profile::EventLoopId(1);
+  expected.frame = seen_.groups[0].frame;
+  expected.lasted = 300 * kMs;
+  expected.times = 4;
+  expected.first = 2;
+  expected.last = 5;
+  expected.begun = 3;
+  expected.rises = 2;
+  expected.mean_begin = (100 + 300 + 300) * kMs / 3;
+  expected.last_begin = 300 * kMs;
+  expected.unobserved = 1;
+  EXPECT_EQ(seen_.groups[0], expected);
+  EXPECT_EQ(frames_.frame(expected.frame).function, "handle");
+  EXPECT_EQ(frames_.frame(expected.frame).line, 0);
+}
+
+TEST_F(TaskSumsOf, a_task_is_gone_from_its_group_when_two_censuses_do_not_find_it) {
+  const auto one = census({task(1, 12, AwaitedKind::event)});
+  const auto both = census({task(1, 12, AwaitedKind::event), task(2, 12, AwaitedKind::event)});
+  for (const auto* found : {&both, &one, &both, &one}) sums_.add(*found, kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(seen_.groups[0].gone, 0u);
+  EXPECT_EQ(seen_.groups[0].begun, 0u);
+  sums_.add(one, kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(seen_.groups[0].gone, 1u);
+}
+
+TEST_F(TaskSumsOf, a_task_of_another_coroutine_at_the_same_address_is_another) {
+  sums_.add(census({task(1, 12, AwaitedKind::event)}), kMs, thread_of_);
+  auto other = census({task(1, 12, AwaitedKind::event)});
+  other.tasks[0].frames = {{1, 50}};
+  sums_.add(other, kMs, thread_of_);
+  sums_.put();
+  ASSERT_EQ(seen_.groups.size(), 2u);
+  EXPECT_EQ(seen_.groups[0].gone, 1u);
+  EXPECT_EQ(seen_.groups[0].last, 0u);
+  EXPECT_EQ(seen_.groups[1].first, 1u);
+}
+
 TEST_F(TaskSumsOf, a_row_that_has_not_grown_is_not_put_again) {
   sums_.add(census({task(1, 12, AwaitedKind::event)}), kMs, thread_of_);
   sums_.put();

@@ -1,7 +1,8 @@
 // What tasks of event loops awaited, over time: rows of the recording's tables task_census, event_loop,
-// task_stack and task_time (docs/recording.md). Apart from the samples of threads: many tasks wait at once in
-// one thread, so their times add up to more than the recording lasted. Sampled: the time between
-// two censuses of the tasks counts half for what the one found and half for what the other did.
+// task_stack, task_time, task_group and ready_tasks (docs/recording.md). Apart from the samples of threads:
+// many tasks wait at once in one thread, so their times add up to more than the recording lasted. Sampled:
+// the time between two censuses of the tasks counts half for what the one found and half for what the other
+// did.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,8 @@ using TaskCensusId = Id<struct TaskCensusTag>;
 using EventLoopId = Id<struct EventLoopTag>;
 using TaskStackId = Id<struct TaskStackTag>;
 using TaskTimeId = Id<struct TaskTimeTag>;
+using TaskGroupId = Id<struct TaskGroupTag>;
+using ReadyTasksId = Id<struct ReadyTasksTag>;
 
 // All censuses of one process, by one recorder.
 struct TaskCensus {
@@ -65,8 +68,38 @@ struct TaskTime {
   Nanoseconds time = 0;      // of all tasks together
   uint64_t seen = 0;         // tasks in censuses: one task in three censuses is three
   Nanoseconds longest = 0;   // between the first and the last of censuses in a row that found one task here
+  uint64_t at_end = 0;       // tasks that the last census found here
+  // How often a census found a task here and the next one did not, or found that it waits for another future.
+  // Not known in older recordings, whose `at_end` is 0.
+  uint64_t went_on = 0;
 
   friend bool operator==(const TaskTime&, const TaskTime&) = default;
+};
+
+// Tasks of one outermost coroutine, wherever they are. Moments are since the first census that found one.
+struct TaskGroup {
+  EventLoopId loop;
+  FrameId frame;                 // the function, without a line
+  Nanoseconds lasted = 0;        // the moment of the last census
+  uint64_t times = 0;            // censuses since, the first one included
+  uint64_t first = 0, last = 0;  // tasks in the first and in the last census
+  uint64_t begun = 0;            // tasks that later censuses found first
+  uint64_t rises = 0;            // censuses that found such tasks
+  uint64_t gone = 0;             // tasks that two censuses in a row no longer found
+  Nanoseconds mean_begin = 0;    // the average moment at which a begun task was found first
+  Nanoseconds last_begin = 0;    // and the last one
+  uint64_t unobserved = 0;       // tasks in the last census whose end nothing waits for
+
+  friend bool operator==(const TaskGroup&, const TaskGroup&) = default;
+};
+
+// A census that found tasks of a loop ready to run.
+struct ReadyTasks {
+  EventLoopId loop;
+  Nanoseconds time = 0, took = 0;  // when the census began, and how long it took
+  uint64_t tasks = 0;
+
+  friend bool operator==(const ReadyTasks&, const ReadyTasks&) = default;
 };
 
 // Receives such rows, as a Sink does the others: ids count up from 1, a row refers to earlier rows only, and
@@ -78,6 +111,9 @@ class TaskSink {
   virtual void put_event_loop(EventLoopId id, const EventLoop& loop) = 0;
   virtual void put_task_stack(TaskStackId id, const TaskStack& stack) = 0;
   virtual void put_task_time(TaskTimeId id, const TaskTime& time) = 0;
+  virtual void put_task_group(TaskGroupId id, const TaskGroup& group) = 0;
+  // Only the newest ones are kept: ids begin again.
+  virtual void put_ready_tasks(ReadyTasksId id, const ReadyTasks& ready) = 0;
 };
 
 // All of them, by id - 1; what they refer to is in the Profile of the same recording.
@@ -87,11 +123,15 @@ class TaskRows : public TaskSink {
   void put_event_loop(EventLoopId id, const EventLoop& loop) override { put(loops, id, loop); }
   void put_task_stack(TaskStackId id, const TaskStack& stack) override { put(stacks, id, stack); }
   void put_task_time(TaskTimeId id, const TaskTime& time) override { put(times, id, time); }
+  void put_task_group(TaskGroupId id, const TaskGroup& group) override { put(groups, id, group); }
+  void put_ready_tasks(ReadyTasksId id, const ReadyTasks& row) override { put(ready, id, row); }
 
   std::vector<TaskCensus> censuses;
   std::vector<EventLoop> loops;
   std::vector<TaskStack> stacks;
   std::vector<TaskTime> times;
+  std::vector<TaskGroup> groups;
+  std::vector<ReadyTasks> ready;
 
  private:
   template <class Row, class RowId>

@@ -254,6 +254,12 @@ void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all) {
     seen_left -= row.seen;
     rows.times.push_back(std::move(row));
   }
+  // Moments (rows.ready) are of one recording.
+  for (TaskGroup row : of_other.groups) {
+    row.loop = shifted(row.loop, loops);
+    row.frame = shifted(row.frame, all.frames().size());
+    rows.groups.push_back(row);
+  }
 }
 
 }  // namespace phlox::profile

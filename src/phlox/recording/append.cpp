@@ -58,8 +58,10 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::opt
 }
 
 Result<void> Writer::continue_after_what_is_there() {
-  for (const auto& [table, added] :
-       {std::pair("wake", kAddWakers), {"awaited", kAddWaitTargets}, {"task_time", kAddTaskTimes}}) {
+  for (const auto& [table, added] : {std::pair("wake", kAddWakers),
+                                     {"awaited", kAddWaitTargets},
+                                     {"task_time", kAddTaskTimes},
+                                     {"task_group", kAddTaskGroups}}) {
     if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
     run(added);
@@ -110,6 +112,8 @@ Result<void> Writer::continue_after_what_is_there() {
              most_id("event_loop"),
              most_id("task_stack"),
              most_id("task_time"),
+             most_id("task_group"),
+             most_id("ready_tasks"),
              static_cast<uint32_t>(most("rowid", "sample")),
              most("id", "state"),
              true,

@@ -43,6 +43,19 @@ CREATE TABLE task_time (
   id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, stack INTEGER, state INTEGER NOT NULL, kind TEXT, awaited TEXT,
   time_ns INTEGER NOT NULL, seen INTEGER NOT NULL, longest_ns INTEGER NOT NULL);
 )sql";
+// Tasks that never end, and those that were ready to run. Older rows of task_time lack them.
+inline constexpr const char* kAddTaskGroups = R"sql(
+ALTER TABLE task_time ADD COLUMN at_end INTEGER;
+ALTER TABLE task_time ADD COLUMN went_on INTEGER;
+CREATE TABLE task_group (
+  id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, frame INTEGER NOT NULL, lasted_ns INTEGER NOT NULL,
+  times INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, begun INTEGER NOT NULL,
+  rises INTEGER NOT NULL, gone INTEGER NOT NULL, mean_begin_ns INTEGER NOT NULL, last_begin_ns INTEGER NOT NULL,
+  unobserved INTEGER NOT NULL);
+CREATE TABLE ready_tasks (
+  id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, time_ns INTEGER NOT NULL, took_ns INTEGER NOT NULL,
+  tasks INTEGER NOT NULL);
+)sql";
 
 // A process that records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that
 // the lock ends with the recorder, however it ends. Far beyond the bytes that SQLite locks (os.h:

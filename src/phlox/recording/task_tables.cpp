@@ -19,6 +19,8 @@ constexpr size_t kAnyRow = std::numeric_limits<uint32_t>::max();
 // So that sums cannot overflow.
 constexpr int64_t kMostInAll = std::numeric_limits<int64_t>::max() / 4;
 
+constexpr int64_t kMostTasks = int64_t{1} << 48;
+
 class ReadingTasks {
  public:
   ReadingTasks(sqlite3* database, const std::string& path) : database_(database), path_(path) {}
@@ -30,10 +32,21 @@ class ReadingTasks {
          {&ReadingTasks::censuses, &ReadingTasks::loops, &ReadingTasks::stacks, &ReadingTasks::times}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
+    if (!has_groups()) return std::move(rows_);
+    for (auto part : {&ReadingTasks::groups, &ReadingTasks::ready}) {
+      if (auto done = (this->*part)(); !done) return fail(done);
+    }
     return std::move(rows_);
   }
 
  private:
+  // Older recordings lack them, and the columns of task_time that came with them.
+  bool has_groups() const {
+    return first_number(database_,
+                        "SELECT 1 FROM sqlite_schema WHERE name = 'ready_tasks' AND type = 'table'")
+        .has_value();
+  }
+
   template <class OneRow>
   Result<void> each(std::string_view table, std::string_view columns, OneRow&& row) {
     const Statement statement =
@@ -69,7 +82,7 @@ class ReadingTasks {
         });
   }
   // The sum of eight of them in some thousand rows does not overflow.
-  static uint64_t number(Columns& c) { return static_cast<uint64_t>(c.integer(0, int64_t{1} << 48)); }
+  static uint64_t number(Columns& c) { return static_cast<uint64_t>(c.integer(0, kMostTasks)); }
 
   Result<void> loops() {
     return each("event_loop", "id, process, thread, type", [this](Columns& c) {
@@ -92,7 +105,9 @@ class ReadingTasks {
 
   Result<void> times() {
     int64_t time_left = kMostInAll, seen_left = kMostInAll;
-    return each("task_time", "id, loop, stack, state, kind, awaited, time_ns, seen, longest_ns",
+    return each("task_time",
+                fmt::format("id, loop, stack, state, kind, awaited, time_ns, seen, longest_ns, {}",
+                            has_groups() ? "at_end, went_on" : "NULL, NULL"),
                 [&](Columns& c) {
                   profile::TaskTime row;
                   row.loop = c.reference<profile::EventLoopTag>(rows_.loops.size());
@@ -103,11 +118,42 @@ class ReadingTasks {
                   row.time = c.integer(0, time_left);
                   row.seen = static_cast<uint64_t>(c.integer(0, seen_left));
                   row.longest = c.integer(0, kMaximumTime);
+                  for (uint64_t* one : {&row.at_end, &row.went_on})
+                    *one = static_cast<uint64_t>(c.optional_integer(0, kMostTasks));
                   if (c.failed()) return;
                   time_left -= row.time;
                   seen_left -= static_cast<int64_t>(row.seen);
                   rows_.put_task_time(profile::TaskTimeId(c.row()), row);
                 });
+  }
+
+  Result<void> groups() {
+    return each("task_group",
+                "id, loop, frame, lasted_ns, times, first, last, begun, rises, gone, mean_begin_ns, "
+                "last_begin_ns, unobserved",
+                [this](Columns& c) {
+                  profile::TaskGroup row;
+                  row.loop = c.reference<profile::EventLoopTag>(rows_.loops.size());
+                  row.frame = c.reference<profile::FrameTag>(kAnyRow);
+                  row.lasted = c.integer(0, kMaximumTime);
+                  for (uint64_t* one : {&row.times, &row.first, &row.last, &row.begun, &row.rises, &row.gone})
+                    *one = number(c);
+                  row.mean_begin = c.integer(0, kMaximumTime);
+                  row.last_begin = c.integer(0, kMaximumTime);
+                  row.unobserved = number(c);
+                  if (!c.failed()) rows_.put_task_group(profile::TaskGroupId(c.row()), row);
+                });
+  }
+
+  Result<void> ready() {
+    return each("ready_tasks", "id, loop, time_ns, took_ns, tasks", [this](Columns& c) {
+      profile::ReadyTasks row;
+      row.loop = c.reference<profile::EventLoopTag>(rows_.loops.size());
+      row.time = c.time();
+      row.took = c.integer(0, kMaximumTime);
+      row.tasks = number(c);
+      if (!c.failed()) rows_.put_ready_tasks(profile::ReadyTasksId(c.row()), row);
+    });
   }
 
   sqlite3* database_;
@@ -136,6 +182,8 @@ Result<void> check_tasks(const profile::TaskRows& rows, const profile::Profile& 
                            is_there(row.thread, profile.threads());
                   }) &&
       std::all_of(rows.stacks.begin(), rows.stacks.end(),
+                  [&](const auto& row) { return is_there(row.frame, profile.frames()); }) &&
+      std::all_of(rows.groups.begin(), rows.groups.end(),
                   [&](const auto& row) { return is_there(row.frame, profile.frames()); });
   if (sound) return {};
   return damaged(path, "a row of its tasks refers to a process, a thread or a frame that is not there");

@@ -93,16 +93,18 @@ Result<void> Writer::prepare_statements() {
   task_census_ = prepare("INSERT OR REPLACE INTO task_census VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   event_loop_ = prepare("INSERT OR REPLACE INTO event_loop VALUES (?,?,?,?)");
   task_stack_ = prepare("INSERT OR REPLACE INTO task_stack VALUES (?,?,?)");
-  task_time_ = prepare("INSERT OR REPLACE INTO task_time VALUES (?,?,?,?,?,?,?,?,?)");
+  task_time_ = prepare("INSERT OR REPLACE INTO task_time VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+  task_group_ = prepare("INSERT OR REPLACE INTO task_group VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  ready_tasks_ = prepare("INSERT OR REPLACE INTO ready_tasks VALUES (?,?,?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
   if (has_file_) note_side_files();
   return {};
 }
 
 void Writer::finalize_statements() {
-  for (sqlite3_stmt** s :
-       {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &waker_, &wait_target_, &state_,
-        &grown_sample_, &event_, &counter_, &task_census_, &event_loop_, &task_stack_, &task_time_}) {
+  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &waker_,
+                           &wait_target_, &state_, &grown_sample_, &event_, &counter_, &task_census_,
+                           &event_loop_, &task_stack_, &task_time_, &task_group_, &ready_tasks_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }
@@ -394,8 +396,30 @@ void Writer::put_task_time(profile::TaskTimeId id, const profile::TaskTime& t) {
       .optional_text(t.awaited)
       .integer(t.time)
       .integer(static_cast<int64_t>(t.seen))
-      .integer(t.longest);
+      .integer(t.longest)
+      .integer(static_cast<int64_t>(t.at_end))
+      .integer(static_cast<int64_t>(t.went_on));
   step(task_time_);
+}
+
+void Writer::put_task_group(profile::TaskGroupId id, const profile::TaskGroup& g) {
+  Row row(task_group_);
+  row.id(id, before_.task_groups).id(g.loop, before_.event_loops).id(g.frame, before_.frames);
+  for (const uint64_t number :
+       {static_cast<uint64_t>(g.lasted), g.times, g.first, g.last, g.begun, g.rises, g.gone,
+        static_cast<uint64_t>(g.mean_begin), static_cast<uint64_t>(g.last_begin), g.unobserved})
+    row.integer(static_cast<int64_t>(number));
+  step(task_group_);
+}
+
+void Writer::put_ready_tasks(profile::ReadyTasksId id, const profile::ReadyTasks& r) {
+  Row(ready_tasks_)
+      .id(id, before_.ready_tasks)
+      .id(r.loop, before_.event_loops)
+      .integer(r.time)
+      .integer(r.took)
+      .integer(static_cast<int64_t>(r.tasks));
+  step(ready_tasks_);
 }
 
 Result<void> Writer::commit() {

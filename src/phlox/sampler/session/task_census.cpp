@@ -21,7 +21,7 @@ TaskCensus::TaskCensus(profile::ProcessId process, Nanoseconds begin, const pyth
       clock_(clock),
       sink_(sink),
       ids_(ids),
-      sums_(process, sink, interner, ids),
+      sums_(process, sink, interner, ids, begin),
       pace_(max_overhead_percent, static_cast<uint64_t>(begin) ^ process.value),
       last_(begin) {
   counts_.process = process;
@@ -47,7 +47,9 @@ void TaskCensus::read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of,
   sources.between = between;
   sources.pages = pages_ ? &*pages_ : nullptr;
   stamp_ = python::modules_stamp(interpreter_, memory_);
+  const Nanoseconds before = clock_now();
   const auto found = python::read_async_tasks(interpreter_, memory_, sources);
+  const Nanoseconds took = clock_now() - before;
   imported_ = found.imported;
   if (imported_ && !pages_) pages_.emplace(memory_);
   last_counts_.tasks = found.tasks.size();
@@ -55,7 +57,7 @@ void TaskCensus::read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of,
   last_counts_.ended = found.ended;
   last_counts_.beyond = found.beyond;
   counts_.problem = found.problem;  // asyncio may have been half imported before
-  sums_.add(found, weight, thread_of);
+  sums_.add(found, weight, thread_of, took);
 }
 
 void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,

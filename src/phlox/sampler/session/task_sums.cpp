@@ -94,7 +94,44 @@ void TaskSums::add_time(uint32_t row, Nanoseconds time) {
   rows_[row].has_grown = true;
 }
 
-void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of) {
+TaskSums::Seen TaskSums::add_task(const python::AsyncTask& task, uint32_t row, Nanoseconds weight,
+                                  Nanoseconds part) {
+  add_time(row, part);
+  profile::TaskTime& time = rows_[row].time;
+  ++time.seen;
+  const auto before = last_.find(task.address.value);
+  const bool stayed = before != last_.end() && before->second.row == row;
+  const Nanoseconds since = stayed ? before->second.since + weight : 0;
+  time.longest = std::max(time.longest, since);
+  return {row, since, task.wait_identity};
+}
+
+// Of each row: how many tasks are there, and how many no longer are.
+void TaskSums::compare(const std::unordered_map<uint64_t, Seen>& now) {
+  for (const auto& [address, before] : last_) {
+    rows_[before.row].time.at_end = 0;
+    const auto after = now.find(address);
+    const bool stayed =
+        after != now.end() && after->second.row == before.row && after->second.identity == before.identity;
+    if (!stayed) ++rows_[before.row].time.went_on;
+  }
+  for (const auto& [address, after] : now) ++rows_[after.row].time.at_end;
+}
+
+void TaskSums::put_ready(const python::AsyncTasks& tasks, const std::vector<profile::EventLoopId>& loops,
+                         Nanoseconds took) {
+  std::map<profile::EventLoopId, uint64_t> ready;
+  for (const python::AsyncTask& task : tasks.tasks) {
+    if (state_of(task.state) == profile::TaskState::ready) ++ready[loops[task.loop]];
+  }
+  for (const auto& [loop, number] : ready) {
+    const profile::ReadyTasksId id(ids_.ready++ % kMostReady + 1);
+    sink_.put_ready_tasks(id, {loop, time_, took, number});
+  }
+}
+
+void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of,
+                   Nanoseconds took) {
   frames_.clear();  // a function's number is valid in one census only
   std::vector<profile::EventLoopId> loops;
   for (const python::AsyncLoop& loop : tasks.loops) loops.push_back(loop_of(loop, thread_of));
@@ -102,23 +139,23 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   now.reserve(tasks.tasks.size());
   const Nanoseconds of_last = any_ ? weight / 2 : 0;
   any_ = true;
+  time_ += weight;
   for (const auto& [address, seen] : last_) add_time(seen.row, of_last);
   for (const python::AsyncTask& task : tasks.tasks) {
     const profile::TaskStackId stack = stack_of(tasks, task);
     if (!stack && !task.frames.empty()) ++without_stack_;
     const uint32_t row = row_of(loops[task.loop], stack, task);
-    add_time(row, weight - of_last);
-    ++rows_[row].time.seen;
-    const auto before = last_.find(task.address.value);
-    const bool stayed = before != last_.end() && before->second.row == row;
-    const Nanoseconds since = stayed ? before->second.since + weight : 0;
-    rows_[row].time.longest = std::max(rows_[row].time.longest, since);
-    now[task.address.value] = {row, since};
+    now[task.address.value] = add_task(task, row, weight, weight - of_last);
   }
+  compare(now);
   last_ = std::move(now);
+  groups_.add(tasks, loops, time_);
+  put_ready(tasks, loops, took);
 }
 
 void TaskSums::add_again(Nanoseconds weight) {
+  time_ += weight;
+  groups_.add_again(time_);
   for (auto& [address, seen] : last_) {
     add_time(seen.row, weight);
     ++rows_[seen.row].time.seen;
@@ -132,6 +169,7 @@ void TaskSums::put() {
     if (row.has_grown) sink_.put_task_time(row.id, row.time);
     row.has_grown = false;
   }
+  groups_.put();
 }
 
 }  // namespace phlox::sampler

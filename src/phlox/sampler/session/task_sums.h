@@ -1,5 +1,6 @@
 // Adds up what tasks awaited, over the censuses of one program: equal tasks are one row. The time between two
-// censuses counts half for what the one found and half for what the other did. Pure: gets what was read, and
+// censuses counts half for what the one found and half for what the other did. Also counts the tasks of each
+// outermost coroutine (task_groups.h), and those that were ready to run. Pure: gets what was read, and
 // passes rows to a TaskSink. Called by the recorder's thread.
 #pragma once
 
@@ -16,12 +17,13 @@
 #include "phlox/profile/stack_table.h"
 #include "phlox/profile/task_time.h"
 #include "phlox/python/async_tasks.h"
+#include "phlox/sampler/session/task_groups.h"
 
 namespace phlox::sampler {
 
 // Numbers of rows, shared by all programs of a recording.
 struct TaskRowIds {
-  uint32_t censuses = 0, loops = 0, times = 0;
+  uint32_t censuses = 0, loops = 0, times = 0, groups = 0, ready = 0;
   profile::StackTable stacks;
 };
 
@@ -32,14 +34,24 @@ class TaskSums {
   static constexpr uint32_t kMostRows = 100'000, kMostStacks = 1'000'000;
   static constexpr size_t kMostLoops = 1000;  // of one program
 
+  // Of them only the newest are kept.
+  static constexpr uint32_t kMostReady = 20'000;
+
   // The row of the thread with this python id; none: not known.
   using ThreadOf = std::function<profile::ThreadId(uint64_t python_id)>;
 
-  TaskSums(profile::ProcessId process, profile::TaskSink& sink, profile::Interner& interner, TaskRowIds& ids)
-      : process_(process), sink_(sink), interner_(interner), ids_(ids) {}
+  TaskSums(profile::ProcessId process, profile::TaskSink& sink, profile::Interner& interner, TaskRowIds& ids,
+           Nanoseconds begin = 0)
+      : process_(process),
+        sink_(sink),
+        interner_(interner),
+        ids_(ids),
+        groups_(sink, interner, ids.groups),
+        time_(begin) {}
 
-  // `weight`: the time since the last one; the first counts for all of it.
-  void add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of);
+  // `weight`: the time since the last one; the first counts for all of it. `took`: the time of reading.
+  void add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of,
+           Nanoseconds took = 0);
   // Nothing has changed since the last census: every task is where it was.
   void add_again(Nanoseconds weight);
   // Reports the rows that have grown since.
@@ -56,6 +68,7 @@ class TaskSums {
   struct Seen {
     uint32_t row = 0;
     Nanoseconds since = 0;  // seen there, census after census
+    uint64_t identity = 0;  // AsyncTask::wait_identity
   };
   using Key = std::tuple<uint32_t, uint32_t, profile::TaskState, python::AwaitedKind, std::string>;
 
@@ -64,11 +77,17 @@ class TaskSums {
   profile::FrameId frame_of(const python::AsyncTasks& tasks, const python::TaskFrame& frame);
   uint32_t row_of(profile::EventLoopId loop, profile::TaskStackId stack, const python::AsyncTask& task);
   void add_time(uint32_t row, Nanoseconds time);
+  Seen add_task(const python::AsyncTask& task, uint32_t row, Nanoseconds weight, Nanoseconds part);
+  void compare(const std::unordered_map<uint64_t, Seen>& now);
+  void put_ready(const python::AsyncTasks& tasks, const std::vector<profile::EventLoopId>& loops,
+                 Nanoseconds took);
 
   profile::ProcessId process_;
   profile::TaskSink& sink_;
   profile::Interner& interner_;
   TaskRowIds& ids_;
+  TaskGroups groups_;
+  Nanoseconds time_;  // of the last census
   struct Loop {
     profile::EventLoopId id;
     profile::EventLoop row;
