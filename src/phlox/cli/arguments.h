@@ -43,7 +43,7 @@ struct RecordArguments {
   std::string duration, rate, output, max_overhead, mode;
   std::string keep, max_size, stall, max_pause;
   bool append = false;
-  bool no_follow = false, hands_off = false, force = false, source = false;
+  bool no_follow = false, no_async = false, hands_off = false, force = false, source = false;
   NativeArguments native;
   ViewArguments view;
 };

@@ -99,9 +99,9 @@ void Grammar::describe_record() {
            "output, and no recording (default: a .phlox named after program, process and time)",
            {},
            true});
-  b.value(
-      "--keep", a.keep,
-      {{}, "TIME", "keep only the last part of the recording: 1h, 30m; for recordings of days", {}, false});
+  b.value("--keep", a.keep,
+          {{}, "TIME", "keep only the last part: 1h, 30m; for recordings of days", {}, false});
+  b.flag("--no-async", a.no_async, "do not record what tasks of asyncio and trio await");
   b.value("--max-size", a.max_size,
           {{}, "SIZE", "drop the oldest part when the file would become larger: 200M, 2G", {}, false});
   b.value("--stall", a.stall,

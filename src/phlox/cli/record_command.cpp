@@ -75,7 +75,7 @@ class Recording {
     if (auto begun = destination_->begin(); !begun) return not_attached(begun.error());
     talk_.detail(fmt::format("recording into {}", destination_->recording()));
     begun_ = true;
-    (*recorder)->with_tasks(destination_->tasks());
+    if (request_.tasks) (*recorder)->with_tasks(destination_->tasks());
     for (const pid_t pid : pids_) put_container(pid);
     // Not for a new program, of which no instant may be missed; with --follow or a selection, siblings first
     // get time to be recorded.

@@ -113,6 +113,9 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
   }
   destination.choices = *choices;
   destination.weighed = weighed_by(a.view);
+  request.tasks = !a.no_async;
+  if (a.no_async && destination.weighed == Weighed::tasks)
+    return fail(ErrorKind::usage, "--weight await shows what --no-async leaves out", "without one of them");
   if (destination.output.kind == OutputKind::exported) {
     const exporters::Format& format = *exporters::find_format(destination.output.format);
     if (auto possible = check_weighed(destination.weighed, format); !possible) return fail(possible);

@@ -24,6 +24,7 @@ struct RecordRequest {
   sampler::Options options;
   Destination::Options destination;
   Nanoseconds shortest_stall = profile::kStall;
+  bool tasks = true;  // record what tasks await
 };
 
 Result<RecordRequest> record_request_of(const CommandLine& line);
