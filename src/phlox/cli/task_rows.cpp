@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "phlox/profile/await_time.h"
+#include "phlox/profile/loop_threads.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/task_tables.h"
@@ -48,7 +49,9 @@ Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& 
       weighed == Weighed::threads && format.awaits >= exporters::Awaits::alongside && whole;
   if (weighed == Weighed::threads && !alongside) return {};
   if (auto sound = recording::check_tasks(rows, profile, path); !sound) return sound;
-  const bool added = profile::add_await_time(profile, rows);
+  profile::TaskRows named = rows;
+  profile::name_loop_threads(named, profile);
+  const bool added = profile::add_await_time(profile, named);
   if (weighed == Weighed::threads || (added && format.awaits == exporters::Awaits::page)) return {};
   if (!added)
     return fail(ErrorKind::usage,
