@@ -731,7 +731,17 @@ TEST_F(Recording, of_before_there_were_task_times_is_read_and_gone_on_with) {
 }
 
 TEST_F(Recording, of_before_there_were_groups_of_tasks_is_read_and_gone_on_with) {
-  write_small();
+  {
+    auto out = writer();
+    ASSERT_TRUE(out);
+    put_this_host(*out);
+    ProfileMaker maker(*out);
+    maker.add(maker.thread("MainThread"), "main:3", 30'000'000);
+    out->put_event_loop(EventLoopId(1), {ProcessId(1), {}, "uvloop.Loop"});
+    out->put_task_stack(TaskStackId(1), {{}, FrameId(1)});
+    out->put_task_time(TaskTimeId(1), {EventLoopId(1), TaskStackId(1), TaskState::waiting, "", "", 5, 1});
+    ASSERT_TRUE(out->finish());
+  }
   run_sql(
       "DROP TABLE task_group; DROP TABLE ready_tasks; ALTER TABLE task_time DROP COLUMN at_end; "
       "ALTER TABLE task_time DROP COLUMN went_on");

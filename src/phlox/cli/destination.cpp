@@ -12,9 +12,11 @@
 #include "phlox/exporters/registry.h"
 #include "phlox/process/launch.h"
 #include "phlox/profile/await_time.h"
+#include "phlox/profile/loop_threads.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/recording/reader.h"
+#include "phlox/recording/task_tables.h"
 
 namespace phlox::cli {
 Result<std::unique_ptr<Destination>> Destination::open(Options options, const std::string& name) {
@@ -81,11 +83,14 @@ Result<void> Destination::finish() {
   if (!finished) return finished;
   if (where_.empty()) return {};
   if (!exported_ && !is_short()) return {};
-  const auto tasks = exported_ ? read_task_rows(where_) : Result<profile::TaskRows>(profile::TaskRows());
+  auto tasks = read_task_rows(where_);
   if (!tasks) return fail(tasks);
+  task_rows_ = *std::move(tasks);
   auto read = recording::read(where_);
   if (!read) return fail(read);
   profile_ = *std::move(read);
+  if (auto sound = recording::check_tasks(task_rows_, profile_, where_); !sound) return sound;
+  profile::name_loop_threads(task_rows_, profile_);
   profile::show_process_names(profile_);
   const exporters::Format* format = exported_ ? exporters::find_format(options_.output.format) : nullptr;
   auto with_inherited = format != nullptr ? with_inherited_frames(profile_, *format) : std::nullopt;
@@ -96,7 +101,7 @@ Result<void> Destination::finish() {
   const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);
   for (profile::Profile* one : {&profile_, with_inherited ? &*with_inherited : nullptr}) {
     if (one == nullptr) continue;
-    if (auto added = add_await_time(*one, *tasks, options_.weighed, *format, choices, where_); !added)
+    if (auto added = add_await_time(*one, task_rows_, options_.weighed, *format, choices, where_); !added)
       return added;
   }
   exporters::ExportOptions options;

@@ -67,6 +67,8 @@ class Destination {
   const std::vector<std::string>& notes() const { return notes_; }
   // The recorded profile; empty before finish(), and for a long recording without an export.
   const profile::Profile& profile() const { return profile_; }
+  // What its tasks awaited; empty when profile() is.
+  const profile::TaskRows& task_rows() const { return task_rows_; }
 
  private:
   explicit Destination(Options options) : options_(std::move(options)) {}
@@ -83,6 +85,7 @@ class Destination {
   bool appended_ = false;  // to a recording that was there before
   bool replaced_ = false;  // a recording was there before
   profile::Profile profile_;
+  profile::TaskRows task_rows_;
   std::vector<std::string> remarks_;
   std::vector<std::string> notes_;
 };

@@ -333,6 +333,7 @@ class Recording {
       report::ReportOptions options;
       options.choices = request_.destination.choices;
       options.shortest_stall = request_.shortest_stall;
+      options.tasks = &destination_->task_rows();
       if (const auto made = report::make_report(destination_->profile(), options))
         talk_.lines(report::report_summary(*made));
     }

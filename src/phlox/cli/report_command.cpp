@@ -13,6 +13,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/forks.h"
+#include "phlox/profile/loop_threads.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/time_labels.h"
@@ -36,11 +37,12 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
   std::optional<profile::Profile> all;
   const profile::Profile none;
   for (const std::string& file : a.files) {
-    const auto tasks = read_task_rows(file);
+    auto tasks = read_task_rows(file);
     if (!tasks) return fail(tasks);
     auto one = read_recording(file, a.input, talk);
     if (!one) return one;
     if (auto sound = recording::check_tasks(*tasks, *one, file); !sound) return fail(sound);
+    profile::name_loop_threads(*tasks, *one);
     if (auto settled = settle_weight(options.choices, a.view, a.input, *one); !settled) return fail(settled);
     profile::show_process_names(*one);
     profile::show_forks(*one, inherited_of(a.view));
@@ -49,7 +51,11 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
       if (!row) return fail(row);
       options.recordings.push_back(*std::move(row));
     }
-    profile::add_tasks(all_tasks, *tasks, all ? *all : none);
+    if (a.files.size() == 1) {
+      all_tasks = *std::move(tasks);
+    } else {
+      profile::add_tasks(all_tasks, *tasks, all ? *all : none);
+    }
     if (all) {
       profile::add_recording(*all, *one);
     } else {

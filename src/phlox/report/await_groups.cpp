@@ -29,6 +29,8 @@ void add_to_group(Gathered& of, profile::FrameId outermost, const TaskTime& time
   row.time += time.time;
   row.seen += time.seen;
   row.longest = std::max(row.longest, time.longest);
+  row.at_end += time.at_end;
+  row.went_on += time.went_on;
   if (time.time <= group.most) return;
   group.most = time.time;
   row.stack = time.stack;

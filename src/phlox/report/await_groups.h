@@ -20,6 +20,8 @@ struct AwaitGroup {
   Nanoseconds time = 0;
   uint64_t seen = 0;
   Nanoseconds longest = 0;
+  uint64_t at_end = 0;         // tasks that the last census found there
+  uint64_t went_on = 0;        // TaskTime::went_on
   profile::TaskStackId stack;  // the one of its chains with the most time
 };
 

@@ -9,6 +9,7 @@
 #include "phlox/profile/await_time.h"
 #include "phlox/profile/frame_labels.h"
 #include "phlox/report/await_groups.h"
+#include "phlox/report/ready_rows.h"
 
 namespace phlox::report {
 namespace {
@@ -19,6 +20,7 @@ AwaitRow await_row(const profile::Profile& profile, const profile::TaskRows& tas
   row.time = group.time;
   row.seen = group.seen;
   row.longest = group.longest;
+  row.at_end = group.at_end;
   for (const profile::FrameId frame : task_frames(tasks, group.stack)) {
     const auto label = profile::line_label(profile, frame);
     LineRow line;
@@ -89,9 +91,10 @@ Table await_table(const LoopAwaitRow& loop) {
 
 }  // namespace
 
-std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const profile::TaskRows& tasks,
-                                     size_t limit) {
+std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
+                                     const profile::TaskRows& tasks, size_t limit) {
   std::vector<LoopAwaitRow> rows;
+  auto ready = ready_rows(profile, filter, tasks);
   for (const LoopAwaits& loop : loop_awaits(tasks)) {
     const profile::EventLoop& of = tasks.loops[loop.loop.value - 1];
     LoopAwaitRow row;
@@ -100,6 +103,10 @@ std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const prof
     row.type = of.type;
     std::tie(row.waiting, row.ready, row.running) = std::tie(loop.waiting, loop.ready, loop.running);
     row.census = census_of(tasks, of.process);
+    for (const profile::ReadyTasks& one : tasks.ready) {
+      if (one.loop == loop.loop) row.most_ready = std::max(row.most_ready, one.tasks);
+    }
+    row.ready_rows = std::move(ready[loop.loop]);
     row.groups_seen = loop.groups.size();
     for (size_t i = 0; i < std::min(limit, loop.groups.size()); ++i)
       row.groups.push_back(await_row(profile, tasks, loop.groups[i]));
@@ -113,6 +120,7 @@ std::vector<Table> await_tables(const Report& report) {
   std::vector<Table> tables;
   for (size_t i = 0; i < std::min(kMost, report.awaits.size()); ++i) {
     if (!report.awaits[i].groups.empty()) tables.push_back(await_table(report.awaits[i]));
+    if (Table ready = ready_table(report.awaits[i]); !ready.rows.empty()) tables.push_back(std::move(ready));
   }
   return tables;
 }
@@ -137,12 +145,23 @@ void write_awaits(JsonText& json, const std::vector<LoopAwaitRow>& rows) {
     json.integer("waiting_ns", loop.waiting);
     json.integer("ready_ns", loop.ready);
     json.integer("running_ns", loop.running);
+    json.count("most_ready", loop.most_ready);
+    json.objects("while_ready", loop.ready_rows, [&](const ReadyRow& row) {
+      json.text("name", row.name);
+      json.text("file", row.file);
+      json.integer("line", row.line);
+      json.text("words", row.words);
+      json.number("share", row.share);
+      json.count("most", row.most);
+      json.count("times", row.times);
+    });
     json.count("groups_seen", loop.groups_seen);
     json.objects("groups", loop.groups, [&](const AwaitRow& row) {
       write_group(json, row);
       json.integer("time_ns", row.time);
       json.count("seen", row.seen);
       json.integer("longest_ns", row.longest);
+      json.count("at_end", row.at_end);
       json.objects("chain", row.chain, [&](const LineRow& line) {
         json.text("name", line.full);
         json.text("file", line.file);

@@ -4,15 +4,17 @@
 #include <vector>
 
 #include "phlox/profile/profile.h"
+#include "phlox/profile/sample_filter.h"
 #include "phlox/report/json_text.h"
 #include "phlox/report/report.h"
 #include "phlox/report/table.h"
 
 namespace phlox::report {
 
-std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const profile::TaskRows& tasks,
-                                     size_t limit);
-// One for each loop, the first ones.
+// `filter`: must judge.
+std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
+                                     const profile::TaskRows& tasks, size_t limit);
+// For each loop, the first ones: what its tasks await, and what ran while they were ready to run.
 std::vector<Table> await_tables(const Report& report);
 void write_awaits(JsonText& json, const std::vector<LoopAwaitRow>& rows);
 

@@ -17,6 +17,7 @@
 #include "phlox/report/estimate.h"
 #include "phlox/report/signal_rows.h"
 #include "phlox/report/table.h"
+#include "phlox/report/task_findings.h"
 #include "phlox/report/waits.h"
 
 namespace phlox::report {
@@ -48,15 +49,20 @@ constexpr double kThreadShare = 0.01;  // of the recording
 class Findings {
  public:
   Findings(const Profile& profile, const profile::Choices& choices, const Analysis& analysis,
-           const Report& report, const std::vector<profile::GilWaiter>& gil_waiters)
+           const Report& report, const std::vector<profile::GilWaiter>& gil_waiters,
+           const profile::TaskRows* tasks)
       : profile_(profile),
         choices_(choices),
         analysis_(analysis),
         report_(report),
-        gil_waiters_(gil_waiters) {}
+        gil_waiters_(gil_waiters),
+        tasks_(tasks) {}
 
   std::vector<Finding> all() && {
     quality();
+    if (tasks_ != nullptr && is_of_all()) {
+      for (Finding& finding : task_findings(profile_, *tasks_)) found_.push_back(std::move(finding));
+    }
     not_examined();
     signals();
     // Few samples say little about where CPU time goes, but waits that the kernel timed are complete.
@@ -496,6 +502,7 @@ class Findings {
   const Analysis& analysis_;
   const Report& report_;
   const std::vector<profile::GilWaiter>& gil_waiters_;
+  const profile::TaskRows* tasks_;
   std::vector<Finding> found_;
 };
 
@@ -503,8 +510,9 @@ class Findings {
 
 std::vector<Finding> find_findings(const Profile& profile, const profile::Choices& choices,
                                    const Analysis& analysis, const Report& report,
-                                   const std::vector<profile::GilWaiter>& gil_waiters) {
-  return Findings(profile, choices, analysis, report, gil_waiters).all();
+                                   const std::vector<profile::GilWaiter>& gil_waiters,
+                                   const profile::TaskRows* tasks) {
+  return Findings(profile, choices, analysis, report, gil_waiters, tasks).all();
 }
 
 }  // namespace phlox::report

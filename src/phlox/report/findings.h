@@ -10,9 +10,10 @@
 
 namespace phlox::report {
 
-// `report` is complete except for its findings.
+// `report` is complete except for its findings. `tasks`: null: not known.
 std::vector<Finding> find_findings(const profile::Profile& profile, const profile::Choices& choices,
                                    const Analysis& analysis, const Report& report,
-                                   const std::vector<profile::GilWaiter>& gil_waiters);
+                                   const std::vector<profile::GilWaiter>& gil_waiters,
+                                   const profile::TaskRows* tasks);
 
 }  // namespace phlox::report

@@ -1,11 +1,15 @@
 #include "phlox/report/loop_rows.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_target.h"
+#include "phlox/report/ready_rows.h"
 
 namespace phlox::report {
 namespace {
@@ -39,22 +43,43 @@ StallRow stall_row(const profile::Profile& profile, profile::WaitClasses& classe
   return row;
 }
 
+// ". In the stall at 2.85 s up to 37 tasks were ready to run; one of them waited at least 310 ms for its
+// turn". Empty: no census found any, or the stall is not proved.
+std::string ready_words(const std::vector<StallRow>& stalls) {
+  const auto longest =
+      std::max_element(stalls.begin(), stalls.end(),
+                       [](const StallRow& a, const StallRow& b) { return a.ready_for < b.ready_for; });
+  if (longest == stalls.end() || longest->ready_for <= 0) return {};
+  const bool one = longest->ready == 1;
+  return fmt::format(
+      ". In the stall at {:.2f} s {} ready to run; {} waited at least {} for its turn",
+      double(longest->stall.start) * 1e-9,
+      one ? std::string("a task was") : fmt::format("up to {} tasks were", count_words(longest->ready)),
+      one ? "it" : "one of them", time_words(longest->ready_for));
+}
+
 void put_stalls(LoopRow& row, const profile::Profile& profile, profile::WaitClasses& classes,
-                profile::LoopStalls stalls) {
+                profile::LoopStalls stalls, const std::vector<profile::ReadyTasks>& ready) {
   if (const std::string words = profile::stalls_words(profile, stalls); !words.empty())
     row.sentence += ". " + words;
   row.stalls_seen = stalls.rows.size();
   if (stalls.rows.size() > kMostStalls) stalls.rows.resize(kMostStalls);
-  for (const profile::Stall& stall : std::exchange(stalls.rows, {}))
+  const Nanoseconds start = profile::recording_start(profile);
+  const ThreadMoments moments(profile, ready.empty() ? profile::ThreadId() : row.time.thread);
+  for (const profile::Stall& stall : std::exchange(stalls.rows, {})) {
     row.stall_rows.push_back(stall_row(profile, classes, stall));
+    put_ready(row.stall_rows.back(), start, ready, moments);
+  }
+  row.sentence += ready_words(row.stall_rows);
   row.stalls = std::move(stalls);
 }
 
 }  // namespace
 
 std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
-                               Nanoseconds shortest_stall) {
+                               Nanoseconds shortest_stall, const profile::TaskRows* tasks) {
   std::vector<LoopRow> rows;
+  ReadyOfThread ready = tasks == nullptr ? ReadyOfThread() : ready_of_threads(*tasks);
   std::map<profile::ThreadId, profile::LoopStalls> stalls;
   for (profile::LoopStalls& one : profile::loop_stalls(profile, filter, shortest_stall))
     stalls[one.thread] = std::move(one);
@@ -73,7 +98,7 @@ std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::S
     }
     row.sentence = profile::loop_sentence(profile, loop);
     if (const auto found = stalls.find(loop.thread); found != stalls.end())
-      put_stalls(row, profile, classes, std::move(found->second));
+      put_stalls(row, profile, classes, std::move(found->second), ready[loop.thread]);
     rows.push_back(std::move(row));
   }
   return rows;

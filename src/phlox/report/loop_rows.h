@@ -9,7 +9,7 @@ namespace phlox::report {
 
 // `filter`: must judge.
 std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
-                               Nanoseconds shortest_stall);
+                               Nanoseconds shortest_stall, const profile::TaskRows* tasks);
 std::vector<PoolRow> pool_rows(const profile::Profile& profile, const profile::SampleFilter& filter);
 
 }  // namespace phlox::report

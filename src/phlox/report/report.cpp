@@ -436,8 +436,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   const auto ended = profile::ended_waits(profile, *filter, wait_targets);
   report.ended_waits_seen = ended.size();
   report.ended_waits = find_ended_waits(profile, ended, wait_targets, options.limit);
-  report.loops = loop_rows(profile, *filter, options.shortest_stall);
-  if (options.tasks != nullptr) report.awaits = await_rows(profile, *options.tasks, options.limit);
+  report.loops = loop_rows(profile, *filter, options.shortest_stall, options.tasks);
+  if (options.tasks != nullptr) report.awaits = await_rows(profile, *filter, *options.tasks, options.limit);
   report.busy_pools = pool_rows(profile, *filter);
   report.signals = signal_rows(profile, kMostSignals);
   report.waits_exact = profile::waits_are_exact(profile);
@@ -452,7 +452,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
     report.quality += "; " + words;
   report.warning = profile::quality_warning(quality);
   report.missing_names = profile::modules_without_names(profile);
-  report.findings = find_findings(profile, options.choices, *analysis, report, gil_waiters);
+  report.findings = find_findings(profile, options.choices, *analysis, report, gil_waiters, options.tasks);
   if (report.threads.size() > options.limit) report.threads.resize(options.limit);
   if (report.processes.size() > options.limit) report.processes.resize(options.limit);
   if (report.programs.size() > options.limit) report.programs.resize(options.limit);

@@ -224,6 +224,9 @@ struct StallRow {
   std::string holder;  // gil: the thread that held it
   std::string holder_name, holder_file;
   int32_t holder_line = 0;
+  // Tasks of the loop that a census found ready to run while it lasted, the most; none: no census was then.
+  uint64_t ready = 0;
+  Nanoseconds ready_for = 0;  // proved: one of them waited at least so long; 0: nothing is
 };
 
 // A thread's event loop.
@@ -251,7 +254,19 @@ struct AwaitRow {
   Nanoseconds time = 0;       // of all tasks together
   uint64_t seen = 0;          // tasks in censuses
   Nanoseconds longest = 0;
+  uint64_t at_end = 0;         // tasks in the last census
   std::vector<LineRow> chain;  // of coroutines, outermost first; only name, full, file and line
+};
+
+// What the loop's thread did while tasks were ready to run, and waited for their turn.
+struct ReadyRow {
+  std::string name;  // of the function; empty: the loop itself, or not known
+  std::string file;
+  int32_t line = 0;
+  std::string words;   // "on a CPU", "blocked"
+  double share = 0;    // of the ready tasks in all censuses
+  uint64_t most = 0;   // ready tasks in one census
+  uint64_t times = 0;  // censuses
 };
 
 // What the tasks of one event loop awaited.
@@ -263,6 +278,8 @@ struct LoopAwaitRow {
   profile::TaskCensus census;    // of its process
   std::vector<AwaitRow> groups;  // the most time first
   size_t groups_seen = 0;
+  uint64_t most_ready = 0;           // tasks that one census found ready to run
+  std::vector<ReadyRow> ready_rows;  // the most first
 };
 
 // A thread at the moment of a signal.

@@ -123,6 +123,8 @@ void write_stalls(JsonText& json, const LoopRow& loop) {
       json.text("holder_in", row.holder_name);
       json.text("holder_file", row.holder_file);
       json.integer("holder_line", row.holder_line);
+      json.count("ready_tasks", row.ready);
+      json.integer("ready_for_ns", row.ready_for);
     });
   });
 }

@@ -141,6 +141,13 @@ Table ended_waits_table(const Report& report) {
   return table;
 }
 
+// "37 for at least 310 ms": tasks that a census found ready to run while it lasted.
+std::string ready_words(const StallRow& row) {
+  if (row.ready == 0) return "-";
+  return row.ready_for > 0 ? fmt::format("{} for at least {}", row.ready, time_words(row.ready_for))
+                           : std::to_string(row.ready);
+}
+
 Table stall_table(const Report& report) {
   constexpr size_t kMost = 10;
   std::vector<std::pair<const LoopRow*, const StallRow*>> stalls;
@@ -169,6 +176,11 @@ Table stall_table(const Report& report) {
                           plain(loop->thread), place_words(row->name, row->file, row->line),
                           plain(row->words)});
   }
+  const bool any_ready =
+      std::any_of(stalls.begin(), stalls.end(), [](const auto& one) { return one.second->ready > 0; });
+  if (!any_ready) return table;
+  table.columns.push_back({"ready tasks", true});
+  for (size_t i = 0; i < stalls.size(); ++i) table.rows[i].push_back(ready_words(*stalls[i].second));
   return table;
 }
 
