@@ -54,7 +54,7 @@ def test_who_ended_a_process_and_where_it_was(python, tmp_path, kind):
 @since(3, 8)
 @once_a_version
 def test_an_end_that_was_asked_for_is_no_finding(python, tmp_path):
-    program = "import os, signal, time; pid = os.fork(); time.sleep(0.5); pid and (os.kill(pid, signal.SIGTERM), os.wait())"
+    program = "import os, signal, time; time.sleep(0.5); pid = os.fork(); time.sleep(0.5); pid and (os.kill(pid, signal.SIGTERM), os.wait())"
     done = subprocess.run([PHLOX, "record", "--way", "kernel", "-o", tmp_path / "a.phlox", "--", python.path, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     said = report(tmp_path / "a.phlox")
