@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <string_view>
 #include <tuple>
 
 #include "phlox/profile/sample_filter.h"
@@ -30,6 +31,27 @@ SignalThread thread_of(const profile::Profile& profile, const std::vector<profil
   const auto label = profile::line_label(profile, frame);
   std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
   return row;
+}
+
+std::string base_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+// The script or the module of "/usr/bin/python3 /usr/bin/gunicorn app:application"; else the whole.
+std::string program_of(const std::string& command) {
+  constexpr size_t kWidest = 60;
+  std::string_view rest = command;
+  const auto next = [&rest] {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    return word;
+  };
+  if (base_name(next()).starts_with("python")) {
+    std::string_view script = next();
+    if (script == "-m") script = next();
+    if (!script.empty() && !script.starts_with('-')) return base_name(script);
+  }
+  return fitted_name(plain(command), kWidest);
 }
 
 std::string sender_words(const SignalRow& row) {
@@ -91,7 +113,7 @@ bool is_unexpected_end(const SignalRow& row) {
 
 std::string signal_sentence(const SignalRow& row) {
   const profile::Signal& signal = row.signal;
-  const std::string process = fmt::format("process {} ({})", row.pid, plain(row.process));
+  const std::string process = fmt::format("process {} ({})", row.pid, plain(program_of(row.process)));
   std::string text = signal.outcome == SignalOutcome::ended ? fmt::format("{} ended {}", row.name, process)
                      : signal.outcome == SignalOutcome::handled
                          ? fmt::format("{} handled {}", process, row.name)
