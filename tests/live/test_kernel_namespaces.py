@@ -2,11 +2,13 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from live_support import PHLOX
 from test_kernel import possible
 
 HERE = pathlib.Path(__file__).parent
@@ -30,3 +32,21 @@ def test_the_truths_hold_in_a_pid_namespace(tmp_path, depth):
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed and int(passed.group(1)) >= len(TESTS) and "skipped" not in done.stdout, done.stdout[-2000:]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become a user with two capabilities")
+def test_bpf_and_perfmon_are_enough(tmp_path):
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents:
+        if folder != pathlib.Path("/tmp") and folder.is_relative_to("/tmp"):
+            folder.chmod(0o755)
+    shutil.copy(PHLOX, tmp_path / "phlox")
+    capabilities = "+bpf,+perfmon,+sys_ptrace"
+    with subprocess.Popen(["/usr/bin/python3", "-c", "while True: sum(range(1000))"]) as program:
+        try:
+            done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}",
+                                   tmp_path / "phlox", "record", "--way", "kernel", "-p", str(program.pid), "-d", "1", "-o", tmp_path / "a.phlox"],
+                                  capture_output=True, text=True, cwd=tmp_path)
+        finally:
+            program.kill()
+    assert done.returncode == 0 and "in the kernel (BPF)" in done.stderr, done.stderr

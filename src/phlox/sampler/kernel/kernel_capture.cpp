@@ -321,7 +321,13 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool 
   libbpf_set_print(keep_warning);
   last_warning.clear();
   const std::string_view program = kernel::program();
-  bpf_object* object = bpf_object__open_mem(program.data(), program.size(), nullptr);
+  // libbpf 1.1 looks for a type that the kernel lacks in the types of its modules too, which only
+  // CAP_SYS_ADMIN may read; it does not with types given by the caller.
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  if (!process::read_host_rights().counts(process::Capability::sys_admin))
+    options.btf_custom_path = "/sys/kernel/btf/vmlinux";
+  bpf_object* object = bpf_object__open_mem(program.data(), program.size(), &options);
   if (object == nullptr) return refusal("its program was not opened", errno, retry);
   auto capture = std::make_unique<LibbpfCapture>(object);
   const auto each_cpu = static_cast<uint32_t>(std::max(libbpf_num_possible_cpus(), 1));
