@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <re2/re2.h>
-#include <tsl/robin_map.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,9 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "phlox/base/spread.h"
 #include "phlox/base/text.h"
-#include "phlox/profile/markers.h"
+#include "phlox/profile/rooted_stacks.h"
 
 namespace phlox::profile {
 namespace {
@@ -87,84 +85,23 @@ int64_t share(int64_t whole, Nanoseconds part, Nanoseconds of) {
   return of > 0 ? std::llround(double(whole) * (double(part) / double(of))) : 0;
 }
 
-// Stacks that begin with a label, made on demand; parents before children.
+// Stacks that begin with a label. Labels with the same text are one.
 class LabelledStacks {
  public:
   LabelledStacks(Profile& profile, const std::vector<TimeLabel>& labels)
-      : profile_(profile), labels_(labels), stacks_(profile.stacks()) {}
+      : labels_(labels), stacks_(profile), roots_(labels.size() + 1, 0) {}
 
   StackId of(uint32_t label, StackId stack) {
-    std::vector<uint32_t> missing;
-    uint32_t at = stack.value <= profile_.stacks().size() ? stack.value : 0;
-    uint32_t known = 0;
-    for (; at != 0; at = parent_of(at)) {
-      const auto found = made_.find(key(label, at));
-      if (found != made_.end()) {
-        known = found->second;
-        break;
-      }
-      missing.push_back(at);
-    }
-    if (known == 0) known = root_of(label);
-    if (stack.value == 0) return without_frames(label, known);
-    for (; !missing.empty(); missing.pop_back()) {
-      Stack row = profile_.stacks()[missing.back() - 1];
-      row.parent = StackId(known);
-      known = add(row);
-      made_[key(label, missing.back())] = known;
-    }
-    return StackId(known);
+    uint32_t& root = roots_[label == kNoLabel ? labels_.size() : label];
+    if (root == 0) root = stacks_.root(label == kNoLabel ? "(no label)" : words_of(labels_[label]));
+    return stacks_.of(root, stack);
   }
-  std::vector<Stack> take() { return std::move(stacks_); }
+  std::vector<Stack> take() { return stacks_.take(); }
 
  private:
-  static uint64_t key(uint32_t label, uint32_t stack) { return uint64_t{label} << 32 | stack; }
-  // Parents come before children; a row that claims otherwise is treated as a root.
-  uint32_t parent_of(uint32_t stack) const {
-    const uint32_t parent = profile_.stacks()[stack - 1].parent.value;
-    return parent < stack ? parent : 0;
-  }
-  uint32_t add(const Stack& row) {
-    stacks_.push_back(row);
-    return static_cast<uint32_t>(stacks_.size());
-  }
-  FrameId marker(const std::string& text) {
-    const auto [at, fresh] = markers_.try_emplace(text, static_cast<uint32_t>(profile_.frames().size() + 1));
-    if (fresh) {
-      Frame frame;
-      frame.kind = FrameKind::marker;
-      frame.function = frame.qualified_name = text;
-      profile_.emit(FrameId(at->second), frame);
-    }
-    return FrameId(at->second);
-  }
-  uint32_t root_of(uint32_t label) {
-    // Labels with the same text are one.
-    const std::string text(label == kNoLabel ? "(no label)" : words_of(labels_[label]));
-    const auto [at, fresh] = roots_.try_emplace(text, 0);
-    if (fresh) {
-      Stack row;
-      row.frame = marker(text);
-      at.value() = add(row);
-    }
-    return at->second;
-  }
-  StackId without_frames(uint32_t label, uint32_t root) {
-    const auto [at, fresh] = made_.try_emplace(key(label, 0), 0);
-    if (fresh) {
-      Stack row;
-      row.parent = StackId(root);
-      row.frame = marker(no_frames_label().name);
-      at.value() = add(row);
-    }
-    return StackId(at->second);
-  }
-
-  Profile& profile_;
   const std::vector<TimeLabel>& labels_;
-  std::vector<Stack> stacks_;
-  tsl::robin_map<uint64_t, uint32_t, Spread> made_;  // label << 32 | stack
-  tsl::robin_map<std::string, uint32_t> roots_, markers_;
+  RootedStacks stacks_;
+  std::vector<uint32_t> roots_;  // by label; the last one: of none
 };
 
 // Calls `visit` for each part of a span with a different label, or none.
