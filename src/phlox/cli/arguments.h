@@ -18,7 +18,7 @@ struct GlobalArguments {
 
 // The choices of a view, the same for every command that shows a recording.
 struct ViewArguments {
-  std::string by, show, states, thread, pid, time, weight, label;
+  std::string by, show, states, thread, pid, time, weight, label, endpoint;
   std::string native_names;  // only of export
   bool all_frames = false, inherited_frames = false;
 };

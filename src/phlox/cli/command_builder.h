@@ -156,19 +156,21 @@ class CommandBuilder {
   void view(ViewArguments& into, bool with_pid) {
     std::vector<OptionText> own;
     own.swap(text_.options);
-    list("--by", into.by,
-         {{},
-          "LIST",
-          "what a frame is: function (default) or line; and what to group by, at the root: thread, process, "
-          "program (processes with the same command line), label; separated by commas",
-          {},
-          false},
-         {"function", "line", "thread", "process", "program", "label"});
+    list(
+        "--by", into.by,
+        {{},
+         "LIST",
+         "what a frame is: function (default) or line; and what to group by, at the root: thread, process, "
+         "program (processes with the same command line), label, endpoint (the function that a web framework "
+         "calls for a request); separated by commas",
+         {},
+         false},
+        {"function", "line", "thread", "process", "program", "label", "endpoint"});
     value("--show", into.show,
           {{},
            "WHAT",
            "work (default): computing, and waiting except by threads that have nothing to do; computing; "
-           "waiting; everything (default with --state, --thread, --weight cpu or await)",
+           "waiting; everything (default with --state, --thread, --endpoint, --weight cpu or await)",
            {"work", "computing", "waiting", "everything"},
            false});
     list(
@@ -181,6 +183,13 @@ class CommandBuilder {
         {"running", "runnable", "blocked", "gil-holds", "gil-waits", "idle"});
     value("--thread", into.thread,
           {{}, "REGEX", "only threads whose name, kernel name or id matches", {}, false});
+    value("--endpoint", into.endpoint,
+          {{},
+           "REGEX",
+           "only the time of requests to endpoints that match: \"read_item (app.py:12)\"; the names are in "
+           "phlox report --by endpoint",
+           {},
+           false});
     if (with_pid) {
       value("--label", into.label,
             {{}, "REGEX", "only the time of labels that match (phlox label, pytest --phlox)", {}, false});

@@ -12,6 +12,7 @@
 #include "phlox/exporters/registry.h"
 #include "phlox/process/launch.h"
 #include "phlox/profile/await_time.h"
+#include "phlox/profile/endpoints.h"
 #include "phlox/profile/loop_threads.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
@@ -103,6 +104,7 @@ Result<void> Destination::finish() {
     if (one == nullptr) continue;
     if (auto added = add_await_time(*one, task_rows_, options_.weighed, *format, choices, where_); !added)
       return added;
+    if (choices.by.endpoint) profile::show_endpoints(*one);
   }
   exporters::ExportOptions options;
   options.with_inherited = with_inherited ? &*with_inherited : nullptr;

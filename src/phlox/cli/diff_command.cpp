@@ -20,6 +20,7 @@
 #include "phlox/exporters/html.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/empty_view.h"
+#include "phlox/profile/endpoints.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
@@ -138,6 +139,7 @@ Result<void> prepare(std::vector<Profile>& profiles, const std::vector<std::stri
     profile::show_forks(profiles[i], inherited_of(a.view));
     profile::show_native_frames(profiles[i], choices);
     if (auto labelled = profile::show_time_labels(profiles[i], choices); !labelled) return labelled;
+    if (choices.by.endpoint) profile::show_endpoints(profiles[i]);
   }
   return {};
 }

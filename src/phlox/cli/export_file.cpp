@@ -14,6 +14,7 @@
 #include "phlox/cli/values.h"
 #include "phlox/profile/await_time.h"
 #include "phlox/profile/empty_view.h"
+#include "phlox/profile/endpoints.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/process_names.h"
@@ -76,6 +77,7 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
     if (one == nullptr) continue;
     if (auto added = add_await_time(*one, *tasks, weighed, format, *choices, request.file); !added)
       return added;
+    if (choices->by.endpoint) profile::show_endpoints(*one);
   }
   if (profile::shows_await_time(*profile)) {
     if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);

@@ -127,7 +127,7 @@ Result<RecordRequest> record_request_of(const CommandLine& line) {
                 "phlox record --append -o app.phlox -p PID");
   if (a.source && (destination.output.kind != OutputKind::exported || destination.output.format != "html"))
     return fail(ErrorKind::usage, "--source is for a page", "phlox record --source -o app.html …");
-  if (destination.output.kind == OutputKind::exported && choices->thread_regex) {
+  if (destination.output.kind == OutputKind::exported && (choices->thread_regex || choices->endpoint_regex)) {
     // An invalid pattern must be found before the recording, not at its end.
     if (auto tried = profile::build_call_tree(profile::Profile(), *choices); !tried) return fail(tried);
   }

@@ -245,6 +245,7 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
   }
   if (!view.thread.empty()) choices.thread_regex = view.thread;
   if (!view.label.empty()) choices.label_regex = view.label;
+  if (!view.endpoint.empty()) choices.endpoint_regex = view.endpoint;
   if (!view.pid.empty()) {
     auto pid = parse_pid(view.pid);
     if (!pid) return of_option("--pid", pid);
@@ -266,10 +267,10 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
     return fail(ErrorKind::usage,
                 "--weight await is the time of the whole recording, of which no part is known",
                 "leave --time, --label and --by label out");
-  // Selected states or threads are shown completely; CPU time has no waits in it, and await time has nothing
-  // else.
-  const bool precise =
-      !view.states.empty() || !view.thread.empty() || choices.weight == profile::Weight::cpu || awaits;
+  // Selected states, threads or endpoints are shown completely; CPU time has no waits in it, and await time
+  // has nothing else.
+  const bool precise = !view.states.empty() || !view.thread.empty() || !view.endpoint.empty() ||
+                       choices.weight == profile::Weight::cpu || awaits;
   choices.show = precise ? profile::Show::everything : profile::Show::work;
   if (!view.show.empty()) {
     auto show = parse_show(view.show);

@@ -57,11 +57,12 @@ Result<By> parse_by(std::string_view text) {
     if (word == "process") return by.process = true;
     if (word == "program") return by.program = true;
     if (word == "label") return by.label = true;
+    if (word == "endpoint") return by.endpoint = true;
     return false;
   });
   if (!read) {
     return fail(ErrorKind::usage, fmt::format("cannot split by '{}'", wrong),
-                "choose from function, line, thread, process, program, label");
+                "choose from function, line, thread, process, program, label, endpoint");
   }
   if (function && by.line) {
     return fail(ErrorKind::usage, "a frame is a function or a line, not both",

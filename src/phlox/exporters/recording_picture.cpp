@@ -96,6 +96,7 @@ std::string choices_words(const profile::Choices& choices) {
   std::string text;
   if (choices.states != 0) text += ", only while " + state_names(choices.states);
   if (choices.thread_regex) text += ", only threads /" + *choices.thread_regex + "/";
+  if (choices.endpoint_regex) text += ", only endpoints /" + *choices.endpoint_regex + "/";
   if (choices.pid) text += fmt::format(", only pid {}", *choices.pid);
   bool ends = choices.to != std::numeric_limits<Nanoseconds>::max();
   if (choices.from > 0) text += " from " + weight_words(choices.from, profile::Weight::wall);

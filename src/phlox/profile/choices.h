@@ -22,7 +22,8 @@ struct By {
   bool process = false;  // a root frame for the process, outside the thread's
   // One for all processes of one command line, outside the process's (program_name.h)
   bool program = false;
-  bool label = false;  // a root frame for the label, inside the thread's (time_labels.h)
+  bool label = false;     // a root frame for the label, inside the thread's (time_labels.h)
+  bool endpoint = false;  // a root frame for the endpoint, outside the label's (endpoints.h)
   // Labels include the place (Label::module_id and the members after it), and differ by it.
   bool place = false;
 };
@@ -85,8 +86,9 @@ struct Choices {
   uint8_t states = 0;                       // StateChoice bits; 0: all
   std::optional<std::string> thread_regex;  // RE2 syntax, searched in "name", "kernel_name" and "tid"
   std::optional<int32_t> pid;
-  std::optional<std::string> label_regex;  // searched in the text of labels (time_labels.h)
-  Nanoseconds from = 0;                    // since the start of the recording
+  std::optional<std::string> label_regex;     // searched in the text of labels (time_labels.h)
+  std::optional<std::string> endpoint_regex;  // searched in endpoint_label() (endpoints.h)
+  Nanoseconds from = 0;                       // since the start of the recording
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
   Weight weight = Weight::wall;
   NativeNames native_names = NativeNames::by_format;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "phlox/profile/endpoints.h"
 #include "phlox/profile/work.h"
 
 namespace phlox::profile {
@@ -26,6 +27,28 @@ uint8_t states_of(const Sample& sample) {
   if (sample.gil_state == GilState::holds) states |= bit(StateChoice::gil_holds);
   if (sample.gil_state == GilState::waits) states |= bit(StateChoice::gil_waits);
   return static_cast<uint8_t>(states);
+}
+
+// RE2, because the target chooses the names: std::regex recurses for each character and can overflow the
+// stack.
+Result<void> read_pattern(const std::optional<std::string>& text, std::optional<RE2>& pattern) {
+  if (!text) return {};
+  pattern.emplace(*text, RE2::Quiet);
+  if (pattern->ok()) return {};
+  return fail(ErrorKind::usage, fmt::format("cannot read the expression '{}': {}", *text, pattern->error()),
+              "for a name that has such characters in it, put a backslash before them");
+}
+
+// By stack. Samples without one have no endpoint either.
+std::vector<bool> stacks_of_endpoints(const Profile& profile, const std::string& regex) {
+  const Endpoints endpoints(profile);
+  const std::vector<bool> chosen = chosen_endpoints(profile, endpoints, regex);
+  std::vector<bool> stacks(profile.stacks().size() + 1);
+  for (uint32_t i = 0; i < stacks.size(); ++i) {
+    const uint32_t endpoint = endpoints.of(StackId(i));
+    stacks[i] = endpoint == Endpoints::kNotRead ? chosen.back() : chosen[endpoint];
+  }
+  return stacks;
 }
 
 }  // namespace
@@ -59,16 +82,10 @@ Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& c
   filter.from_ = choices.from > 0 ? since_start(choices.from) : std::numeric_limits<Nanoseconds>::min();
   filter.to_ = since_start(choices.to);
   filter.threads_.assign(profile.threads().size(), true);
-  // RE2, because the target chooses the names: std::regex recurses for each character and can overflow the
-  // stack.
-  std::optional<RE2> pattern;
-  if (choices.thread_regex) {
-    pattern.emplace(*choices.thread_regex, RE2::Quiet);
-    if (!pattern->ok())
-      return fail(ErrorKind::usage,
-                  fmt::format("cannot read the expression '{}': {}", *choices.thread_regex, pattern->error()),
-                  "for a name that has such characters in it, put a backslash before them");
-  }
+  std::optional<RE2> pattern, endpoints;
+  if (const auto read = read_pattern(choices.thread_regex, pattern); !read) return fail(read);
+  if (const auto read = read_pattern(choices.endpoint_regex, endpoints); !read) return fail(read);
+  if (endpoints) filter.stacks_ = stacks_of_endpoints(profile, *choices.endpoint_regex);
   for (size_t i = 0; i < profile.threads().size(); ++i) {
     const Thread& thread = profile.threads()[i];
     bool passes = true;
@@ -99,6 +116,7 @@ SampleFilter::Part SampleFilter::part_of_everything(const Sample& sample) const 
   Part part;
   if (!sample.thread || sample.thread.value > threads_.size() || !threads_[sample.thread.value - 1])
     return part;
+  if (!stacks_.empty() && !stacks_[sample.stack.value < stacks_.size() ? sample.stack.value : 0]) return part;
   if (states_ != 0 && (states_ & states_of(sample)) == 0) return part;
   const Nanoseconds end = sample.start + sample.wall;
   const Nanoseconds from = std::max(sample.start, from_), to = std::min(end, to_);

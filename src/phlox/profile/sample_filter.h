@@ -46,6 +46,7 @@ class SampleFilter {
   std::shared_ptr<const WorkRule> rule_;
   Show show_ = Show::everything;
   std::vector<bool> threads_;  // by id - 1
+  std::vector<bool> stacks_;   // by id; empty: all
   uint8_t states_ = 0;
   Weight weight_ = Weight::wall;
   Nanoseconds from_ = 0;

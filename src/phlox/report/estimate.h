@@ -1,6 +1,8 @@
 // Turns an Analysis into the numbers that people see; shared by report and diff.
 #pragma once
 
+#include <string>
+
 #include "phlox/report/analysis.h"
 #include "phlox/report/report.h"
 
@@ -13,6 +15,9 @@ Estimate estimate_of(const Share& share, const Analysis& analysis);
 inline double time_share(Nanoseconds of, Nanoseconds whole) {
   return whole > 0 ? double(of) / double(whole) : 0;
 }
+
+// "4.10 to 63.2 %": the 99 % interval, limited to possible shares.
+std::string interval_words(const Estimate& estimate);
 
 // The lower end of Wilson's 99 % interval of a share found in this many independent samples.
 double least_share(double share, double samples);

@@ -14,6 +14,7 @@
 #include "phlox/profile/unfinished.h"
 #include "phlox/profile/whole_waits.h"
 #include "phlox/report/cpu_words.h"
+#include "phlox/report/endpoint_rows.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/signal_rows.h"
 #include "phlox/report/table.h"
@@ -75,6 +76,7 @@ class Findings {
       cpu_waits();
       loops();
       pools();
+      if (auto finding = endpoint_finding(report_)) found_.push_back(*std::move(finding));
     }
     if (!are_few) {
       hot_functions();
@@ -374,7 +376,7 @@ class Findings {
   // Only for the whole recording: it is not known for a part.
   bool is_of_all() const {
     return choices_.from == 0 && choices_.to == std::numeric_limits<Nanoseconds>::max() && !choices_.pid &&
-           !choices_.thread_regex && !choices_.label_regex;
+           !choices_.thread_regex && !choices_.label_regex && !choices_.endpoint_regex;
   }
 
   void not_examined() {

@@ -26,6 +26,7 @@
 #include "phlox/report/await_rows.h"
 #include "phlox/report/code_beneath.h"
 #include "phlox/report/comparison.h"
+#include "phlox/report/endpoint_rows.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/findings.h"
 #include "phlox/report/gil_rows.h"
@@ -440,6 +441,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   if (options.tasks != nullptr) report.awaits = await_rows(profile, *filter, *options.tasks, options.limit);
   report.busy_pools = pool_rows(profile, *filter);
   report.signals = signal_rows(profile, kMostSignals);
+  report.by_endpoint = options.choices.by.endpoint;
+  report.endpoints = endpoint_rows(profile, options);
   report.waits_exact = profile::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   const auto quality = profile::summarize_quality(profile);
@@ -456,6 +459,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   if (report.threads.size() > options.limit) report.threads.resize(options.limit);
   if (report.processes.size() > options.limit) report.processes.resize(options.limit);
   if (report.programs.size() > options.limit) report.programs.resize(options.limit);
+  report.endpoints_seen = limit_endpoints(report.endpoints, options.limit);
   return report;
 }
 

@@ -302,6 +302,32 @@ struct SignalRow {
   std::vector<SignalThread> threads;  // where they were; the one that was given the signal comes first
 };
 
+// The time of requests to one endpoint (profile/endpoints.h): in threads, with all of their time, and of
+// tasks that awaited something. Two rows are of no endpoint.
+enum class EndpointKind { endpoint, none, not_read };
+struct EndpointRow {
+  EndpointKind kind = EndpointKind::endpoint;
+  std::string name;  // of the handler; of no endpoint: "(no endpoint)"
+  std::string full, file;
+  int32_t line = 0;       // first line
+  std::string framework;  // "FastAPI"
+  bool certain = true;    // profile::Endpoint
+  Estimate total;         // of threads, by the report's weight
+  Nanoseconds cpu = 0;    // these are of threads, whatever the weight and whatever is shown
+  double cpu_share = 0;   // of the CPU time of all threads
+  Nanoseconds gil = 0;    // waiting for the GIL
+  Nanoseconds no_cpu = 0;
+  Nanoseconds waiting = 0;  // for anything else, except for something to do
+  std::string waits_for;    // the longest part of that, in words; empty: none
+  Nanoseconds waits_for_time = 0;
+  Nanoseconds await = 0;   // of all tasks together
+  double tasks = 0;        // that awaited at a time
+  std::string awaits_for;  // the longest part of that
+  Nanoseconds awaits_for_time = 0;
+  uint64_t samples = 0;
+  Nanoseconds waited() const { return gil + no_cpu + waiting + await; }
+};
+
 // A pool whose workers were all at work all the time.
 struct PoolRow {
   profile::BusyPool pool;
@@ -370,7 +396,11 @@ struct Report {
   std::vector<LoopAwaitRow> awaits;       // of the whole recording, whatever the choices
   std::vector<PoolRow> busy_pools;        // the same
   std::vector<SignalRow> signals;         // the latest, in the order of time
-  bool waits_exact = false;               // the waits are the scheduler's own account
+  // The most time first, those of no endpoint last; empty: no endpoint was found.
+  std::vector<EndpointRow> endpoints;
+  size_t endpoints_seen = 0;
+  bool by_endpoint = false;  // the text has their table
+  bool waits_exact = false;  // the waits are the scheduler's own account
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
   profile::QualitySummary measured;            // the numbers of the quality line

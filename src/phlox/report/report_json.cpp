@@ -4,6 +4,7 @@
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/waker_words.h"
 #include "phlox/report/await_rows.h"
+#include "phlox/report/endpoint_rows.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/report.h"
 #include "phlox/report/signal_rows.h"
@@ -383,6 +384,7 @@ std::string report_json(const Report& report) {
     write_loops(json, report.loops);
     write_awaits(json, report.awaits);
     write_signals(json, report.signals);
+    write_endpoints(json, report);
     json.objects("waits", report.waits, [&](const WaitRow& row) {
       json.text("kind", wait_name(row.kind));
       json.text("class", profile::wait_class_key(row.waits));

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "phlox/report/await_rows.h"
+#include "phlox/report/endpoint_rows.h"
+#include "phlox/report/estimate.h"
 #include "phlox/report/native_column.h"
 #include "phlox/report/report.h"
 #include "phlox/report/signal_rows.h"
@@ -18,11 +20,6 @@ namespace {
 std::string end_of_interval(double share) {
   const double percent = share * 100;
   return percent >= 99.95 ? "100" : fmt::format("{:.{}f}", percent, percent >= 9.995 ? 1 : 2);
-}
-
-// "4.10 to 63.2 %": the 99 % interval, limited to possible shares.
-std::string interval_words(const Estimate& estimate) {
-  return fmt::format("{} to {} %", end_of_interval(estimate.low), end_of_interval(estimate.high));
 }
 
 // "1,234 cache-misses", "1.23 MB of inuse_space".
@@ -255,6 +252,7 @@ std::vector<Table> tables(const Report& report) {
   if (!report.native_functions.empty()) all.push_back(native_table(report));
   all.push_back(function_table(report, false));
   all.push_back(line_table(report));
+  if (report.by_endpoint) all.insert(all.begin(), endpoint_table(report));
   if (!report.recordings.empty()) all.insert(all.begin(), recording_table(report));
   if (!report.programs.empty()) {
     all.push_back(program_table(report));
@@ -353,6 +351,10 @@ std::string annotated(const FileLines& file, const std::string& source, int64_t 
 }
 
 }  // namespace
+
+std::string interval_words(const Estimate& estimate) {
+  return fmt::format("{} to {} %", end_of_interval(estimate.low), end_of_interval(estimate.high));
+}
 
 std::string report_text(const Report& report) {
   std::string out = heading(report) + "\n";
