@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -26,9 +27,11 @@ pytestmark = pytest.mark.skipif(not possible() or subprocess.run([*ALONE, "true"
 def test_the_truths_hold_in_a_pid_namespace(tmp_path, depth):
     script = tmp_path / "tests.sh"
     script.write_text('[ "$(cat /proc/self/comm)" = cat ] && exec "$@"')
-    command = [*ALONE * depth, "sh", script, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--override-ini=addopts=",
-               f"--basetemp={tmp_path / 'inside'}", "-k", "3.11 or 3.14", *(HERE / test for test in TESTS)]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=HERE.parent.parent, env={**os.environ, "PYTEST_ADDOPTS": ""})
+    # The name of a Unix socket has room for 108 bytes, so the inner tests get a short folder.
+    with tempfile.TemporaryDirectory(prefix="pid", dir="/tmp") as inside:
+        command = [*ALONE * depth, "sh", script, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--override-ini=addopts=",
+                   f"--basetemp={inside}/t", "-k", "3.11 or 3.14", *(HERE / test for test in TESTS)]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=HERE.parent.parent, env={**os.environ, "PYTEST_ADDOPTS": ""})
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed and int(passed.group(1)) >= len(TESTS) and "skipped" not in done.stdout, done.stdout[-2000:]
