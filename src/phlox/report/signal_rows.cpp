@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "phlox/base/text.h"
 #include "phlox/profile/sample_filter.h"
 #include "phlox/profile/stack_places.h"
 
@@ -33,10 +34,6 @@ SignalThread thread_of(const profile::Profile& profile, const std::vector<profil
   return row;
 }
 
-std::string base_name(std::string_view path) {
-  return std::string(path.substr(path.rfind('/') + 1));
-}
-
 // The script or the module of "/usr/bin/python3 /usr/bin/gunicorn app:application"; else the whole.
 std::string program_of(const std::string& command) {
   constexpr size_t kWidest = 60;
@@ -49,7 +46,7 @@ std::string program_of(const std::string& command) {
   if (base_name(next()).starts_with("python")) {
     std::string_view script = next();
     if (script == "-m") script = next();
-    if (!script.empty() && !script.starts_with('-')) return base_name(script);
+    if (!script.empty() && !script.starts_with('-')) return std::string(base_name(script));
   }
   return fitted_name(plain(command), kWidest);
 }
