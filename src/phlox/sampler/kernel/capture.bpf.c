@@ -219,18 +219,22 @@ static __always_inline int has_clock_credit(struct kernel_process* p, __u64 now)
   return p->clock_credit >= 0;
 }
 
-// Samples the current thread.
+// Samples the current thread. `stolen`: its not_for_tasks(). `context`: of the clock's interrupt; 0: there is
+// none.
 static __always_inline void sample_current(struct scratch* s, struct kernel_process* p,
-                                           struct kernel_thread* t, struct task_struct* task, __u64 now) {
+                                           struct kernel_thread* t, struct task_struct* task,
+                                           struct bpf_perf_event_data* context, __u64 stolen, __u64 now) {
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
-  account_run(t, not_for_tasks_slowly(task), now, KERNEL_RUNNING);
+  account_run(t, stolen, now, KERNEL_RUNNING);
   walk_current(s, p);
   if (s->sample.stack.state) note_gil(s, p, t, 0);
   s->sample.head.type = KERNEL_SAMPLE;
   fill_times(&s->sample, t, thread_id(task), now);
   s->sample.off_since = 0;
   s->sample.system_call = -1;
-  s->sample.native = with_native ? send_native(s, p, task, 0, 0, now) : 0;
+  s->sample.native = with_native                       ? send_native(s, p, task, context, 0, now)
+                     : context && context->regs.cs & 3 ? PT_REGS_IP(&context->regs)
+                                                       : 0;
   t->met = 1;
   send_sample(s, p);
 }
@@ -238,9 +242,8 @@ static __always_inline void sample_current(struct scratch* s, struct kernel_proc
 SEC("perf_event")
 int on_clock(struct bpf_perf_event_data* context) {
   struct task_struct* task = (void*)bpf_get_current_task_btf();
-  __u32 tgid = process_id(task), tid = thread_id(task);
   count(KERNEL_COUNT_HITS, 1);
-  struct kernel_process* p = process_of(tgid);
+  struct kernel_process* p = process_of(process_id(task));
   __u32 cpu = bpf_get_smp_processor_id();
   struct scratch* s = p && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
@@ -251,19 +254,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   }
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
-  if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
-  account_run(t, not_for_tasks(task), now, KERNEL_RUNNING);
-  walk_current(s, p);
-  if (s->sample.stack.state) note_gil(s, p, t, 0);
-  s->sample.head.type = KERNEL_SAMPLE;
-  fill_times(&s->sample, t, tid, now);
-  s->sample.off_since = 0;
-  s->sample.system_call = -1;
-  s->sample.native = with_native            ? send_native(s, p, task, context, 0, now)
-                     : context->regs.cs & 3 ? PT_REGS_IP(&context->regs)
-                                            : 0;
-  t->met = 1;
-  send_sample(s, p);
+  sample_current(s, p, t, task, context, not_for_tasks(task), now);
   count(KERNEL_COUNT_WALKS, 1);
   now = clock_now() - now;
   p->clock_credit -= (__s64)at_most(now, longest_paid(s));
@@ -787,7 +778,7 @@ static __always_inline void sample_at_signal(struct scratch* s, struct kernel_pr
   if (!has_credit(p, now) && p->credit < -CREDIT_OF_VERY_LONG * KERNEL_MOST_CREDIT) return;
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return;
-  sample_current(s, p, t, task, now);
+  sample_current(s, p, t, task, 0, not_for_tasks_slowly(task), now);
   pay(s, p, now);
 }
 
