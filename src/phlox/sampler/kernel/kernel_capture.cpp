@@ -62,7 +62,7 @@ Release kernel_release(const utsname& host) {
   return release;
 }
 
-// Our PID namespace, as the program has to know it; nothing: /proc shows the processes of another one.
+// Our PID namespace; none: /proc shows the processes of another one.
 std::optional<kernel_namespace> own_namespace() {
   struct stat pids {};
   char self[32];
@@ -98,7 +98,15 @@ const char* kernel_capture_missing() {
   return "";
 }
 
-Result<void> check_kernel_capture(const std::string& retry) {
+namespace {
+
+// What opening needs to know of where phlox runs.
+struct Surroundings {
+  bool admin = false;  // CAP_SYS_ADMIN counts
+  kernel_namespace pids{};
+};
+
+Result<Surroundings> find_surroundings(const std::string& retry) {
   utsname host{};
   ::uname(&host);
   const Release release = kernel_release(host);
@@ -117,15 +125,14 @@ Result<void> check_kernel_capture(const std::string& retry) {
                      "sudo phlox " + retry);
     }
   }
-  if (!own_namespace()) {
+  const auto pids = own_namespace();
+  if (!pids) {
     return refused(ErrorKind::system,
-                   "/proc is of another PID namespace than phlox, and names processes by other numbers",
-                   "mount a /proc of this namespace: mount -t proc proc /proc");
+                   "/proc belongs to another PID namespace, so it lists processes by other numbers",
+                   "mount the /proc of this namespace: mount -t proc proc /proc");
   }
-  return {};
+  return Surroundings{admin, *pids};
 }
-
-namespace {
 
 struct CloseObject {
   void operator()(bpf_object* object) const { bpf_object__close(object); }
@@ -315,18 +322,23 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
 
 }  // namespace
 
+Result<void> check_kernel_capture(const std::string& retry) {
+  if (const auto here = find_surroundings(retry); !here) return fail(here);
+  return {};
+}
+
 Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool native,
                                                            const std::string& retry) {
-  if (auto possible = check_kernel_capture(retry); !possible) return fail(possible);
+  const auto here = find_surroundings(retry);
+  if (!here) return fail(here);
   libbpf_set_print(keep_warning);
   last_warning.clear();
   const std::string_view program = kernel::program();
-  // libbpf 1.1 looks for a type that the kernel lacks in the types of its modules too, which only
-  // CAP_SYS_ADMIN may read; it does not with types given by the caller.
+  // If the kernel lacks a type, libbpf 1.1 also searches the types of its modules. Reading those needs
+  // CAP_SYS_ADMIN. libbpf leaves them out if the caller names the file of the kernel's types.
   bpf_object_open_opts options{};
   options.sz = sizeof options;
-  if (!process::read_host_rights().counts(process::Capability::sys_admin))
-    options.btf_custom_path = "/sys/kernel/btf/vmlinux";
+  if (!here->admin) options.btf_custom_path = "/sys/kernel/btf/vmlinux";
   bpf_object* object = bpf_object__open_mem(program.data(), program.size(), &options);
   if (object == nullptr) return refusal("its program was not opened", errno, retry);
   auto capture = std::make_unique<LibbpfCapture>(object);
@@ -334,9 +346,10 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool 
   bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"), each_cpu);
   const kernel_host host = read_kernel_host();
   bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.host"), &host, sizeof host);
-  const kernel_namespace pids = own_namespace().value_or(kernel_namespace{});
-  bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.namespace"), &pids, sizeof pids);
-  if (pids.inode != 0) bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ending"), kMostEnding);
+  bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.namespace"), &here->pids,
+                             sizeof here->pids);
+  if (here->pids.inode != 0)
+    bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ending"), kMostEnding);
   if (native && !capture->ask_for_native(each_cpu)) return refusal("its program is not whole", EINVAL, retry);
   if (bpf_object__load(object) != 0) return refusal("its program was not loaded", errno, retry);
   if (auto attached = capture->attach(rate_hz, retry); !attached) return fail(attached);
