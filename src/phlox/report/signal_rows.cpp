@@ -55,8 +55,8 @@ std::string sender_words(const SignalRow& row) {
   const profile::Signal& signal = row.signal;
   if (signal.no_memory) return "the kernel (memory had run out)";
   if (signal.sent_by == SignalSender::kernel) return "the kernel";
-  if (signal.sent_by == SignalSender::own_fault) return "itself, by a fault";
-  return signal.sender.empty() ? "a process that is not known" : plain(signal.sender);
+  if (signal.sent_by == SignalSender::own_fault) return "itself (a fault)";
+  return signal.sender.empty() ? "an unknown process" : plain(signal.sender);
 }
 
 std::string thread_words(const SignalThread& row) {
@@ -118,7 +118,7 @@ std::string signal_sentence(const SignalRow& row) {
   text += fmt::format(" {} into the recording", time_words(row.after));
   if (signal.outcome != SignalOutcome::ended)
     text += fmt::format(", and ended {} later", time_words(signal.ended_after));
-  text += signal.sent_by == SignalSender::own_fault ? ": a fault of its own"
+  text += signal.sent_by == SignalSender::own_fault ? ": one of its own instructions faulted"
                                                     : fmt::format(": {} sent it", sender_words(row));
   if (!row.from.name.empty())
     text += fmt::format(" in {}", place_words(row.from.name, row.from.file, row.from.line));
@@ -133,12 +133,12 @@ Table signal_table(const Report& report) {
   constexpr size_t kMost = 20;
   Table table;
   table.title = "Signals that end a program by default";
-  table.columns = {{"after", true},
+  table.columns = {{"at", true},
                    {"process", true},
                    {"signal"},
                    {"sent by"},
-                   {"in"},
-                   {"what came of it"},
+                   {"sender in"},
+                   {"outcome"},
                    {"threads", false, Fit::whole}};
   const size_t first = report.signals.size() > kMost ? report.signals.size() - kMost : 0;
   for (size_t i = first; i < report.signals.size(); ++i) {

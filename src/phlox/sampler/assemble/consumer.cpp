@@ -394,7 +394,8 @@ void Consumer::take_signal(const SignalRecord& record) {
     event.text = record.handled ? profile::kSignalHandled : record.no_memory ? profile::kSignalNoMemory : "";
   } else {
     event.text.assign(record.name, ::strnlen(record.name, sizeof record.name));
-    if (record.other != 0) event.text += fmt::format(" ({})", record.other);
+    // So that no name of a process can pass for one of the texts above.
+    event.text += record.other != 0 ? fmt::format(" ({})", record.other) : " (in another PID namespace)";
     if (record.by_kernel) event.text = record.own_fault ? profile::kSignalOwnFault : profile::kSignalByKernel;
     if (record.ends) event.text += profile::kSignalEnds;
   }
