@@ -64,7 +64,7 @@ def test_an_end_that_was_asked_for_is_no_finding(python, tmp_path):
 
 
 def test_a_flood_of_signals_that_a_program_handles_is_cut_short(tmp_path):
-    program = "import os, signal\nsignal.signal(signal.SIGTERM, lambda *_: None)\nfor i in range(20000): os.kill(os.getpid(), signal.SIGTERM)\nos.kill(os.getpid(), signal.SIGKILL)"
+    program = "import os, signal, time\ntime.sleep(0.5)\nsignal.signal(signal.SIGTERM, lambda *_: None)\nfor i in range(20000): os.kill(os.getpid(), signal.SIGTERM)\nos.kill(os.getpid(), signal.SIGKILL)"
     subprocess.run([PHLOX, "record", "--way", "kernel", "-o", tmp_path / "a.phlox", "--", "/usr/bin/python3", "-c", program], capture_output=True, text=True)
     rows = report(tmp_path / "a.phlox")["signals"]
     assert len(rows) < 1000
