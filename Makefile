@@ -1,4 +1,4 @@
-# `make` builds phlox; `make help` lists the rest. All the knowledge is in CMake, CMakePresets.json and tools/.
+# `make` builds phlox; `make help` lists the rest. The work itself is in CMake, CMakePresets.json and tools/.
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
@@ -8,12 +8,12 @@ PYTHON  ?= /usr/bin/python3
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 SOURCES  = $(shell git ls-files '*.cpp' '*.h')
-# Every version formats in its own way: this one, which Debian 12 and Ubuntu 22.04 and 24.04 all have.
+# Each version formats differently. Debian 12, Ubuntu 22.04 and Ubuntu 24.04 all have this one.
 CLANG_FORMAT ?= clang-format-14
 
 export PHLOX_VENV := $(CACHE)/venv
 
-# Another generator or compiler than the first time would be an error halfway: CMake itself says that well enough.
+# If the generator or the compiler has changed since the first time, CMake reports an error itself.
 define configure_and_build
 	cmake --preset $(1) --log-level=WARNING $(3)
 	cmake --build --preset $(1) --parallel $(JOBS) $(2)
@@ -26,7 +26,7 @@ build: ## build build/release/phlox (the same as `make` alone)
 	@build/release/phlox --version
 
 .PHONY: static
-static: ## build build/release/phlox-static, one file that runs in an image with nothing in it (docs/containers.md)
+static: ## build build/release/phlox-static, one file that runs in an empty container image (docs/containers.md)
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-static.txt
 	$(call configure_and_build,release,--target phlox_static)
 
@@ -35,25 +35,25 @@ deps: ## install what building needs (apt, with sudo unless root)
 	@tools/install-build-deps.sh
 
 .PHONY: demo
-demo: ## install what is needed, build, and profile a real program: demo.phlox, demo.svg, a summary
+demo: ## install what is needed, build, and profile a bundled program: demo.phlox, demo.svg, a summary
 	@ALLOW_REDUCED='$(ALLOW_REDUCED)' tools/demo.sh $(PYTHON)
 
-# ONLY='python cli': the GoogleTest binaries of these rooms and the folders tests/python and tests/cli.
+# ONLY='python cli': the GoogleTest binaries of these directories, and the tests in tests/python and tests/cli.
 comma := ,
 empty :=
 only_targets = $(if $(ONLY),--target phlox make_picture $(foreach room,$(ONLY),$(if $(wildcard tests/$(room)/*_test.cpp),$(room)_tests)))
 only_tests   = $(if $(ONLY),--only $(subst $(empty) $(empty),$(comma),$(strip $(ONLY))))
 
 .PHONY: check
-check: ## before each commit, two minutes: pure tests, the system's Python, the command line, web/, layers, format
+check: ## before each commit, two minutes: quick tests on the system's Python, the tests of web/, layers, format
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-check.txt tools/packages-lint.txt
 	$(call configure_and_build,dev)
 	@$(MAKE) lint
 	@tools/run_tests.py --check $(only_tests) build/dev
 
 .PHONY: test test-all
-test: ## install what the tests need, build preset dev, run every test; of some rooms: make test ONLY='python cli'
-test-all: ## the same, and each test that looks at a program on every interpreter that is here: before you hand in
+test: ## install what the tests need, build preset dev, run every test; only some directories: make test ONLY='python cli'
+test-all: ## the same, with every installed interpreter for each test that reads a program: before you hand in
 test test-all:
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-test.txt
 	@tools/install-test-deps.sh
@@ -70,9 +70,9 @@ build_and_pythons:
 build_preset:
 	$(call configure_and_build,$(PRESET),$(only_targets),$(if $(wildcard build/$(PRESET)/CMakeCache.txt),,-D PHLOX_UNITY=ON))
 
-# The matrix is worth keeping only where nearly every interpreter is: pyenv's, root's suites, PYTHONS=all for the rest.
+# Commit the matrix only from a machine that has nearly every interpreter: pyenv's, root's suites, PYTHONS=all for the rest.
 .PHONY: pythons-doc
-pythons-doc: ## bring docs/pythons.md up to date with a run over every interpreter here: make pythons-doc PYTHONS=musl
+pythons-doc: ## update docs/pythons.md with a run on every installed interpreter: make pythons-doc PYTHONS=musl
 	@tools/install-build-deps.sh
 	@tools/install-test-deps.sh
 	@tools/get-pythons.sh $(PYTHONS)
@@ -96,7 +96,7 @@ bench-reading: build-reading ## repeat the experiment of docs/decisions/0001: ma
 	python3 bench/reading/experiment.py --reader build/release/bench/reading $(READING)
 
 .PHONY: bench-unwinding
-bench-unwinding: ## native frames against libdwfl's over many libraries: make bench-unwinding UNWINDING='--samples 1000'
+bench-unwinding: ## compare native frames with libdwfl's, for many libraries: make bench-unwinding UNWINDING='--samples 1000'
 	cmake --preset release --log-level=WARNING -DPHLOX_BENCHMARKS=ON
 	cmake --build --preset release --parallel $(JOBS) --target unwinding
 	python3 bench/unwinding/run.py $(UNWINDING)
@@ -118,14 +118,14 @@ fuzz: ## run every fuzz target for a while: make fuzz SECONDS=60
 	@tools/run-fuzz.sh build/fuzz $(or $(SECONDS),30)
 
 .PHONY: fuzz-bulk
-fuzz-bulk: ## the same without the address sanitizer, many times faster: make fuzz-bulk SECONDS=600
+fuzz-bulk: ## the same without the address sanitizer, and many times faster: make fuzz-bulk SECONDS=600
 	@tools/install-build-deps.sh
 	@tools/install-packages.sh tools/packages-fuzz.txt
 	$(call configure_and_build,fuzz-bulk)
 	@tools/run-fuzz.sh build/fuzz-bulk $(or $(SECONDS),30)
 
 .PHONY: trust
-trust: ## try to break it for an hour, as root: kills, stops, failures, corrupted memory and files; writes docs/trust.md: make trust SECONDS=600
+trust: ## try to break phlox for an hour, as root: kills, stops, failures, corrupt memory and files; writes docs/trust.md: make trust SECONDS=600
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-test.txt
 	$(call configure_and_build,release)
 	@tests/trust/trust.py --store --seconds $(or $(SECONDS),3600) build/release/phlox
@@ -136,19 +136,19 @@ format: ## format the C++ sources
 	$(CLANG_FORMAT) -i $(SOURCES)
 
 .PHONY: lint
-lint: ## check the format of the C++ sources, the types of web/, and the rules of the house
+lint: ## check the format of the C++ sources, the types of web/, and the rules of the source
 	@tools/install-packages.sh tools/packages-lint.txt
 	@$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
 	tsc --noEmit -p web
 	python3 tests/layers_test.py
 
 .PHONY: changelog
-changelog: ## make what waits in news/ a section of CHANGELOG.md: make changelog VERSION=0.2.0
+changelog: ## turn the files in news/ into a section of CHANGELOG.md: make changelog VERSION=0.2.0
 	@tools/news.py $(or $(VERSION),$(error make changelog VERSION=0.2.0))
 
-# One version of clang, so that the bytes are the same wherever it is done. `make test` proves them.
+# One version of clang, so that the bytes are the same on every machine. `make test` checks them.
 .PHONY: bpf
-bpf: ## compile the capture inside the kernel again, and commit it: needed when src/phlox/sampler/kernel/*.bpf.* changed
+bpf: ## compile the BPF program again, after a change of src/phlox/sampler/kernel/*.bpf.*; commit the result
 	@tools/install-packages.sh tools/packages-bpf.txt
 	@cmake -D DO=write -P cmake/bpf_object.cmake
 
@@ -167,9 +167,9 @@ wheel: ## make a Python wheel in build/dist: the program, and the package phlox
 	@tools/install-test-deps.sh
 	$(PHLOX_VENV)/bin/python -m pip wheel --no-deps --disable-pip-version-check -w build/dist .
 
-# Times in what is packed are those of the last commit: packing again gives the same bytes.
+# Packed files have the time of the last commit, so packing again gives the same bytes.
 .PHONY: release
-release: ## what people install, in dist/: a static program, a wheel that holds it, a .deb, the source, licences, sums
+release: ## make what people install, in dist/: a static program, a wheel with it, a .deb, the source, licences, checksums
 	@tools/install-packages.sh tools/packages-build.txt tools/packages-static.txt tools/packages-deb.txt
 	@tools/install-test-deps.sh
 	$(call configure_and_build,release,--target phlox phlox_static)

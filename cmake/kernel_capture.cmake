@@ -1,6 +1,6 @@
-# The capture inside the kernel (src/phlox/sampler/kernel): a program for BPF, which libbpf loads. The compiled program is kept in the
-# tree (bpf_object.cmake); clang compiles it where its sources were changed. Without libbpf, or on a machine other than x86-64,
-# phlox is built without --way kernel: the last line of the build and `phlox --version` say so.
+# Sampling inside the kernel (src/phlox/sampler/kernel): a BPF program, which libbpf loads. The compiled program is kept in the tree
+# (bpf_object.cmake); clang compiles it again if its sources have changed. Without libbpf, or on a machine other than x86-64, phlox
+# is built without --way kernel. The last line of the build and `phlox --version` say so.
 set(PHLOX_KERNEL_CAPTURE AUTO CACHE STRING "--way kernel: ON, OFF, or AUTO (if libbpf 1.0 or newer is there)")
 include(${CMAKE_CURRENT_LIST_DIR}/bpf_object.cmake)
 
@@ -8,11 +8,11 @@ include(${CMAKE_CURRENT_LIST_DIR}/bpf_object.cmake)
 function(phlox_find_kernel_capture missing)
   set(${missing} "" PARENT_SCOPE)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
-    set(${missing} "it is written for x86-64" PARENT_SCOPE)
+    set(${missing} "it supports only x86-64" PARENT_SCOPE)
     return()
   endif()
   find_path(LIBBPF_INCLUDE bpf/libbpf_version.h)
-  # As an archive, so that the program needs no library more where it runs.
+  # The archive, so that the program does not need the library where it runs.
   find_library(LIBBPF NAMES libbpf.a bpf)
   mark_as_advanced(LIBBPF_INCLUDE LIBBPF)
   if(NOT LIBBPF_INCLUDE OR NOT LIBBPF)
@@ -26,7 +26,7 @@ function(phlox_find_kernel_capture missing)
   endif()
 endfunction()
 
-# The compiled program: the kept one, or what clang makes of sources that were changed since.
+# The compiled program: the kept one or, if the sources have changed since, what clang makes of them.
 function(phlox_bpf_program object)
   phlox_bpf_sources(sources)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources} ${PHLOX_BPF_KEPT} ${PHLOX_BPF_NOTE})
@@ -38,18 +38,19 @@ function(phlox_bpf_program object)
   find_program(PHLOX_BPF_CLANG NAMES clang-14 clang clang-19 clang-18 clang-17 clang-16 clang-15)
   mark_as_advanced(PHLOX_BPF_CLANG)
   if(NOT PHLOX_BPF_CLANG)
-    message(FATAL_ERROR "${stale}, and there is no clang to compile these: apt-get install clang (and `make bpf` before you commit). "
+    message(FATAL_ERROR "${stale}, and there is no clang to compile them: apt-get install clang (and run `make bpf` before you commit). "
                         "Or build without --way kernel: -DPHLOX_KERNEL_CAPTURE=OFF")
   endif()
   set(fresh ${PROJECT_BINARY_DIR}/kernel/capture.bpf.o)
   phlox_bpf_command(command ${PHLOX_BPF_CLANG} ${fresh})
-  add_custom_command(OUTPUT ${fresh} COMMAND ${command} DEPENDS ${sources} COMMENT "Compiling the capture inside the kernel" VERBATIM)
+  add_custom_command(OUTPUT ${fresh} COMMAND ${command} DEPENDS ${sources} COMMENT "Compiling the BPF program" VERBATIM)
   set(${object} ${fresh} PARENT_SCOPE)
 endfunction()
 
-# Brings the program into the target, as bytes: src/phlox/sampler/kernel/program.h. PHLOX_KERNEL_CAPTURE_MISSING, in the caller: why not.
+# Embeds the program in the target, as bytes: src/phlox/sampler/kernel/program.h. Sets PHLOX_KERNEL_CAPTURE_MISSING in the caller to
+# the reason if it cannot.
 function(phlox_add_kernel_capture target)
-  set(missing "turned off when it was built")
+  set(missing "PHLOX_KERNEL_CAPTURE was OFF when it was built")
   if(NOT PHLOX_KERNEL_CAPTURE STREQUAL "OFF")
     phlox_find_kernel_capture(missing)
   endif()
@@ -71,7 +72,7 @@ function(phlox_add_kernel_capture target)
             -D HEADER=phlox/sampler/kernel/program.h -D NAMESPACE=phlox::sampler::kernel
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${object} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-    COMMENT "Embedding the capture inside the kernel"
+    COMMENT "Embedding the BPF program"
     VERBATIM)
   target_sources(${target} PRIVATE ${out}/program.cpp)
   target_include_directories(${target} SYSTEM PRIVATE ${LIBBPF_INCLUDE})

@@ -10,5 +10,5 @@ done
   $1 == "deb" { for (i = 2; i <= NF && !found; i++) if ($i ~ /:\/\//) found = $i }
   found { print found; exit }
   END { exit !found }' "$@"
-echo 'apt has no mirror here' >&2
+echo 'apt has no mirror on this machine' >&2
 exit 1

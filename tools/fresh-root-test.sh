@@ -49,7 +49,7 @@ esac
 if [ ! -e "$root/etc/os-release" ]; then
   debootstrap ${script:+--no-check-gpg} --variant=minbase --components=$components --include=git,make,ca-certificates,sudo \
     "$suite" "$root" "$mirror" "${script[@]}" > "$root.log" 2>&1 ||
-    { tail -5 "$root.log" >&2; echo "fresh-root-test: no $suite from this machine's mirror" >&2; exit 1; }
+    { tail -5 "$root.log" >&2; echo "fresh-root-test: this machine's mirror has no $suite" >&2; exit 1; }
   rm -f "$root.log"
   for f in /etc/pip.conf /etc/apt/apt.conf.d/*proxy* /usr/local/share/ca-certificates/*; do
     [ ! -f "$f" ] || install -D -m 644 "$f" "$root$f"

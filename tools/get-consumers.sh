@@ -24,5 +24,5 @@ if [ ! -x bin/pprof ] && command -v go > /dev/null; then
   echo "bringing pprof"
   GOBIN=$PWD/bin go install github.com/google/pprof@latest || missing="$missing pprof"
 fi
-[ -z "$missing" ] || echo "not to be had:$missing" >&2
+[ -z "$missing" ] || echo "not available:$missing" >&2
 [ -z "$missing" ]

@@ -7,7 +7,7 @@ check=no
 if [ "${1:-}" = --check ]; then check=yes; shift; fi
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "no dpkg here: please see that what these files name is installed: $*" >&2
+  echo "no dpkg here: install the packages that these files name: $*" >&2
   exit 0
 fi
 
