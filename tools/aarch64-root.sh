@@ -1,13 +1,13 @@
 #!/bin/sh
 # aarch64-root.sh [DIR]   Unpacks a Debian 12 root file system for aarch64 with the libraries that phlox links
 # against, for cross-compiling (cmake/aarch64.cmake). Nothing in it is run, and this machine is not changed.
-# Its packages are GoogleTest and the libraries of packages-build.txt. Does nothing if it exists already.
+# Its packages are GoogleTest and the libraries of packages-build.txt and packages-static.txt. Does nothing if it exists already.
 set -eu
 tools=$(dirname "$0")
 root=${1:-${PHLOX_AARCH64_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/aarch64/root}}
 # Build tools, which run on this machine, and packages not used on aarch64.
 not_there='cmake ninja-build g\+\+ ccache esbuild libzydis-dev'
-packages=$(sed -n 's/^\([a-z0-9][a-z0-9.+-]*\).*/\1/p' "$tools/packages-build.txt" |
+packages=$(sed -n 's/^\([a-z0-9][a-z0-9.+-]*\).*/\1/p' "$tools/packages-build.txt" "$tools/packages-static.txt" |
   grep -vxE "$(echo "$not_there" | tr ' ' '|')" | paste -sd,)
 packages=$packages,libc6-dev,libstdc++6,libgtest-dev,googletest
 made="$packages"
