@@ -1,25 +1,35 @@
 # The compiled program of the capture inside the kernel (src/phlox/sampler/kernel/capture.bpf.c) is kept in the tree, so that a build
-# needs no clang: capture.bpf.o, and beside it in capture.bpf.txt the hashes of its sources and of itself, and what compiled it.
+# needs no clang: capture.MACHINE.bpf.o, and beside them in capture.bpf.txt the hashes of their sources and of themselves, and what
+# compiled them.
 #
-#   cmake -D DO=check -P cmake/bpf_object.cmake    fails when the kept object was compiled from other sources
-#   cmake -D DO=write -P cmake/bpf_object.cmake    compiles and keeps it (make bpf)
-#   cmake -D DO=verify -P cmake/bpf_object.cmake   compiles it anew and fails when the bytes differ; "skipped: ..." with another clang
+#   cmake -D DO=check -P cmake/bpf_object.cmake    fails when the kept objects were compiled from other sources
+#   cmake -D DO=write -P cmake/bpf_object.cmake    compiles and keeps them (make bpf)
+#   cmake -D DO=verify -D OUT=DIR -P cmake/bpf_object.cmake
+#                                                  compiles them anew and fails when the bytes differ; "skipped: ..." with another clang
 cmake_minimum_required(VERSION 3.22)
 get_filename_component(PHLOX_BPF_SOURCE "${CMAKE_CURRENT_LIST_DIR}/../src/phlox/sampler/kernel" ABSOLUTE)
-set(PHLOX_BPF_KEPT ${PHLOX_BPF_SOURCE}/capture.bpf.o)
+set(PHLOX_BPF_MACHINES x86_64 aarch64)
 set(PHLOX_BPF_NOTE ${PHLOX_BPF_SOURCE}/capture.bpf.txt)
 # The bytes of another version differ. Debian 12 has this one, and so has CI.
 set(PHLOX_BPF_COMPILER "Debian clang version 14.0.6")
 # -g makes the types (BTF) by which fields of the kernel's structs are found when the program is loaded. No path of this tree is in the
 # object: its bytes are the same in every folder. DWARF 4, because DWARF 5 has the checksum of every system header in it: Debian's
 # updates of linux-libc-dev would change the bytes.
-set(PHLOX_BPF_FLAGS -target bpf -mcpu=v3 -O2 -g -gdwarf-4 -Wall -Werror -D__TARGET_ARCH_x86 -fdebug-compilation-dir=.)
+set(PHLOX_BPF_FLAGS -target bpf -mcpu=v3 -O2 -g -gdwarf-4 -Wall -Werror -fdebug-compilation-dir=.)
+# As libbpf names the machines.
+set(PHLOX_BPF_TARGET_x86_64 x86)
+set(PHLOX_BPF_TARGET_aarch64 arm64)
+
+function(phlox_bpf_kept out machine)
+  set(${out} ${PHLOX_BPF_SOURCE}/capture.${machine}.bpf.o PARENT_SCOPE)
+endfunction()
 
 # Everything that a change of the object can come from, compiler and system headers aside.
 function(phlox_bpf_sources out)
   file(GLOB headers ${PHLOX_BPF_SOURCE}/*.bpf.h)
   list(SORT headers)
-  set(${out} ${PHLOX_BPF_SOURCE}/capture.bpf.c ${PHLOX_BPF_SOURCE}/wire.h ${headers} PARENT_SCOPE)
+  get_filename_component(calls ${PHLOX_BPF_SOURCE}/../../base/system_calls.inc ABSOLUTE)
+  set(${out} ${PHLOX_BPF_SOURCE}/capture.bpf.c ${PHLOX_BPF_SOURCE}/wire.h ${headers} ${calls} PARENT_SCOPE)
 endfunction()
 
 function(phlox_bpf_sources_hash out)
@@ -34,27 +44,28 @@ function(phlox_bpf_sources_hash out)
   set(${out} ${hash} PARENT_SCOPE)
 endfunction()
 
-# why: what is wrong with the kept object; empty: it was compiled from these sources.
-function(phlox_bpf_kept_is_stale why)
+# why: what is wrong with the machine's kept object; empty: it was compiled from these sources.
+function(phlox_bpf_kept_is_stale why machine)
   set(${why} "" PARENT_SCOPE)
-  if(NOT EXISTS ${PHLOX_BPF_KEPT} OR NOT EXISTS ${PHLOX_BPF_NOTE})
-    set(${why} "there is no kept BPF object" PARENT_SCOPE)
+  phlox_bpf_kept(kept ${machine})
+  if(NOT EXISTS ${kept} OR NOT EXISTS ${PHLOX_BPF_NOTE})
+    set(${why} "there is no kept BPF object for ${machine}" PARENT_SCOPE)
     return()
   endif()
   phlox_bpf_sources_hash(sources)
-  file(SHA256 ${PHLOX_BPF_KEPT} object)
+  file(SHA256 ${kept} object)
   file(READ ${PHLOX_BPF_NOTE} note)
   if(NOT note MATCHES "sources ${sources}\n")
     set(${why} "the kept BPF object was compiled from other sources" PARENT_SCOPE)
-  elseif(NOT note MATCHES "object ${object}\n")
+  elseif(NOT note MATCHES "object ${machine} ${object}\n")
     set(${why} "the kept BPF object is not the one that its note names" PARENT_SCOPE)
   endif()
 endfunction()
 
-# The command that compiles the program to `object`.
-function(phlox_bpf_command out clang object)
+# The command that compiles the program for that machine to `object`. The headers are those of the machine that compiles.
+function(phlox_bpf_command out clang machine object)
   set(include)
-  foreach(folder /usr/include/${CMAKE_LIBRARY_ARCHITECTURE} /usr/include/x86_64-linux-gnu)
+  foreach(folder /usr/include/aarch64-linux-gnu /usr/include/x86_64-linux-gnu)
     if(EXISTS ${folder}/asm/types.h)  # Debian's place of <asm/types.h>
       set(include -idirafter ${folder})
     endif()
@@ -62,12 +73,12 @@ function(phlox_bpf_command out clang object)
   if(LIBBPF_INCLUDE AND NOT LIBBPF_INCLUDE STREQUAL "/usr/include")
     list(APPEND include -I${LIBBPF_INCLUDE})
   endif()
-  set(${out} ${clang} ${PHLOX_BPF_FLAGS} -ffile-prefix-map=${PHLOX_BPF_SOURCE}/= ${include}
+  set(${out} ${clang} ${PHLOX_BPF_FLAGS} -D__TARGET_ARCH_${PHLOX_BPF_TARGET_${machine}} -ffile-prefix-map=${PHLOX_BPF_SOURCE}/= ${include}
       -c ${PHLOX_BPF_SOURCE}/capture.bpf.c -o ${object} PARENT_SCOPE)
 endfunction()
 
-function(phlox_bpf_compile clang object)
-  phlox_bpf_command(command ${clang} ${object})
+function(phlox_bpf_compile clang machine object)
+  phlox_bpf_command(command ${clang} ${machine} ${object})
   execute_process(COMMAND ${command} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
@@ -91,34 +102,44 @@ if(NOT CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   return()
 endif()
 
-phlox_bpf_kept_is_stale(stale)
 if(DO STREQUAL "check")
-  if(stale)
-    message(FATAL_ERROR "${stale}: make bpf, and commit ${PHLOX_BPF_KEPT} and capture.bpf.txt")
-  endif()
+  foreach(machine IN LISTS PHLOX_BPF_MACHINES)
+    phlox_bpf_kept_is_stale(stale ${machine})
+    if(stale)
+      message(FATAL_ERROR "${stale}: make bpf, and commit ${PHLOX_BPF_SOURCE}/capture.*.bpf.o and capture.bpf.txt")
+    endif()
+  endforeach()
   return()
 endif()
 phlox_bpf_kept_clang(clang name)
 if(DO STREQUAL "write")
   if(NOT clang)
-    message(FATAL_ERROR "${name}: the kept object is compiled by ${PHLOX_BPF_COMPILER}, on Debian 12: apt-get install clang-14")
+    message(FATAL_ERROR "${name}: the kept objects are compiled by ${PHLOX_BPF_COMPILER}, on Debian 12: apt-get install clang-14")
   endif()
-  phlox_bpf_compile(${clang} ${PHLOX_BPF_KEPT})
   phlox_bpf_sources_hash(sources)
-  file(SHA256 ${PHLOX_BPF_KEPT} object)
-  file(WRITE ${PHLOX_BPF_NOTE} "sources ${sources}\nobject ${object}\ncompiler ${name}\n")
+  set(note "sources ${sources}\n")
+  foreach(machine IN LISTS PHLOX_BPF_MACHINES)
+    phlox_bpf_kept(kept ${machine})
+    phlox_bpf_compile(${clang} ${machine} ${kept})
+    file(SHA256 ${kept} object)
+    string(APPEND note "object ${machine} ${object}\n")
+  endforeach()
+  file(WRITE ${PHLOX_BPF_NOTE} "${note}compiler ${name}\n")
 elseif(DO STREQUAL "verify")
   if(NOT clang)
-    message("skipped: ${name}; the kept object is compiled by ${PHLOX_BPF_COMPILER}")
+    message("skipped: ${name}; the kept objects are compiled by ${PHLOX_BPF_COMPILER}")
     return()
   endif()
-  phlox_bpf_compile(${clang} ${OUT})
-  file(SHA256 ${OUT} fresh)
-  file(SHA256 ${PHLOX_BPF_KEPT} object)
-  if(NOT fresh STREQUAL object)
-    message(FATAL_ERROR "compiled again, the BPF object differs from the kept one: make bpf")
-  endif()
-  message("the same bytes: ${fresh}")
+  foreach(machine IN LISTS PHLOX_BPF_MACHINES)
+    phlox_bpf_kept(kept ${machine})
+    phlox_bpf_compile(${clang} ${machine} ${OUT}/capture.${machine}.bpf.o)
+    file(SHA256 ${OUT}/capture.${machine}.bpf.o fresh)
+    file(SHA256 ${kept} object)
+    if(NOT fresh STREQUAL object)
+      message(FATAL_ERROR "compiled again, the BPF object for ${machine} differs from the kept one: make bpf")
+    endif()
+    message("the same bytes for ${machine}: ${fresh}")
+  endforeach()
 else()
   message(FATAL_ERROR "DO=check, write or verify")
 endif()

@@ -1,14 +1,25 @@
 # Sampling inside the kernel (src/phlox/sampler/kernel): a BPF program, which libbpf loads. The compiled program is kept in the tree
-# (bpf_object.cmake); clang compiles it again if its sources have changed. Without libbpf, or on a machine other than x86-64, phlox
-# is built without --way kernel. The last line of the build and `phlox --version` say so.
+# (bpf_object.cmake); clang compiles it again if its sources have changed. Without libbpf, or on a machine other than x86-64 and
+# aarch64, phlox is built without --way kernel. The last line of the build and `phlox --version` say so.
 set(PHLOX_KERNEL_CAPTURE AUTO CACHE STRING "--way kernel: ON, OFF, or AUTO (if libbpf 1.0 or newer is there)")
 include(${CMAKE_CURRENT_LIST_DIR}/bpf_object.cmake)
+
+# The machine that phlox is built for, if there is a program for it; or empty.
+function(phlox_bpf_machine out)
+  set(${out} "" PARENT_SCOPE)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+    set(${out} x86_64 PARENT_SCOPE)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(${out} aarch64 PARENT_SCOPE)
+  endif()
+endfunction()
 
 # missing: why it cannot be built; empty: it can.
 function(phlox_find_kernel_capture missing)
   set(${missing} "" PARENT_SCOPE)
-  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
-    set(${missing} "it supports only x86-64" PARENT_SCOPE)
+  phlox_bpf_machine(machine)
+  if(NOT machine)
+    set(${missing} "it supports only x86-64 and aarch64" PARENT_SCOPE)
     return()
   endif()
   find_path(LIBBPF_INCLUDE bpf/libbpf_version.h)
@@ -29,10 +40,12 @@ endfunction()
 # The compiled program: the kept one or, if the sources have changed since, what clang makes of them.
 function(phlox_bpf_program object)
   phlox_bpf_sources(sources)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources} ${PHLOX_BPF_KEPT} ${PHLOX_BPF_NOTE})
-  phlox_bpf_kept_is_stale(stale)
+  phlox_bpf_machine(machine)
+  phlox_bpf_kept(kept ${machine})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources} ${kept} ${PHLOX_BPF_NOTE})
+  phlox_bpf_kept_is_stale(stale ${machine})
   if(NOT stale)
-    set(${object} ${PHLOX_BPF_KEPT} PARENT_SCOPE)
+    set(${object} ${kept} PARENT_SCOPE)
     return()
   endif()
   find_program(PHLOX_BPF_CLANG NAMES clang-14 clang clang-19 clang-18 clang-17 clang-16 clang-15)
@@ -42,7 +55,7 @@ function(phlox_bpf_program object)
                         "Or build without --way kernel: -DPHLOX_KERNEL_CAPTURE=OFF")
   endif()
   set(fresh ${PROJECT_BINARY_DIR}/kernel/capture.bpf.o)
-  phlox_bpf_command(command ${PHLOX_BPF_CLANG} ${fresh})
+  phlox_bpf_command(command ${PHLOX_BPF_CLANG} ${machine} ${fresh})
   add_custom_command(OUTPUT ${fresh} COMMAND ${command} DEPENDS ${sources} COMMENT "Compiling the BPF program" VERBATIM)
   set(${object} ${fresh} PARENT_SCOPE)
 endfunction()

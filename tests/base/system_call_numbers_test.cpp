@@ -35,6 +35,9 @@ TEST(SystemCallNumbers, are_those_of_this_machine) {
   HAS(epoll_pwait);
   HAS(epoll_pwait2);
   HAS(futex);
+#ifdef SYS_futex_wake
+  HAS(futex_wake);
+#endif
   HAS(nanosleep);
   HAS(clock_nanosleep);
   HAS(rt_sigsuspend);

@@ -78,13 +78,13 @@ TEST(KernelRecords, a_time_that_cannot_be_is_no_record) {
 
 TEST(KernelRecords, a_native_half_has_the_parts_that_it_says) {
   kernel_native half{};
-  half.ip = 0x401000;
+  half.pc = 0x401000;
   const auto bytes = test::kernel_native_bytes(half, std::vector<uint64_t>{11, 12},
                                                std::vector<std::pair<uint64_t, uint64_t>>{{0x7000, 3}},
                                                std::vector<uint64_t>{21, 22, 23});
   const auto record = parse_kernel_record(bytes);
   const auto& native = std::get<KernelNative>(record);
-  EXPECT_EQ(native.half.ip, 0x401000U);
+  EXPECT_EQ(native.half.pc, 0x401000U);
   EXPECT_EQ(load<uint64_t>(native.kernel(), 8), 12U);
   EXPECT_EQ(load<uint64_t>(native.starts(), 0), 0x70000003U);
   ASSERT_EQ(native.stack().size(), 24U);

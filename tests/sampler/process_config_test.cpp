@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "phlox/base/machine.h"
 #include "phlox/python/layout_table.h"
 #include "support/fake_interpreter.h"
 #include "support/layout_rows.h"
@@ -34,11 +35,12 @@ class ThreadBlocks : public testing::TestWithParam<const python::Layout*> {
 };
 
 TEST_P(ThreadBlocks, glibc_has_the_state_in_the_block) {
-  fake_.memory().put_value(block_ + 0x310 + kKey * 16 + 8, fake_.thread().state().value);
+  constexpr uint32_t kFirst = kOnAarch64 ? 0x110 : 0x310;
+  fake_.memory().put_value(block_ + kFirst + kKey * 16 + 8, fake_.thread().state().value);
   kernel_process where{};
   ASSERT_TRUE(find(where));
   EXPECT_EQ(where.state_how, uint32_t{KERNEL_STATE_WORD});
-  EXPECT_EQ(where.state_offset, 0x310 + kKey * 16 + 8);
+  EXPECT_EQ(where.state_offset, kFirst + kKey * 16 + 8);
 }
 
 TEST_P(ThreadBlocks, musl_has_it_behind_a_pointer) {

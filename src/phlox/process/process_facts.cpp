@@ -11,6 +11,7 @@
 #include "phlox/memory/process_memory.h"
 #include "phlox/process/maps.h"
 #include "phlox/process/text_file.h"
+#include "phlox/process/thread_block.h"
 
 namespace phlox::process {
 
@@ -39,34 +40,6 @@ ProcessFacts read_process(pid_t pid) {
   return facts;
 }
 
-namespace {
-
-// __rseq_offset counts from the thread pointer, which is pthread_self() on x86-64. On aarch64 it is the end
-// of struct pthread (sysdeps/aarch64/nptl/tls.h), whose size the C library exports for debuggers.
-#if defined(__aarch64__)
-constexpr std::string_view kSizeOfPthread = "_thread_db_sizeof_pthread";
-#else
-constexpr std::string_view kSizeOfPthread;
-#endif
-
-std::optional<int64_t> find_thread_pointer(pid_t pid, const std::vector<Module>& modules,
-                                           memory::ProcessMemory& memory, const Budget& budget) {
-  constexpr uint32_t kMost = 65536;
-  if (kSizeOfPthread.empty()) return 0;
-  for (const Module& module : modules) {
-    const std::string_view name = base_name(module.path);
-    if (!name.starts_with("libc.so") && !name.starts_with("libc-2.")) continue;
-    const auto loaded = load_module(pid, module, budget);
-    const auto symbol = loaded ? loaded->elf.find_symbol(kSizeOfPthread) : std::nullopt;
-    uint32_t size = 0;
-    if (symbol && memory.read_value(loaded->remote(symbol->address), size) && size > 0 && size < kMost)
-      return size;
-  }
-  return {};
-}
-
-}  // namespace
-
 std::optional<int64_t> find_rseq_offset(pid_t pid) {
   const auto maps = read_maps(pid);
   if (!maps) return {};
@@ -87,9 +60,10 @@ std::optional<int64_t> find_rseq_offset(pid_t pid) {
         !memory.read_value(loaded->remote(length->address), bytes))
       continue;
     if (bytes == 0 || value < -65536 || value > 65536) return {};  // 0: not registered (GLIBC_TUNABLES)
-    const auto pointer = find_thread_pointer(pid, modules, memory, budget);
-    if (!pointer) return {};
-    return *pointer + value;
+    // It counts from the thread pointer.
+    const auto block = find_thread_block(pid);
+    if (!block) return {};
+    return *block + value;
   }
   return {};
 }

@@ -115,24 +115,47 @@ Descriptor AddressSpace::take_perf_map() {
   return std::move(perf_map_);
 }
 
-// CPython's trampolines (-X perf, perf_jit) fill whole mappings (Python/asm_trampoline.S), possibly after
-// endbr64. 3.12 and 3.13: sub $8, %rsp; call *%rcx; add $8, %rsp; ret. 3.14: push %rbp; mov %rsp, %rbp; call
-// *%rcx; pop %rbp; ret, called by code with anything in rbp, so there is no chain of frame pointers.
+namespace {
+
+using namespace std::string_view_literals;
+
+// CPython's trampolines (-X perf, perf_jit) fill whole mappings (Python/asm_trampoline.S), possibly after an
+// instruction that marks them. Of x86-64, those of 3.14 have a frame pointer, and are called by code with
+// anything in rbp, so there is no chain of frame pointers.
+struct TrampolineCode {
+  uint16_t machine;
+  bool has_frame;
+  std::string_view code;
+};
+constexpr TrampolineCode kTrampolines[] = {
+    // sub $8, %rsp; call *%rcx; add $8, %rsp; ret
+    {EM_X86_64, false, "\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3"sv},
+    // push %rbp; mov %rsp, %rbp; call *%rcx; pop %rbp; ret
+    {EM_X86_64, true, "\x55\x48\x89\xe5\xff\xd1\x5d\xc3"sv},
+    // stp x29, x30, [sp, #-16]!; mov x29, sp; blr x3; ldp x29, x30, [sp], #16
+    {EM_AARCH64, true, "\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\x60\x00\x3f\xd6\xfd\x7b\xc1\xa8"sv},
+};
+// endbr64; paciasp; bti c
+constexpr std::string_view kMarks[] = {"\xf3\x0f\x1e\xfa"sv, "\x3f\x23\x03\xd5"sv, "\x5f\x24\x03\xd5"sv};
+
+}  // namespace
+
 std::optional<unwind::Rule> AddressSpace::trampoline_at(RemoteAddress start) const {
-  constexpr uint8_t kMark[] = {0xf3, 0x0f, 0x1e, 0xfa};
-  constexpr uint8_t kPlain[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
-  constexpr uint8_t kWithFrame[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
-  std::array<std::byte, sizeof kMark + sizeof kPlain> bytes{};
-  if (machine_ != EM_X86_64 || !memory_.read(start, std::span(bytes))) return {};
-  const std::byte* code = bytes.data();
-  if (std::memcmp(code, kMark, sizeof kMark) == 0) code += sizeof kMark;
-  const bool with_frame = std::memcmp(code, kWithFrame, sizeof kWithFrame) == 0;
-  if (!with_frame && std::memcmp(code, kPlain, sizeof kPlain) != 0) return {};
+  std::array<std::byte, 24> bytes{};
+  if (!memory_.read(start, std::span(bytes))) return {};
+  std::string_view code(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const std::string_view mark : kMarks) {
+    if (code.starts_with(mark)) code.remove_prefix(mark.size());
+  }
+  const auto* found = std::find_if(std::begin(kTrampolines), std::end(kTrampolines), [&](const auto& one) {
+    return one.machine == machine_ && code.starts_with(one.code);
+  });
+  if (found == std::end(kTrampolines)) return {};
   unwind::Rule rule;
   rule.kind = unwind::RuleKind::plain;
   rule.cfa_offset = 16;
   rule.ra_offset = -8;
-  if (with_frame) {
+  if (found->has_frame) {
     rule.fp = unwind::FpRule::at_cfa;
     rule.fp_offset = -16;
   }

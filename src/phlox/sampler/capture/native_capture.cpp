@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "phlox/base/machine.h"
 #include "phlox/process/ended_thread.h"
 
 namespace phlox::sampler {
@@ -12,12 +13,6 @@ namespace {
 constexpr size_t kStackPage = 4096;
 // The maximum number of evaluations in one stack; the outermost ones beyond it have no native frames.
 constexpr size_t kMostStarts = 4096;
-
-#if defined(__aarch64__)
-constexpr bool kHasLinkRegister = true;
-#else
-constexpr bool kHasLinkRegister = false;
-#endif
 
 uint64_t start_of(RemoteAddress sp) {
   return (sp.value - unwind::kRedZone) & ~uint64_t{7};
@@ -59,7 +54,7 @@ NativeCapture::Held StopCapture::hold(pid_t, process::ThreadProbe& probe, unwind
       stop_.reset();
       return Held::running;
   }
-  registers = {user.pc, user.sp, user.fp, user.lr, true, kHasLinkRegister, !kHasLinkRegister, user.bx};
+  registers = {user.pc, user.sp, user.fp, user.lr, true, kOnAarch64, !kOnAarch64, user.bx};
   return Held::yes;
 }
 
@@ -75,7 +70,7 @@ NativeCapture::Held BlockedCapture::hold(pid_t, process::ThreadProbe& probe, unw
 }
 
 uint64_t thread_control_block(std::span<const std::byte> stack, uint64_t start) {
-  if constexpr (kHasLinkRegister) return 0;
+  if constexpr (kOnAarch64) return 0;
   constexpr uint64_t kAlign = 64, kSelf = 16;
   for (uint64_t at = (start + kAlign - 1) & ~(kAlign - 1); at - start + kSelf + 8 <= stack.size();
        at += kAlign) {

@@ -70,7 +70,7 @@ static __always_inline void note_gil(struct scratch* s, const struct kernel_proc
 static __always_inline int is_kernel_worker(struct task_struct* task) {
   if (!(task->flags & (PF_IO_WORKER | PF_USER_WORKER))) return 0;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
-  return !regs->ip && !regs->sp;
+  return !REG_PC(regs) && !regs->sp;
 }
 
 // The caller accounts for its time next. 0: no room, or no thread of the program.
@@ -233,7 +233,7 @@ static __always_inline void sample_current(struct scratch* s, struct kernel_proc
   s->sample.off_since = 0;
   s->sample.system_call = -1;
   s->sample.native = with_native                       ? send_native(s, p, task, context, 0, now)
-                     : context && context->regs.cs & 3 ? PT_REGS_IP(&context->regs)
+                     : context && HIT_USER(context) ? HIT_PC(context)
                                                        : 0;
   t->met = 1;
   send_sample(s, p);
@@ -324,10 +324,10 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   if (t->plain) return 0;
   t->off_since = now;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
-  long call = (long)regs->orig_ax;
+  long call = REG_CALL(regs);
   t->system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
-  t->futex = waits && CALLS_FUTEX(call) ? regs->di : 0;
-  note_wait_target(t, task, t->system_call, regs->di);
+  t->futex = waits && CALLS_FUTEX(call) ? REG_ARGUMENT_1(regs) : 0;
+  note_wait_target(t, task, t->system_call, REG_ARGUMENT_1(regs));
   t->waker.thread = 0;
   t->waker.process = 0;
   t->waker.stack = 0;
@@ -351,7 +351,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
     return 0;
   }
   walk_current(s, p);
-  if (s->sample.stack.state) note_gil(s, p, t, CALLS_FUTEX(call) ? regs->di : 0);
+  if (s->sample.stack.state) note_gil(s, p, t, CALLS_FUTEX(call) ? REG_ARGUMENT_1(regs) : 0);
   // Whom nobody has met may wait on and on: it is found running, as it was a moment ago.
   const int is_met = t->met || (!s->sample.stack.state && !with_native);
   s->sample.head.type = is_met ? KERNEL_STACK : KERNEL_SAMPLE;

@@ -83,9 +83,9 @@ const char* kernel_capture_missing() {
 }
 
 Result<void> check_kernel_capture(const std::string&) {
-  return refused(
-      ErrorKind::usage, std::string("this phlox was built without it: ") + kernel_capture_missing(),
-      kOnAarch64 ? kOtherwise : "build it where libbpf 1.0 or newer is: apt-get install libbpf-dev");
+  return refused(ErrorKind::usage,
+                 std::string("this phlox was built without it: ") + kernel_capture_missing(),
+                 "build it where libbpf 1.0 or newer is: apt-get install libbpf-dev");
 }
 
 Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double, bool, const std::string& retry) {

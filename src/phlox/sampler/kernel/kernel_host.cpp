@@ -2,7 +2,9 @@
 
 #ifndef PHLOX_KERNEL_CAPTURE_MISSING
 #include <bpf/btf.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -41,6 +43,8 @@ class CpuVariables {
 
 kernel_host read_kernel_host() {
   kernel_host host{};
+  // arch/x86/include/asm/page_64_types.h and arch/arm64/include/asm/memory.h, THREAD_SIZE: at least a page.
+  host.stack_size = std::max<uint64_t>(16384, static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
   const std::unique_ptr<btf, FreeBtf> types(btf__load_vmlinux_btf());
   if (!types) return host;
   const CpuVariables variables(types.get());

@@ -10,13 +10,11 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "machine.bpf.h"
 #include "wire.h"
 
 // ---- the kernel's own structs: fields by name, relocated when loading (CO-RE)
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct thread_struct {
-  unsigned long fsbase;
-};
 struct rq {
   unsigned long long clock, clock_task;
 };
@@ -88,6 +86,9 @@ struct pid {
   struct upid numbers[1];
 };
 struct task_struct {
+#if defined(__TARGET_ARCH_arm64)
+  struct thread_info thread_info;
+#endif
   unsigned int __state;
   void* stack;
   struct mm_struct* mm;
@@ -108,9 +109,6 @@ struct task_struct {
   struct sched_entity se;
   struct sched_info sched_info;
   struct thread_struct thread;
-};
-struct pt_regs___kernel {
-  unsigned long bx, bp, r8, r10, dx, si, di, orig_ax, ip, sp;
 };
 #pragma clang attribute pop
 
@@ -214,12 +212,6 @@ struct {
   __uint(max_entries, 16 << 20);
 } ring SEC(".maps");
 
-// arch/x86/entry/syscalls/syscall_64.tbl
-#define CALLS_FUTEX(n) ((n) == 202)
-#define CALLS_CHILD(n) ((n) == 61 || (n) == 247)                                           // wait4, waitid
-#define CALLS_SLEEP(n) ((n) == 35 || (n) == 230 || (n) == 34 || (n) == 130 || (n) == 128)  // or a signal
-#define CALLS_LOCK(n) ((n) == 72 || (n) == 73)                                             // fcntl, flock
-
 // include/linux/sched.h: it is ending, and its memory is being freed; threads of the kernel, inside a process
 // and on their own.
 #define PF_EXITING 0x4
@@ -289,7 +281,7 @@ static __always_inline __u64 mix(__u64 hash, __u64 word) {
 }
 
 static __always_inline int is_plausible(__u64 address) {
-  return address >= 4096 && address >> 47 == 0;
+  return address >= 4096 && address >> 48 == 0;
 }
 
 // In one register, so that the verifier sees the bound where it is used.

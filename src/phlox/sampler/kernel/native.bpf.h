@@ -3,8 +3,6 @@
 // interpreter loop begin, and the bytes of the C stack. Unwound by the recorder (assemble/native_stacks.h).
 #pragma once
 
-#include <linux/bpf_perf_event.h>
-
 #include "ids.bpf.h"
 
 // Set by the loader.
@@ -56,7 +54,7 @@ static __always_inline int native_is_due(struct kernel_thread* t, __u64 now) {
 // the top of a thread's stack; the kernel knows where the first thread's stack began.
 static __always_inline __u32 stack_size(struct task_struct* task, __u64 start) {
   __u64 most = KERNEL_LOST_STACK_BYTES;
-  __u64 block = task->thread.fsbase;
+  __u64 block = THREAD_POINTER(task);
   __u64 first = BPF_CORE_READ(memory_of(task), start_stack);
   // The nearest of the two above it, if that does not belong to another stack.
   if (block > start && block - start < 1ull << 30) {
@@ -110,11 +108,12 @@ static __noinline __u64 send_half(struct scratch* s, const struct kernel_process
   head->head.id = p->id;
   head->thread = thread_id(task);
   head->time = now;
-  head->ip = regs->ip;
+  head->pc = REG_PC(regs);
   head->sp = regs->sp;
-  head->bp = regs->bp;
-  head->bx = regs->bx;
-  if (!is_plausible(head->ip) || !is_plausible(head->sp)) return 0;
+  head->fp = REG_FP(regs);
+  head->lr = REG_LR(regs);
+  head->bx = REG_BX(regs);
+  if (!is_plausible(head->pc) || !is_plausible(head->sp)) return 0;
   __u32 starts = s->sample.stack.count ? at_most(s->walk.starts, KERNEL_MAX_STARTS) * 8 : 0;
   __u32 from = at_most(head->kernel, KERNEL_KERNEL_FRAMES) * 8;
   bpf_probe_read_kernel(half->bytes + from, starts, s->starts);
@@ -144,8 +143,7 @@ static __always_inline __u64 send_native(struct scratch* s, const struct kernel_
   struct native_half* half = bpf_map_lookup_elem(&natives, &cpu);
   if (!half) return 0;
   long size = 0;
-  if (context && !(context->regs.cs & 3))
-    size = bpf_get_stack(context, half->bytes, KERNEL_KERNEL_FRAMES * 8, 0);
+  if (context && !HIT_USER(context)) size = bpf_get_stack(context, half->bytes, KERNEL_KERNEL_FRAMES * 8, 0);
   half->head.kernel = size > 0 ? size / 8 : 0;
   half->head.away = !context;
   half->head.keep = keep;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "phlox/base/load.h"
+#include "phlox/base/machine.h"
 
 namespace phlox::sampler {
 namespace {
@@ -144,11 +145,14 @@ NativeCopy::Parts NativeHalves::parts(const python::Layout& layout, const kernel
   find_starts(layout, native, sample.stack.state, shape, starts_);
   const kernel_native& from = half.half;
   head_ = NativeHead{};
-  head_.pc = from.ip;
+  head_.pc = from.pc;
   head_.sp = from.sp;
-  head_.fp = from.bp;
+  head_.fp = from.fp;
+  head_.lr = from.lr;
   head_.bx = from.bx;
-  head_.fp_known = head_.bx_known = half.registers == Registers::all;
+  head_.fp_known = half.registers == Registers::all;
+  head_.lr_known = head_.fp_known && kOnAarch64;
+  head_.bx_known = head_.fp_known && !kOnAarch64;
   head_.stack_start = from.stack_start;
   head_.stack = from.stack & ~uint32_t{7};
   head_.groups = static_cast<uint32_t>(starts_.size());

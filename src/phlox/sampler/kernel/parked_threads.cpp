@@ -234,7 +234,7 @@ class Search {
     half.thread = static_cast<uint32_t>(thread.tid);
     half.away = 1;
     half.time = static_cast<uint64_t>(clock_now());
-    half.ip = head.pc;
+    half.pc = head.pc;
     half.sp = head.sp;
     half.stack_start = head.stack_start;
     half.starts = static_cast<uint16_t>(starts_.size());

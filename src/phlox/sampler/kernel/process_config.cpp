@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "phlox/base/load.h"
+#include "phlox/base/machine.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/unicode.h"
 
@@ -125,9 +126,10 @@ std::vector<State> states_of(const python::Interpreter& interpreter, memory::Rem
   return states;
 }
 
-// glibc, x86-64: struct pthread, specific_1stblock (nptl/descr.h), each a sequence number and a value.
-constexpr uint32_t kFirstBlock = 0x310, kKeySize = 16, kKeysInBlock = 32;
-// musl, x86-64: struct pthread has the pointer `tsd` somewhere in its first words
+// glibc: struct pthread, specific_1stblock (nptl/descr.h), each a sequence number and a value. Before it lies
+// the control block of x86-64, or aarch64's padding of 24 words in its place.
+constexpr uint32_t kFirstBlock = kOnAarch64 ? 0x110 : 0x310, kKeySize = 16, kKeysInBlock = 32;
+// musl: struct pthread has the pointer `tsd` somewhere in its first words
 // (src/internal/pthread_impl.h).
 constexpr uint32_t kMuslBlock = 0x100;
 constexpr uint32_t kMuslKeys = 128;
@@ -147,7 +149,7 @@ bool try_glibc(memory::RemoteMemory& memory, const State& state, uint32_t key, k
 }
 
 bool try_musl(memory::RemoteMemory& memory, const State& state, uint32_t key, kernel_process& where) {
-  // pthread_self() is the address of the block, whose first word is that address; so is the thread pointer.
+  // pthread_self() is the address of the block, whose first word is that address.
   if (key >= kMuslKeys || word_at(memory, state.thread) != state.thread.value) return false;
   for (uint32_t offset = 8; offset < kMuslBlock; offset += 8) {
     const RemoteAddress keys(word_at(memory, state.thread + offset));

@@ -78,9 +78,6 @@ struct eventpoll {
 #define MAGIC_SOCKETS 0x534F434B
 #define MAGIC_PIDS 0x50494446
 #define MOST_SELECTED 256
-#define IS_POLL(call) ((call) == 7 || (call) == 271)
-#define IS_SELECT(call) ((call) == 23 || (call) == 270)
-#define IS_EPOLL(call) ((call) == 232 || (call) == 281 || (call) == 441)
 
 // Sent in one piece, up to its filled size. Parts of a path are read to any place in it.
 struct wait_target {
@@ -96,29 +93,10 @@ struct {
 
 // ---- when a thread leaves its CPU
 
-// Calls whose first argument is the descriptor that they wait for, a bit each
-// (arch/x86/entry/syscalls/syscall_64.tbl).
-#define BIT(n) (1ull << (n) % 64)
 static const __u64 descriptor_calls[8] = {
-    // read, write, close, ioctl, pread64, pwrite64, readv, writev, sendfile
-    BIT(0) | BIT(1) | BIT(3) | BIT(16) | BIT(17) | BIT(18) | BIT(19) | BIT(20) | BIT(40) |
-        // connect, accept, sendto, recvfrom, sendmsg, recvmsg
-        BIT(42) | BIT(43) | BIT(44) | BIT(45) | BIT(46) | BIT(47),
-    // fcntl, flock, fsync, fdatasync, ftruncate
-    BIT(72) | BIT(73) | BIT(74) | BIT(75) | BIT(77),
-    0,
-    // getdents64, epoll_wait
-    BIT(217) | BIT(232),
-    // splice, tee, sync_file_range, vmsplice, epoll_pwait, fallocate, accept4, preadv, pwritev, recvmmsg,
-    // sendmmsg
-    BIT(275) | BIT(276) | BIT(277) | BIT(278) | BIT(281) | BIT(285) | BIT(288) | BIT(295) | BIT(296) |
-        BIT(299) | BIT(307),
-    // preadv2, pwritev2
-    BIT(327) | BIT(328),
-    // io_uring_enter, epoll_pwait2
-    BIT(426) | BIT(441),
+    CALLS_DESCRIPTOR(0), CALLS_DESCRIPTOR(1), CALLS_DESCRIPTOR(2), CALLS_DESCRIPTOR(3),
+    CALLS_DESCRIPTOR(4), CALLS_DESCRIPTOR(5), CALLS_DESCRIPTOR(6), CALLS_DESCRIPTOR(7),
 };
-#undef BIT
 
 // How many bits are set. Without a branch, which the verifier would follow.
 static __always_inline __u32 bits_of(__u64 word) {
@@ -169,17 +147,17 @@ __noinline int find_wait_target(struct kernel_thread* t, __u64 call) {
   if (!t) return 0;
   struct task_struct* task = bpf_get_current_task_btf();
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
-  __u64 first = regs->di;
+  __u64 first = REG_ARGUMENT_1(regs), second = REG_ARGUMENT_2(regs);
   __s64 number = -1;
   if (IS_POLL(call) || IS_SELECT(call)) {
-    number = descriptors_in_memory(IS_SELECT(call), first, regs->si, regs->dx, regs->r10);
+    number =
+        descriptors_in_memory(IS_SELECT(call), first, second, REG_ARGUMENT_3(regs), REG_ARGUMENT_4(regs));
     if (number == -2) t->waits_for_what = KERNEL_WAITS_FOR_TIME;
-  } else if (call == 61 || (call == 247 && first == 1)) {
-    // wait4, waitid of P_PID
-    t->waits_for = call == 61 ? (int)first : (int)regs->si;
+  } else if (call == CALL_wait4 || (call == CALL_waitid && first == 1)) {  // P_PID
+    t->waits_for = call == CALL_wait4 ? (int)first : (int)second;
     if (t->waits_for > 0) t->waits_for_what = KERNEL_WAITS_FOR_CHILD;
-  } else if (call == 247 && first == 3) {
-    number = (int)regs->si;  // P_PIDFD
+  } else if (call == CALL_waitid && first == 3) {  // P_PIDFD
+    number = (int)second;
   }
   if (number < 0) return 0;
   note_file(t, task, (int)number);

@@ -13,7 +13,7 @@ struct hrtimer_clock_base {
 struct hrtimer_cpu_base {
   struct hrtimer_clock_base clock_base[8];
 };
-struct pcpu_hot {  // Linux 6.2 to 6.14
+struct pcpu_hot {  // of x86-64, Linux 6.2 to 6.14
   int preempt_count;
 };
 #pragma clang attribute pop
@@ -26,8 +26,6 @@ enum wake_context { IN_CALL, IN_SOFTIRQ, IN_HARDIRQ, IN_UNKNOWN };
 // include/linux/preempt.h
 #define SOFTIRQ_SERVED 0x100
 #define HARDIRQ_AND_NMI 0xff0000
-// arch/x86/include/asm/page_64_types.h: THREAD_SIZE
-#define KERNEL_STACK_SIZE 16384
 #define CLOCK_BASES 8
 
 // The run queue of this CPU; 0: not known. Addresses as numbers, not pointers, are cheaper to verify.
@@ -36,13 +34,28 @@ static __always_inline __u64 queue_of(struct task_struct* task) {
   return (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
 }
 
-// If interrupts are threads (PREEMPT_RT), the count does not show them.
-static __always_inline enum wake_context context_of(struct task_struct* task, __u64 queue) {
+#if defined(__TARGET_ARCH_x86)
+// Of this CPU; 0: not known.
+static __always_inline __u64 preempt_count_at(struct task_struct* task, __u64 queue) {
   struct pcpu_hot* hot = 0;
-  __u32 count = 0;
-  if (!host.preempt_count || !queue || bpf_core_field_exists(task->softirq_disable_cnt)) return IN_UNKNOWN;
+  if (!host.preempt_count || !queue) return 0;
   __u64 at = queue + host.preempt_count;
   if (bpf_core_field_exists(hot->preempt_count)) at += bpf_core_field_offset(hot->preempt_count);
+  return at;
+}
+#else
+// Of the thread that runs there.
+static __always_inline __u64 preempt_count_at(struct task_struct* task, __u64 queue) {
+  if (!bpf_core_field_exists(task->thread_info.preempt_count)) return 0;
+  return (__u64)__builtin_preserve_access_index(&task->thread_info.preempt_count);
+}
+#endif
+
+// If interrupts are threads (PREEMPT_RT), the count does not show them.
+static __always_inline enum wake_context context_of(struct task_struct* task, __u64 queue) {
+  const __u64 at = preempt_count_at(task, queue);
+  __u32 count = 0;
+  if (!at || bpf_core_field_exists(task->softirq_disable_cnt)) return IN_UNKNOWN;
   if (bpf_probe_read_kernel(&count, sizeof count, (void*)at)) return IN_UNKNOWN;
   return count & HARDIRQ_AND_NMI ? IN_HARDIRQ : count & SOFTIRQ_SERVED ? IN_SOFTIRQ : IN_CALL;
 }
@@ -61,7 +74,7 @@ static __always_inline int is_own_timeout(struct task_struct* woken, __u64 queue
   for (int i = 0; i < CLOCK_BASES; ++i) {
     __u64 running = 0;
     bpf_probe_read_kernel(&running, sizeof running, (void*)(at + i * bpf_core_type_size(*base)));
-    if (stack && running - stack < KERNEL_STACK_SIZE) return 1;
+    if (stack && running - stack < host.stack_size) return 1;
   }
   return 0;
 }

@@ -20,20 +20,16 @@
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2
 
-// fork, vfork, clone and clone3: the parent waits for a child that shares its memory (CLONE_VFORK).
-#define CALLS_FORK(n) ((n) == 56 || (n) == 57 || (n) == 58 || (n) == 435)
-#define IS_FUTEX_WAKE(n) ((n) == 454)  // Linux 6.7
-
 // include/uapi/linux/futex.h: WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, UNLOCK_PI, WAKE_BITSET, CMP_REQUEUE_PI.
 #define FUTEX_COMMANDS (1 << 1 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 12)
 #define FUTEX_WAKE_OP 5
 static __always_inline int wakes_futex(struct task_struct* task, struct pt_regs___kernel* regs, long call,
                                        __u64 futex) {
   if (task->flags & PF_EXITING) return (__u64)BPF_CORE_READ(task, clear_child_tid) == futex;
-  if (IS_FUTEX_WAKE(call)) return regs->di == futex;
-  const __u32 command = regs->si & 0x7f;
+  if (IS_FUTEX_WAKE(call)) return REG_ARGUMENT_1(regs) == futex;
+  const __u32 command = REG_ARGUMENT_2(regs) & 0x7f;
   if (!CALLS_FUTEX(call) || command > 12 || !(1 << command & FUTEX_COMMANDS)) return 0;
-  return regs->di == futex || (command == FUTEX_WAKE_OP && regs->r8 == futex);
+  return REG_ARGUMENT_1(regs) == futex || (command == FUTEX_WAKE_OP && REG_ARGUMENT_5(regs) == futex);
 }
 
 // wait4 and waitid: the kernel wakes for an awaited child, and for a signal. vfork: for its child.
@@ -81,14 +77,14 @@ static __always_inline int acts_on_wait_target(struct task_struct* task, const s
 static __always_inline int is_waker(struct task_struct* task, struct task_struct* woken,
                                     const struct kernel_thread* t, enum wake_context context) {
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
-  const long call = (long)regs->orig_ax, waits = t->system_call;
+  const long call = REG_CALL(regs), waits = t->system_call;
   if (!task->pid || (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))) return 0;
   if (context == IN_HARDIRQ || (call < 0 && !(task->flags & PF_EXITING))) return 0;
   const int signalled = is_signalled(woken), in_call = context == IN_CALL || context == IN_UNKNOWN;
   const __u32 state = BPF_CORE_READ(woken, __state);
   if (CALLS_CHILD(waits) || CALLS_FORK(waits)) return in_call && ends_for_parent(task, woken, t, signalled);
   if (signalled || !(state & TASK_INTERRUPTIBLE)) return 0;
-  if (!CALLS_FUTEX(waits)) return acts_on_wait_target(task, t, regs->di, context);
+  if (!CALLS_FUTEX(waits)) return acts_on_wait_target(task, t, REG_ARGUMENT_1(regs), context);
   return in_call && memory_of(task) == BPF_CORE_READ(woken, mm) && wakes_futex(task, regs, call, t->futex);
 }
 

@@ -223,7 +223,7 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
 // For the current thread, or for one that is off its CPU and shares its memory.
 static __always_inline int walk_python(struct scratch* s, const struct kernel_process* p,
                                        struct task_struct* task) {
-  s->walk.thread = task->thread.fsbase;
+  s->walk.thread = THREAD_POINTER(task) - p->thread_block;
   s->walk.tid = thread_id(task);
   return walk_named(s, p);
 }

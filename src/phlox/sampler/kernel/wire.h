@@ -37,7 +37,7 @@ enum kernel_base { KERNEL_BASE_NONE, KERNEL_BASE_ENTRY_OWNER, KERNEL_BASE_IS_ENT
 enum kernel_epoch { KERNEL_EPOCH_NONE, KERNEL_EPOCH_GLOBAL, KERNEL_EPOCH_VERSION, KERNEL_EPOCH_GENERATION };
 
 /* How a thread finds its own thread state: in the word of autoTSSkey, by a pointer to an array that has it
- * (musl), or in the interpreters' lists, by its thread_id, which is the thread pointer. */
+ * (musl), or in the interpreters' lists, by its thread_id, which is what pthread_self() gives. */
 enum kernel_state_how { KERNEL_STATE_WORD, KERNEL_STATE_INDIRECT, KERNEL_STATE_LISTED };
 
 struct kernel_process {
@@ -46,9 +46,11 @@ struct kernel_process {
    * its threads, and what it starts, are reported. */
   __u32 plain;
   __u32 continues; /* its id when it was plain: the sums of its threads continue */
-  __u32 reserved;
+  /* What pthread_self() gives is this much below the thread pointer: the size of the C library's struct
+   * pthread on aarch64, 0 on x86-64. */
+  __u32 thread_block;
   __u32 state_how;
-  __u32 state_offset; /* from the thread pointer: the word, or the pointer */
+  __u32 state_offset; /* from pthread_self(): the word, or the pointer */
   __u32 state_index;  /* into that array, in bytes */
   __u64 interpreters; /* address of the word that holds the first of them */
   __u64 global_epoch; /* address */
@@ -120,8 +122,9 @@ struct kernel_waker {
 /* Where a CPU keeps what the program reads, in bytes from its run queue (`runqueues`). The loader finds it in
  * the kernel's types. 0: not known. */
 struct kernel_host {
-  __s64 preempt_count;
-  __s64 timers; /* hrtimer_bases */
+  __s64 preempt_count; /* aarch64 has it in each thread */
+  __s64 timers;        /* hrtimer_bases */
+  __u64 stack_size;    /* of a thread, in the kernel */
 };
 
 /* The recorder's PID namespace, by its inode in /proc/self/ns/pid; 0: the host's initial one. */
@@ -269,7 +272,7 @@ struct kernel_native {
   __u32 away; /* 1: of a thread that leaves its CPU */
   __u64 time;
   __u64 keep; /* the time of an earlier one that is still referred to; 0: none */
-  __u64 ip, sp, bp, bx;
+  __u64 pc, sp, fp, lr, bx;
   __u64 stack_start;
   __u64 cframe; /* the innermost; 0: there is none */
 };

@@ -14,6 +14,7 @@
 #include "phlox/process/emulated_cpu.h"
 #include "phlox/process/maps.h"
 #include "phlox/process/process_state.h"
+#include "phlox/process/thread_block.h"
 #include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 #include "phlox/sampler/kernel/process_config.h"
@@ -99,6 +100,14 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
   place->clock_share = clock_share_;
   place->longest_walk = longest_walk_;
   place->follow = follow_;
+  const auto block = process::find_thread_block(program.pid);
+  if (!block)
+    return fail(ErrorKind::unsupported_python,
+                fmt::format("cannot sample process {} inside the kernel: none of its libraries has a "
+                            "pthread_self() that is known here",
+                            program.pid),
+                "without --way kernel phlox takes the best of the other modes");
+  place->thread_block = *block;
   const bool has_key = program.interpreter.layout.runtime.autoTSSkey.present();
   for (const Nanoseconds until = clock_now() + kPatience;;) {
     const bool late = clock_now() >= until || has_ended(pidfd);

@@ -31,7 +31,9 @@ struct Aarch64 {
 
   // stp x29, x30, [sp, #-N]!; mov x29, sp: caller's fp = *fp, pc = *(fp + 8), sp at least fp + 16.
   static constexpr bool kHasLinkRegister = true;
-  // Pointer authentication codes are above the 48 bits of a user address.
+  // Pointer authentication codes are above the 48 bits of a user address. A kernel with 52 (Debian 13) has
+  // them above those, and gives a program addresses above 48 bits only on request. Kernels with 39 or 42 bits
+  // are for CPUs without authentication.
   static constexpr uint64_t strip(uint64_t pc) { return pc & ((uint64_t{1} << 48) - 1); }
 
   // The target of the call at the end of these bytes, if the instruction contains it; 0: it does not.
