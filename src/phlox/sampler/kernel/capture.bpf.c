@@ -73,6 +73,14 @@ static __always_inline int is_kernel_worker(struct task_struct* task) {
   return !REG_PC(regs) && !regs->sp;
 }
 
+// A thread's value fills most of the 512 bytes of stack that all functions of a call have together before
+// Linux 6.13, so one is not made there.
+static const volatile struct kernel_thread no_thread = {};
+static __always_inline struct kernel_thread* new_thread(__u32 tid) {
+  if (bpf_map_update_elem(&threads, &tid, (const void*)&no_thread, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
+  return bpf_map_lookup_elem(&threads, &tid);
+}
+
 // The caller accounts for its time next. 0: no room, or no thread of the program.
 static __always_inline struct kernel_thread* thread_of(const struct kernel_process* p,
                                                        struct task_struct* task, __u64 now) {
@@ -86,15 +94,16 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
     return t;
   }
   if (is_kernel_worker(task)) return 0;
-  struct kernel_thread fresh = {.since = now,
-                                .generation = known.generation,
-                                .plain = p->plain,
-                                .stolen = ~0ull,
-                                .state = KERNEL_RUNNING,
-                                .id = p->id,
-                                .system_call = -1};
-  if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
-  return bpf_map_lookup_elem(&threads, &tid);
+  t = new_thread(tid);
+  if (!t) return 0;
+  t->since = now;
+  t->generation = known.generation;
+  t->plain = p->plain;
+  t->stolen = ~0ull;
+  t->state = KERNEL_RUNNING;
+  t->id = p->id;
+  t->system_call = -1;
+  return t;
 }
 
 // For a task that may belong to a recorded process; 0: it does not. Called at each switch, so it makes only
@@ -394,9 +403,10 @@ static __always_inline void send_exit(struct task_struct* task, const struct ker
   send(&record, sizeof record);
 }
 
-// On its way to its end it has no stack any more; then it leaves its CPU for good.
-static __always_inline void leaves_ending(struct kernel_thread* t, struct task_struct* task, __u32 state,
-                                          int preempted, __u64 now) {
+// On its way to its end it has no stack any more; then it leaves its CPU for good. Its record has a stack of
+// its own.
+static __noinline void leaves_ending(struct kernel_thread* t, struct task_struct* task, __u32 state,
+                                     int preempted, __u64 now) {
   account(t, not_for_tasks_slowly(task), now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
   t->off_since = 0;
   if (preempted || state != TASK_DEAD) return;
@@ -669,19 +679,21 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   struct kernel_process* p = process_of(tgid);
   if (!p || (process != tgid && !p->follow)) return 0;
   __u64 now = clock_now();
-  struct kernel_thread fresh = {.since = now,
-                                .generation = known.generation,
-                                .plain = p->plain,
-                                .state = KERNEL_QUEUED,
-                                .id = p->id,
-                                .born = 1,
-                                .system_call = -1};
+  __u32 id = p->id, plain = p->plain;
   if (process != tgid) {
-    fresh.id = __sync_fetch_and_add(&last_born, 1);
-    fresh.plain = p->plain || memory_of(child) == memory_of(parent);
-    if (!begins(p, parent, child, fresh.id, now)) return 0;
+    id = __sync_fetch_and_add(&last_born, 1);
+    plain = p->plain || memory_of(child) == memory_of(parent);
+    if (!begins(p, parent, child, id, now)) return 0;
   }
-  if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
+  struct kernel_thread* t = new_thread(tid);
+  if (!t) return 0;
+  t->since = now;
+  t->generation = known.generation;
+  t->plain = plain;
+  t->state = KERNEL_QUEUED;
+  t->id = id;
+  t->born = 1;
+  t->system_call = -1;
   return 0;
 }
 
