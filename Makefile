@@ -27,7 +27,7 @@ build: ## build build/release/phlox (the same as `make` alone)
 
 .PHONY: static
 static: ## build build/release/phlox-static, one file that runs in an empty container image (docs/containers.md)
-	@tools/install-packages.sh tools/packages-build.txt tools/packages-static.txt
+	@tools/static-libraries.sh
 	$(call configure_and_build,release,--target phlox_static)
 
 .PHONY: deps
@@ -170,7 +170,8 @@ wheel: ## make a Python wheel in build/dist: the program, and the package phlox
 # Packed files have the time of the last commit, so packing again gives the same bytes.
 .PHONY: release
 release: ## make what people install, in dist/: a static program, a wheel with it, a .deb, the source, licences, checksums
-	@tools/install-packages.sh tools/packages-build.txt tools/packages-static.txt tools/packages-deb.txt
+	@tools/install-packages.sh tools/packages-deb.txt
+	@tools/static-libraries.sh
 	@tools/install-test-deps.sh
 	$(call configure_and_build,release,--target phlox phlox_static)
 	rm -rf build/dist && mkdir -p build/dist

@@ -20,6 +20,7 @@
 set -euo pipefail
 export LC_ALL=C
 TOOLS=$(cd "$(dirname "$0")" && pwd)
+. "$TOOLS/private-apt.sh"
 DIR=${PHLOX_PYTHONS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/pythons}
 mkdir -p "$DIR"/{bin,odd}
 DIR=$(readlink -f "$DIR")
@@ -45,29 +46,18 @@ suites_here() { # SUITE-OF-DEBIAN
 }
 
 # --- private apt: a suite of the machine's own mirror, looked at without touching the machine's lists -----------------
-private_apt() { # NAME SUITE [deb-src]   from here on apt-get speaks of that suite, and believes that nothing is installed
-  local root=$DIR/.apt-$1 from suite
+suite_apt() { # NAME SUITE [deb-src]   private_apt of that suite
+  local from suite
   from=$("$TOOLS/apt-mirror.sh")
-  mkdir -p "$root"/{lists/partial,cache/archives/partial,state,parts}
-  : > "$root/status"
-  for suite in $(suites_here "$2"); do
+  private_apt "$DIR/.apt-$1" < <(for suite in $(suites_here "$2"); do
     echo "${3:-deb} $from $suite main ${ubuntu:+universe}"
-  done > "$root/sources.list"
-  cat > "$root/apt.conf" <<C
-Dir::Etc::sourcelist "$root/sources.list"; Dir::Etc::sourceparts "$root/parts";
-Dir::State "$root/state"; Dir::State::Lists "$root/lists"; Dir::State::status "$root/status"; Dir::Cache "$root/cache";
-Acquire::Check-Valid-Until "false"; Acquire::Languages "none"; Acquire::Retries "2";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-APT::Install-Recommends "false"; APT::Sandbox::User "$(id -un)"; Debug::NoLocking "true";
-C
-  export APT_CONFIG=$root/apt.conf
-  apt-get -qq update
+  done)
 }
 
 unpack_suite() { # NAME SUITE PACKAGE...   into $DIR/NAME
   local name=$1 suite=$2 root=$DIR/$1.part f d
   shift 2
-  private_apt "$name" "$suite"
+  suite_apt "$name" "$suite"
   apt-get -qq -y --download-only install "$@"
   rm -rf "$root"
   mkdir -p "$root"/{tmp,dev,proc,etc,usr/bin,usr/sbin,usr/lib,usr/lib64}
@@ -186,7 +176,7 @@ from_source() { # NAME CONFIGURE-OPTION...   Debian trixie's python3.13
   shift
   [ ! -x "$DIR/bin/$name" ] || return 0
   if [ ! -d "$tree" ]; then
-    private_apt source trixie deb-src
+    suite_apt source trixie deb-src
     mkdir -p "$DIR/.source"
     (cd "$DIR/.source" && apt-get -qq source --download-only --tar-only python3.13)
     rm -rf "$tree.part"
@@ -216,7 +206,7 @@ bring_musl() { # Debian's musl, unpacked aside, with the compiler's specs rewrit
   [ ! -x "$DIR/bin/3.13musl" ] || ! complete "$DIR/bin/3.13musl" || return 0
   rm -rf "$root" "$DIR/bin/3.13musl"
   mkdir -p "$root"
-  private_apt musl bookworm
+  suite_apt musl bookworm
   (cd "$root" && apt-get -qq download musl musl-dev musl-tools linux-libc-dev && for f in *.deb; do dpkg -x "$f" .; done && rm -f ./*.deb)
   rm -rf "$DIR/.apt-musl"
   include=$root/usr/include/x86_64-linux-musl
@@ -231,7 +221,7 @@ bring_musl() { # Debian's musl, unpacked aside, with the compiler's specs rewrit
   ln -sfn "$root/usr/include/asm-generic" "$include/asm-generic"
   ln -sfn "$root/usr/include/x86_64-linux-gnu/asm" "$include/asm"
   # Debian packages neither for musl; building them takes seconds.
-  private_apt musl bookworm deb-src
+  suite_apt musl bookworm deb-src
   for library in libffi zlib; do
     rm -rf "$root/$library"
     mkdir -p "$root/$library"

@@ -28,9 +28,9 @@ TREE = pathlib.Path(__file__).resolve().parent.parent
 PLATFORMS = ("manylinux_2_17_{0}", "manylinux2014_{0}", "musllinux_1_1_{0}")
 # Linked in addition to the packages of tools/packages-build.txt and packages-static.txt.
 OF_THE_COMPILER = ("libc6-dev", "libstdc++-12-dev", "libgcc-12-dev")
-TOOLS = {"cmake", "ninja-build", "g++", "ccache", "esbuild"}
-# Replaced in the static program, or loaded only by the other one.
-NOT_LINKED = {"libzydis-dev"}
+TOOLS = {"cmake", "ninja-build", "g++", "ccache", "esbuild", "dpkg-dev"}
+# The static program has what tools/static-libraries.sh made in their place, or nothing of them.
+NOT_LINKED = {"libzydis-dev", "libcurl4-openssl-dev"}
 
 
 def out(*command, **options):
@@ -46,8 +46,14 @@ def epoch():
     return int(os.environ.get("SOURCE_DATE_EPOCH") or out("git", "log", "-1", "--format=%ct", cwd=TREE))
 
 
+def made():
+    """Where tools/static-libraries.sh leaves the archives that it builds."""
+    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(cache) / "phlox/static" / platform.machine()
+
+
 def packages():
-    """[(name, version)] of the Debian packages whose code is in the program."""
+    """[(name, version)] of the packages whose code is in the program."""
     names = [line.split()[0] for name in ("packages-build.txt", "packages-static.txt") for line in (TREE / "tools" / name).read_text().splitlines()
              if line.strip() and not line.startswith("#")]
     found = []
@@ -60,26 +66,35 @@ def packages():
     return sorted(set(found))
 
 
+def sources():
+    """[(name, version)] of the source packages whose code is in it."""
+    listed = made() / "parts"
+    return [tuple(line.split()) for line in listed.read_text().splitlines()] if listed.exists() else []
+
+
 def licences(parts):
     text = [f"phlox\n\n{(TREE / 'LICENSE').read_text()}"]
     for name, _ in parts:
         path = pathlib.Path("/usr/share/doc") / name / "copyright"
         if path.is_file():
             text.append(f"{name}\n\n{path.read_text(errors='replace')}")
+    if sources():
+        text.append((made() / "parts.licences").read_text(errors="replace"))
     return ("\n" + "=" * 80 + "\n").join(text)
 
 
 def list_of_parts(parts, when):
     system = dict(re.findall(r'^(\w+)="?([^"\n]*)', pathlib.Path("/etc/os-release").read_text(), re.M))
-    components = [{"type": "library", "bom-ref": name, "name": name, "version": number,
-                   "purl": f"pkg:deb/{system['ID']}/{name}@{number}?distro={system['ID']}-{system['VERSION_ID']}"} for name, number in parts]
+    distribution = f"distro={system['ID']}-{system['VERSION_ID']}"
+    components = [{"type": "library", "bom-ref": name, "name": name, "version": number, "purl": f"pkg:deb/{system['ID']}/{name}@{number}?{more}{distribution}"}
+                  for more, listed in (("", parts), ("arch=source&", sources())) for name, number in listed]
     return json.dumps({
         "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'phlox {version()} {when} {parts}')}",
         "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when)),
                      "component": {"type": "application", "bom-ref": "phlox", "name": "phlox", "version": version(), "licenses": [{"license": {"id": "Apache-2.0"}}]}},
         "components": components,
-        "dependencies": [{"ref": "phlox", "dependsOn": [name for name, _ in parts]}],
+        "dependencies": [{"ref": "phlox", "dependsOn": [component["bom-ref"] for component in components]}],
     }, indent=1) + "\n"
 
 

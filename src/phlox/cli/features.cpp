@@ -4,18 +4,12 @@
 #include "phlox/push/curl_http.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/symbols/debug_files.h"
-#include "phlox/unwind/arch/x86_64_code.h"
 
 namespace phlox::cli {
-namespace {
-
-constexpr const char* kNoDecoder = kOnAarch64 ? "it decodes x86-64 only" : "built without Zydis";
-
-}  // namespace
 
 std::vector<Feature> features() {
   return {{"kernel capture", sampler::kernel_capture_missing()},
-          {"instruction decoder", unwind::has_decoder() ? "" : kNoDecoder},
+          {"instruction decoder", kOnAarch64 ? "it decodes x86-64 only" : ""},
           {"debuginfod", symbols::has_debuginfod() ? "" : "a static program loads no library"},
           {"agent", push::sending_missing()}};
 }

@@ -1,6 +1,6 @@
 #include "phlox/unwind/arch/x86_64_code.h"
 
-#if defined(__x86_64__) && !defined(PHLOX_WITHOUT_ZYDIS)
+#if defined(__x86_64__)
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace phlox::unwind {
 
-#if defined(__x86_64__) && !defined(PHLOX_WITHOUT_ZYDIS)
+#if defined(__x86_64__)
 namespace {
 
 // Zydis 3 and 4 store operands differently; 4 says how many can be visible.
@@ -245,15 +245,7 @@ Instruction decode_x86_64(std::span<const std::byte> code) {
   return out;
 }
 
-bool has_decoder() {
-  return true;
-}
-
 #else
-
-bool has_decoder() {
-  return false;
-}
 
 Instruction decode_x86_64(std::span<const std::byte>) {
   return {};

@@ -12,9 +12,6 @@ namespace phlox::unwind {
 inline constexpr uint8_t kRax = 0, kRcx = 1, kRdx = 2, kRbx = 3, kRsp = 4, kRbp = 5, kRsi = 6, kRdi = 7,
                          kR12 = 12, kRegisterCount = 16, kNoRegister = 0xff;
 
-// Whether it was built with Zydis; without, every instruction is invalid.
-bool has_decoder();
-
 struct Instruction {
   enum Kind : uint8_t {
     invalid,
