@@ -3,7 +3,7 @@
 # HTTP and HTTPS alone. For this machine, or for aarch64 (cmake/aarch64.cmake).
 #
 # The sources are the distribution's own, with its patches, of the suites that this machine's apt knows. The archives lie in
-# ${XDG_CACHE_HOME:-~/.cache}/phlox/static/MACHINE/lib, made once; `parts` beside them has the source packages and their versions, and
+# ${XDG_CACHE_HOME:-~/.cache}/phlox/static/MACHINE/lib, made once; PHLOX_STATIC_LIBRARIES names another place. `parts` beside them has the source packages and their versions, and
 # parts.licences their licences (tools/release.py).
 set -euo pipefail
 export LC_ALL=C
@@ -11,7 +11,7 @@ umask 022
 TOOLS=$(cd "$(dirname "$0")" && pwd)
 . "$TOOLS/private-apt.sh"
 MACHINE=${1:-$(uname -m)}
-DIR=${XDG_CACHE_HOME:-$HOME/.cache}/phlox/static/$MACHINE
+DIR=${PHLOX_STATIC_LIBRARIES:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/static}/$MACHINE
 WHAT=curl CC=gcc TOOLCHAIN=()
 case $MACHINE in
   x86_64) WHAT='zydis curl' ;;

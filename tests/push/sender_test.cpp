@@ -26,10 +26,10 @@ Answer failure(Failure why) {
 }
 
 // Gives the prepared answers, then 200 for ever.
-class FakeServer : public Http {
+class FakeServer : public http::Client {
  public:
-  Answer post(const Target&, std::string_view body) override {
-    bodies.emplace_back(body);
+  Answer send(const http::Request& request) override {
+    bodies.emplace_back(*request.body);
     if (answers.empty()) return status(200);
     const Answer answer = answers.front();
     answers.pop_front();

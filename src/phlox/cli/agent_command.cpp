@@ -151,10 +151,10 @@ class Agent {
   static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 
   Result<void> prepare() {
-    if (auto loaded = push::load_curl(); !loaded) return loaded;
+    if (auto loaded = http::load_curl(); !loaded) return loaded;
     auto output = AgentOutput::open(
         {request_.targets, request_.state, request_.buffer,
-         push::HttpOptions{.certificates = request_.certificates}, request_.recorder.rate_hz},
+         http::ClientOptions{.certificates = request_.certificates}, request_.recorder.rate_hz},
         talk_);
     if (!output) return fail(output);
     output_ = *std::move(output);

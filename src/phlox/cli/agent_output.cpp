@@ -56,7 +56,7 @@ Result<std::unique_ptr<AgentOutput>> AgentOutput::open(Options options, Talk& ta
     auto lane = std::make_unique<Lane>();
     lane->target = target;
     lane->outbox = *std::move(outbox);
-    lane->http = push::make_http(output->options_.http, output->give_up_at_);
+    lane->client = http::make_client(output->options_.http, &output->give_up_at_);
     const auto left = lane->outbox->counts();
     if (left.items > 0)
       talk.note(fmt::format("{} that an earlier run could not send {} on the way to {}",
@@ -77,7 +77,7 @@ AgentOutput::~AgentOutput() {
 void AgentOutput::start() {
   for (const auto& lane : lanes_) {
     auto sender = std::make_unique<push::Sender>(
-        lane->target, *lane->outbox, *lane->http,
+        lane->target, *lane->outbox, *lane->client,
         push::Sender::Notes{[this](const std::string& text, const std::string& hint) {
                               talk_.warn(hint.empty() ? text : fmt::format("{}; {}", text, hint));
                             },

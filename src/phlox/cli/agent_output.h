@@ -14,8 +14,8 @@
 
 #include "phlox/base/result.h"
 #include "phlox/cli/talk.h"
+#include "phlox/http/curl_http.h"
 #include "phlox/profile/profile.h"
-#include "phlox/push/curl_http.h"
 #include "phlox/push/outbox.h"
 #include "phlox/push/sender.h"
 #include "phlox/push/target.h"
@@ -28,7 +28,7 @@ class AgentOutput {
     std::vector<push::Target> targets;
     std::string state;
     uint64_t buffer = 0;  // bytes, of all targets together
-    push::HttpOptions http;
+    http::ClientOptions http;
     double rate_hz = 0;
   };
   // Opens the outboxes; starts nothing. `talk` must outlive it.
@@ -58,7 +58,7 @@ class AgentOutput {
   struct Lane {
     push::Target target;
     std::unique_ptr<push::Outbox> outbox;
-    std::unique_ptr<push::Http> http;
+    std::unique_ptr<http::Client> client;
     std::unique_ptr<push::SenderThread> sender;
     uint64_t say_no_room_at = 0;  // when that many were dropped
     bool disk_refused = false;

@@ -6,9 +6,11 @@
 
 int main(int argc, char** argv) {
 #if defined(PHLOX_STATIC)
-  // Otherwise, looking up user names loads the libraries of the image's nsswitch.conf, and its C library with
-  // them.
-  for (const char* database : {"passwd", "group", "initgroups"}) __nss_configure_lookup(database, "files");
+  // Otherwise, looking up the name of a user or a host loads the libraries of the image's nsswitch.conf, and
+  // its C library with them. These two ways are built in.
+  for (const char* database : {"passwd", "group", "initgroups", "services", "protocols"})
+    __nss_configure_lookup(database, "files");
+  __nss_configure_lookup("hosts", "files dns");
 #endif
   return phlox::cli::run({argv, argv + argc});
 }

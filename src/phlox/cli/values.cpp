@@ -15,6 +15,7 @@
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/view_values.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/http/curl_http.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/work.h"
 #include "phlox/unwind/table_cache.h"
@@ -163,6 +164,9 @@ Result<size_t> parse_count(std::string_view option, std::string_view text) {
 
 Result<std::optional<sampler::NativeSource>> native_source_of(const NativeArguments& native) {
   using sampler::NativeSource;
+  if (native.debuginfod) {
+    if (auto loaded = http::load_curl(); !loaded) return fail(loaded);
+  }
   if (!native.native) {
     const bool other = !native.source.empty() || !native.debug_paths.empty() || native.debuginfod;
     if (!other) return std::optional<NativeSource>();
@@ -175,16 +179,6 @@ Result<std::optional<sampler::NativeSource>> native_source_of(const NativeArgume
   if (native.source == "ptrace") return std::optional(NativeSource::ptrace);
   if (native.source == "syscall") return std::optional(NativeSource::syscall);
   return std::optional(NativeSource::automatic);
-}
-
-symbols::DebugSearch debug_search_of(const NativeArguments& native) {
-  symbols::DebugSearch search;
-  search.folders.insert(search.folders.begin(), native.debug_paths.begin(), native.debug_paths.end());
-  search.debuginfod = native.debuginfod;
-  // Next to the unwind tables.
-  if (const std::string tables = unwind_cache(); !tables.empty())
-    search.name_cache = tables.substr(0, tables.rfind('/')) + "/names";
-  return search;
 }
 
 namespace {
@@ -214,7 +208,38 @@ std::string home_of_cache() {
   return is_ours(root) ? root : std::string();
 }
 
+// Where the other clients of this user keep their files.
+std::string debuginfod_cache() {
+  if (const char* const named = std::getenv("DEBUGINFOD_CACHE_PATH")) return if_ours(named);
+  std::string folder = if_ours(std::getenv("XDG_CACHE_HOME"));
+  if (folder.empty()) {
+    const std::string home = home_of_cache();
+    if (home.empty()) return {};
+    folder = home + "/.cache";
+  }
+  return folder + "/debuginfod_client";
+}
+
+std::shared_ptr<symbols::Debuginfod> debuginfod_here() {
+  auto settings = symbols::Debuginfod::settings_of([](const char* name) { return std::getenv(name); },
+                                                   debuginfod_cache());
+  const http::ClientOptions options{
+      .certificates = {}, .patience = settings.patience, .slow = settings.slow, .follow = true};
+  return std::make_shared<symbols::Debuginfod>(
+      std::move(settings), [options] { return http::load_curl() ? http::make_client(options) : nullptr; });
+}
+
 }  // namespace
+
+symbols::DebugSearch debug_search_of(const NativeArguments& native) {
+  symbols::DebugSearch search;
+  search.folders.insert(search.folders.begin(), native.debug_paths.begin(), native.debug_paths.end());
+  if (native.debuginfod) search.debuginfod = debuginfod_here();
+  // Next to the unwind tables.
+  if (const std::string tables = unwind_cache(); !tables.empty())
+    search.name_cache = tables.substr(0, tables.rfind('/')) + "/names";
+  return search;
+}
 
 std::string unwind_cache() {
   const std::string cache = if_ours(std::getenv("XDG_CACHE_HOME"));

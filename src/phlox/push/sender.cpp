@@ -9,12 +9,26 @@
 #include "phlox/push/divide.h"
 
 namespace phlox::push {
+namespace {
+
+http::Request request_of(const Target& target, std::string_view body) {
+  http::Request request{target.url, {}, body, {}};
+  if (target.protocol == Protocol::otlp) {
+    request.headers = {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}};
+  } else {
+    request.headers = {{"Content-Type", "application/proto"}, {"Connect-Protocol-Version", "1"}};
+  }
+  request.headers.insert(request.headers.end(), target.headers.begin(), target.headers.end());
+  return request;
+}
+
+}  // namespace
 
 std::optional<Nanoseconds> Sender::step(Nanoseconds now) {
   if (now < due_) return due_ - now;
   const auto item = outbox_.first();
   if (!item) return {};
-  const Verdict verdict = verdict_on(http_.post(target_, item->body), target_);
+  const Verdict verdict = verdict_on(client_.send(request_of(target_, item->body)), target_);
   failing_ = verdict.action == Action::again;
   if (verdict.action != Action::done) ++counts_.failures;
   say(verdict);

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "phlox/base/clock.h"
+#include "phlox/http/http.h"
 #include "phlox/push/backoff.h"
-#include "phlox/push/http.h"
 #include "phlox/push/outbox.h"
 #include "phlox/push/target.h"
 #include "phlox/push/verdict.h"
@@ -31,8 +31,13 @@ class Sender {
     std::function<void(const std::string& text)> note;
   };
   // All of these must outlive it. `random`: from 0 to 1.
-  Sender(const Target& target, Outbox& outbox, Http& http, Notes notes, std::function<double()> random)
-      : target_(target), outbox_(outbox), http_(http), notes_(std::move(notes)), random_(std::move(random)) {}
+  Sender(const Target& target, Outbox& outbox, http::Client& client, Notes notes,
+         std::function<double()> random)
+      : target_(target),
+        outbox_(outbox),
+        client_(client),
+        notes_(std::move(notes)),
+        random_(std::move(random)) {}
 
   // Sends the first body, if one is due. Returns how long nothing is due; none: until something is put into
   // the outbox.
@@ -57,7 +62,7 @@ class Sender {
 
   const Target& target_;
   Outbox& outbox_;
-  Http& http_;
+  http::Client& client_;
   Notes notes_;
   std::function<double()> random_;
   Backoff backoff_;

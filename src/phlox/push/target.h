@@ -8,16 +8,14 @@
 #include <vector>
 
 #include "phlox/base/result.h"
+#include "phlox/http/http.h"
 
 namespace phlox::push {
 
 enum class Protocol : uint8_t { otlp, pyroscope };
 std::string_view protocol_name(Protocol protocol);  // "otlp", "pyroscope": also the options' names
 
-struct Header {
-  std::string name, value;
-  friend bool operator==(const Header&, const Header&) = default;
-};
+using http::Header;
 
 struct Target {
   Protocol protocol = Protocol::otlp;

@@ -5,10 +5,13 @@
 #include <optional>
 #include <string>
 
-#include "phlox/push/http.h"
+#include "phlox/http/http.h"
 #include "phlox/push/target.h"
 
 namespace phlox::push {
+
+using http::Answer;
+using http::Failure;
 
 enum class Action : uint8_t {
   done,    // it took it

@@ -1,11 +1,7 @@
 #include "phlox/symbols/debug_files.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <zlib.h>
-
-#include <cstdlib>
-#include <memory>
 
 #include "phlox/base/byte_reader.h"
 #include "phlox/base/regular_file.h"
@@ -48,7 +44,7 @@ struct Proof {
 };
 
 bool belongs(const std::string& path, const Proof& proof, const DebugSearch& search) {
-  const Descriptor fd = open_regular(path, search.user);
+  const Descriptor fd = search.open(path);
   if (!fd) return false;
   const auto bytes = elf::FileBytes::read(fd.get(), path, search.budget);
   if (!bytes) return false;
@@ -61,37 +57,18 @@ bool belongs(const std::string& path, const Proof& proof, const DebugSearch& sea
   return proof.crc && bytes->size() <= elf::FileBytes::kMostPart && crc_of(bytes->bytes()) == *proof.crc;
 }
 
-// libdebuginfod is loaded only on request: it loads libcurl, and both keep resources until the program ends,
-// so it is not unloaded.
-#if defined(PHLOX_STATIC)
-// A program without a loader can load a library only together with a second C library.
-std::string ask_debuginfod(const std::string&) {
-  return {};
+// From a server, and then it is the wanted one, unless the server or the cache lies.
+std::string ask_debuginfod(const std::string& build_id, const DebugSearch& search) {
+  if (!search.debuginfod || !is_hex(build_id)) return {};
+  const std::string path = search.debuginfod->find(build_id);
+  return !path.empty() && belongs(path, {build_id, std::nullopt}, search) ? path : std::string();
 }
-#else
-std::string ask_debuginfod(const std::string& build_id) {
-  static void* const library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return {};
-  using Begin = void* (*)();
-  using Find = int (*)(void*, const unsigned char*, int, char**);
-  using End = void (*)(void*);
-  const auto begin = reinterpret_cast<Begin>(::dlsym(library, "debuginfod_begin"));
-  const auto find = reinterpret_cast<Find>(::dlsym(library, "debuginfod_find_debuginfo"));
-  const auto end = reinterpret_cast<End>(::dlsym(library, "debuginfod_end"));
-  if (begin == nullptr || find == nullptr || end == nullptr) return {};
-  void* client = begin();
-  if (client == nullptr) return {};
-  char* path = nullptr;
-  // Length 0: the id is text.
-  const int fd = find(client, reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &path);
-  const Descriptor closes_itself(fd);
-  const std::unique_ptr<char, decltype(&std::free)> owned(path, &std::free);
-  end(client);
-  return fd >= 0 && path != nullptr ? std::string(path) : std::string();
-}
-#endif
 
 }  // namespace
+
+Descriptor DebugSearch::open(const std::string& path) const {
+  return open_regular(path, debuginfod && debuginfod->owns(path) ? std::nullopt : user);
+}
 
 std::optional<DebugLink> debug_link(const elf::ElfFile& file) {
   const elf::Section* section = file.find_section(".gnu_debuglink");
@@ -152,7 +129,7 @@ std::string find_debug_file(const elf::ElfFile& module, std::string_view module_
   for (const std::string& path : debug_file_candidates(build_id, link, module_path, search)) {
     if (path != module_path && belongs(path, proof, search)) return path;
   }
-  return search.debuginfod && is_hex(build_id) ? ask_debuginfod(build_id) : std::string();
+  return ask_debuginfod(build_id, search);
 }
 
 std::string find_alt_file(const elf::ElfFile& debug, std::string_view debug_path, const DebugSearch& search) {
@@ -161,15 +138,7 @@ std::string find_alt_file(const elf::ElfFile& debug, std::string_view debug_path
   for (const std::string& path : alt_file_candidates(*link, debug_path, search)) {
     if (belongs(path, {link->build_id, std::nullopt}, search)) return path;
   }
-  return search.debuginfod ? ask_debuginfod(link->build_id) : std::string();
-}
-
-bool has_debuginfod() {
-#if defined(PHLOX_STATIC)
-  return false;
-#else
-  return true;
-#endif
+  return ask_debuginfod(link->build_id, search);
 }
 
 }  // namespace phlox::symbols

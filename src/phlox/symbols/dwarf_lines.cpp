@@ -179,7 +179,7 @@ struct DwarfFile {
   }
 
   bool open(const std::string& path, const DebugSearch& search) {
-    const Descriptor file = open_regular(path, search.user);
+    const Descriptor file = search.open(path);
     auto read = file ? elf::FileBytes::read(file.get(), path, search.budget)
                      : Result<elf::FileBytes>(fail(ErrorKind::input, "cannot open"));
     if (!read) return false;

@@ -48,7 +48,7 @@ bool has_lines(const elf::ElfFile& file) {
 // Calls `visit` with the file at a path; false: it cannot be read.
 template <class Visit>
 bool with_file(const std::string& path, const DebugSearch& search, Visit&& visit) {
-  const Descriptor fd = open_regular(path, search.user);
+  const Descriptor fd = search.open(path);
   const auto bytes = fd ? elf::FileBytes::read(fd.get(), path, search.budget)
                         : Result<elf::FileBytes>(fail(ErrorKind::input, "cannot open"));
   const auto file =
@@ -61,7 +61,7 @@ bool with_file(const std::string& path, const DebugSearch& search, Visit&& visit
 // Empty: nothing from it may be cached.
 std::string identity_of(const std::string& path, const DebugSearch& search) {
   if (path.empty()) return "none";
-  const Descriptor file = open_regular(path, search.user);
+  const Descriptor file = search.open(path);
   return file ? kept_identity(file.get()) : std::string();
 }
 
@@ -71,8 +71,8 @@ ModuleNames ModuleNames::open(const std::string& path, const std::string& shown_
                               const DebugSearch& search) {
   ModuleNames names;
   names.shown_path_ = shown_path;
-  names.tried_debuginfod_ = search.debuginfod;
-  const Descriptor fd = open_regular(path, search.user);
+  names.tried_debuginfod_ = search.debuginfod != nullptr;
+  const Descriptor fd = search.open(path);
   if (!fd) {
     names.trouble_ = "the file cannot be opened";
     return names;

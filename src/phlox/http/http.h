@@ -1,16 +1,30 @@
-// One request to a server and its answer, as the sender needs it: libcurl makes it (curl_http.h), tests make
-// their own.
+// One request to a server and its answer. libcurl makes it (curl_http.h); tests make their own.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "phlox/base/clock.h"
-#include "phlox/push/target.h"
 
-namespace phlox::push {
+namespace phlox::http {
+
+struct Header {
+  std::string name, value;
+  friend bool operator==(const Header&, const Header&) = default;
+};
+
+struct Request {
+  std::string url;
+  std::vector<Header> headers;
+  std::optional<std::string_view> body;  // none: GET, otherwise POST
+  // Gets the body of an answer with status 200, piece by piece. False ends the request. Without it, the
+  // beginning of any answer's body is in Answer.
+  std::function<bool(std::string_view)> take;
+};
 
 enum class Failure : uint8_t {
   none,
@@ -33,14 +47,14 @@ struct Answer {
   std::string body;  // its beginning
 };
 
-class Http {
+class Client {
  public:
   // Of an answer's body; the rest is not read.
   static constexpr size_t kMostOfAnswer = 4096;
 
-  virtual ~Http() = default;
+  virtual ~Client() = default;
   // Blocks until there is an answer, or one of the limits of time is over. One thread calls it.
-  virtual Answer post(const Target& target, std::string_view body) = 0;
+  virtual Answer send(const Request& request) = 0;
 };
 
-}  // namespace phlox::push
+}  // namespace phlox::http
