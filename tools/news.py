@@ -3,8 +3,8 @@
 the section.
 
 A file is `news/WHAT.KIND.md`, one paragraph in the user's words (news/README.md). An "unreleased" section of
-the same version is filled; otherwise a new one is added on top. If any file is invalid, nothing is
-written.
+the same version is filled, below what it already has; otherwise a new one is added on top. `--date
+unreleased` leaves it open. If any file is invalid, nothing is written.
 """
 import argparse
 import datetime
@@ -36,26 +36,32 @@ def fragments(folder):
     return found
 
 
-def section(version, date, found):
+def section(version, date, found, old=""):
+    """`old`: the version's section, whose text and sentences stay."""
+    summary, *parts = re.split(r"^### (.*)\n+", old, flags=re.M)
+    kept = dict(zip(parts[::2], parts[1::2]))
     lines = [f"## {version}, {date}", ""]
+    if text := "\n".join(summary.splitlines()[1:]).strip():
+        lines += [text, ""]
     for kind, title in KINDS.items():
-        if found[kind]:
-            lines += [f"### {title}", ""]
+        if found[kind] or title in kept:
+            lines += [f"### {title}", "", *kept.get(title, "").strip().splitlines()]
             for sentence in found[kind]:
                 lines += textwrap.wrap(sentence, 118, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
             lines.append("")
     return "\n".join(lines)
 
 
-def with_section(changelog, version, new):
+def with_section(changelog, version, date, found):
     """The changelog with the section: in place of the version's unreleased section, or above the newest."""
     versions = [(m.start(), m[1], m[2]) for m in re.finditer(r"^## (\S+), (.*)$", changelog, re.M)] + [(len(changelog), "", "")]
     start = end = versions[0][0]
-    for (at, name, date), (behind, *_) in zip(versions, versions[1:]):
-        if name == version and date != "unreleased":
-            raise Wrong(f"CHANGELOG.md: {version} is there already, of {date}")
+    for (at, name, its_date), (behind, *_) in zip(versions, versions[1:]):
+        if name == version and its_date != "unreleased":
+            raise Wrong(f"CHANGELOG.md: {version} is there already, of {its_date}")
         if name == version:
             start, end = at, behind
+    new = section(version, date, found, changelog[start:end])
     return "\n".join(filter(None, [changelog[:start] + new, changelog[end:]]))
 
 
@@ -72,7 +78,7 @@ def main():
         return
     if not any(found.values()):
         raise Wrong(f"{folder}: there is no news")
-    changelog.write_text(with_section(changelog.read_text(), a.version, section(a.version, a.date, found)))
+    changelog.write_text(with_section(changelog.read_text(), a.version, a.date, found))
     for path in folder.glob("*.*.md"):
         path.unlink()
 

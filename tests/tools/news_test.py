@@ -32,6 +32,18 @@ def test_an_unreleased_section_is_filled_and_the_files_are_gone(tree):
     assert [path.name for path in (tree / "news").iterdir()] == ["README.md"]
 
 
+def test_a_section_that_stays_open_keeps_its_text_and_grows(tree):
+    text = CHANGELOG.replace("## 0.2.0, unreleased\n", "## 0.2.0, unreleased\n\nIn short:\nfaster.\n")
+    (tree / "CHANGELOG.md").write_text(text)
+    assert release(tree, "0.2.0", "--date", "unreleased") == (0, "")
+    filled = SECTION.replace("2026-12-01\n", "unreleased\n\nIn short:\nfaster.\n")
+    assert (tree / "CHANGELOG.md").read_text() == CHANGELOG.replace("## 0.2.0, unreleased\n", filled)
+    (tree / "news/c.added.md").write_text("Another word.\n")
+    assert release(tree, "0.2.0") == (0, "")
+    dated = filled.replace("unreleased", "2026-12-01").replace("- A word.\n", "- A word.\n- Another word.\n")
+    assert (tree / "CHANGELOG.md").read_text() == CHANGELOG.replace("## 0.2.0, unreleased\n", dated)
+
+
 def test_a_version_that_is_not_there_goes_on_top(tree):
     (tree / "CHANGELOG.md").write_text(CHANGELOG.replace("## 0.2.0, unreleased\n\n", ""))
     assert release(tree, "0.2.0") == (0, "")
