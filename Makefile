@@ -144,7 +144,7 @@ lint: ## check the format of the C++ sources, the types of web/, and the rules o
 
 .PHONY: changelog
 changelog: ## turn the files in news/ into a section of CHANGELOG.md: make changelog VERSION=0.2.0
-	@tools/news.py $(or $(VERSION),$(error make changelog VERSION=0.2.0))
+	@tools/news.py $(or $(VERSION),$(error make changelog VERSION=0.2.0)) $(if $(DATE),--date $(DATE))
 
 # One version of clang, so that the bytes are the same on every machine. `make test` checks them.
 .PHONY: bpf
@@ -157,9 +157,8 @@ install: build ## install phlox under PREFIX (default /usr/local)
 	cmake --install build/release --prefix $(PREFIX)
 
 .PHONY: deb
-deb: build ## make a Debian package in build/release
-	@command -v file > /dev/null && command -v dpkg-shlibdeps > /dev/null || { echo 'make deb: apt-get install file dpkg-dev' >&2; exit 1; }
-	cd build/release && cpack
+deb: static ## make a Debian package in build/deb, with the static program: it installs on every Debian and Ubuntu
+	tools/release.py --deb build/deb build/release/phlox-static
 
 .PHONY: wheel
 wheel: ## make a Python wheel in build/dist: the program, and the package phlox
@@ -169,18 +168,27 @@ wheel: ## make a Python wheel in build/dist: the program, and the package phlox
 
 # Packed files have the time of the last commit, so packing again gives the same bytes.
 .PHONY: release
-release: ## make what people install, in dist/: a static program, a wheel with it, a .deb, the source, licences, checksums
-	@tools/install-packages.sh tools/packages-deb.txt
-	@tools/static-libraries.sh
+release: static ## make what people install, in dist/: a static program, a wheel and a .deb with it, the source, licences, checksums
 	@tools/install-test-deps.sh
-	$(call configure_and_build,release,--target phlox phlox_static)
 	rm -rf build/dist && mkdir -p build/dist
-	cd build/release && rm -f phlox_*.deb && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) cpack > /dev/null
 	git archive --format=tar --prefix=source/ HEAD | tar -xf - -C build/dist
 	cd build/dist/source && SOURCE_DATE_EPOCH=$$(git -C $(CURDIR) log -1 --format=%ct) $(PHLOX_VENV)/bin/python -c \
 	  'from scikit_build_core.build import build_sdist; build_sdist("..")'
-	$(PHLOX_VENV)/bin/python tools/release.py build/release/phlox-static dist --deb build/release/phlox_*.deb --sdist build/dist/phlox-*.tar.gz
+	$(PHLOX_VENV)/bin/python tools/release.py dist build/release/phlox-static --sdist build/dist/phlox-*.tar.gz
 	rm -rf build/dist
+
+.PHONY: release-twice
+release-twice: ## prove that a release has the same bytes wherever it is built: make it in two directories, and compare
+	@tools/release-twice.sh
+
+.PHONY: try-release
+try-release: ## try dist/ on Debian 12, Ubuntu 22.04 and 24.04, a Python on musl, and in an empty root; as root
+	@tools/install-test-deps.sh
+	@tools/release-roots.sh
+	-@tools/get-pythons.sh musl
+	$(PHLOX_VENV)/bin/pip install -q twine auditwheel
+	PHLOX_DIST=$(CURDIR)/dist PHLOX_STATIC=$$(ls $(CURDIR)/dist/phlox-*-linux-$$(uname -m)) $(PHLOX_VENV)/bin/python -m pytest -q -rs \
+	  tests/package/test_release_elsewhere.py tests/package/test_empty_root.py
 
 .PHONY: clean
 clean: ## remove build/ and the demo's files (downloaded interpreters stay in the cache)

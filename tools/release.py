@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""release.py PROGRAM DIST [--deb FILE] [--sdist FILE]   Packs a static phlox that is already built (make release).
+"""release.py DIST [--deb] [--sdist FILE] PROGRAM...   Packs static programs that are already built, one for each machine (make release).
 
-Writes to DIST: the program, a wheel with it, the licences of the linked libraries, a CycloneDX list of components (also in the
-wheel, PEP 770), and SHA256SUMS. Packing the same program again gives the same bytes: times are those of the last commit.
+Writes to DIST, for each program: the program, a wheel and a Debian package with it, and a CycloneDX list of its components (also
+in the wheel, PEP 770); and the licences of what is linked in, and SHA256SUMS. --deb writes the Debian package alone. Packing the
+same program again gives the same bytes: times are those of the last commit.
 """
 import argparse
 import base64
 import csv
+import gzip
 import hashlib
 import io
 import json
@@ -23,6 +25,9 @@ import uuid
 import zipfile
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"
+MACHINES = {62: "x86_64", 183: "aarch64"}  # by e_machine
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 # A static program needs no C library of the host, so it runs on every one that pip has tags for. These are
 # the oldest tags, known to every pip since 2021.
 PLATFORMS = ("manylinux_2_17_{0}", "manylinux2014_{0}", "musllinux_1_1_{0}")
@@ -31,14 +36,30 @@ OF_THE_COMPILER = ("libc6-dev", "libstdc++-12-dev", "libgcc-12-dev")
 TOOLS = {"cmake", "ninja-build", "g++", "ccache", "esbuild", "dpkg-dev"}
 # The static program has what tools/static-libraries.sh made in their place, or nothing of them.
 NOT_LINKED = {"libzydis-dev", "libcurl4-openssl-dev"}
+CONTROL = """Package: phlox
+Version: {version}
+Architecture: {architecture}
+Maintainer: the Phlox developers <phlox@localhost>
+Installed-Size: {size}
+Recommends: ca-certificates
+Section: devel
+Priority: optional
+Description: shows where a running Python program spends its time
+ Phlox samples Python programs on this host without touching them, and shows
+ flame graphs, timelines and reports. The program is linked statically and
+ needs no other package.
+"""
 
 
 def out(*command, **options):
     return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, **options).stdout.strip()
 
 
-def version():
-    return re.search(r"project\(phlox VERSION ([\d.]+)", (TREE / "CMakeLists.txt").read_text())[1]
+def version(before_candidate):
+    """1.0.0-rc1 with "-": packages of Python have nothing there, Debian's have "~"."""
+    text = (TREE / "CMakeLists.txt").read_text()
+    candidate = re.search(r'set\(PHLOX_CANDIDATE "(.*)"\)', text)[1]
+    return re.search(r"project\(phlox VERSION ([\d.]+)", text)[1] + (before_candidate + candidate if candidate else "")
 
 
 def epoch():
@@ -46,56 +67,60 @@ def epoch():
     return int(os.environ.get("SOURCE_DATE_EPOCH") or out("git", "log", "-1", "--format=%ct", cwd=TREE))
 
 
-def made():
-    """Where tools/static-libraries.sh leaves the archives that it builds."""
-    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(cache) / "phlox/static" / platform.machine()
+def machine_of(program):
+    with open(program, "rb") as file:
+        head = file.read(20)
+    machine = MACHINES.get(int.from_bytes(head[18:20], "little")) if head[:4] == b"\x7fELF" else None
+    return machine or sys.exit(f"release: {program} is no program of {' or '.join(MACHINES.values())}")
 
 
-def packages():
-    """[(name, version)] of the packages whose code is in the program."""
-    names = [line.split()[0] for name in ("packages-build.txt", "packages-static.txt") for line in (TREE / "tools" / name).read_text().splitlines()
-             if line.strip() and not line.startswith("#")]
-    found = []
-    for name in [*names, *OF_THE_COMPILER]:
-        if name in TOOLS | NOT_LINKED:
-            continue
-        shown = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True)
-        if shown.returncode == 0 and shown.stdout:
-            found.append((name, shown.stdout))
-    return sorted(set(found))
+class Parts:
+    """What a machine's program is linked from."""
 
+    def __init__(self, machine):
+        is_here = machine == platform.machine()
+        self.root = pathlib.Path("/") if is_here else pathlib.Path(os.environ.get(f"PHLOX_{machine.upper()}_ROOT") or CACHE / machine / "root")
+        self.made = pathlib.Path(os.environ.get("PHLOX_STATIC_LIBRARIES") or CACHE / "static") / machine
+        self.architecture = DEBIAN[machine]
+        self.packages = sorted(self._packages())
+        listed = self.made / "parts"
+        self.sources = [tuple(line.split()) for line in listed.read_text().splitlines()] if listed.exists() else []
 
-def sources():
-    """[(name, version)] of the source packages whose code is in it."""
-    listed = made() / "parts"
-    return [tuple(line.split()) for line in listed.read_text().splitlines()] if listed.exists() else []
+    def _packages(self):
+        """{(name, version)} of the packages whose code is in the program."""
+        lists = [(TREE / "tools" / name).read_text().splitlines() for name in ("packages-build.txt", "packages-static.txt")]
+        names = {line.split()[0] for lines in lists for line in lines if line.strip() and not line.startswith("#")} | set(OF_THE_COMPILER)
+        # Of a root that was unpacked, not installed.
+        known = self.root / "var/lib/phlox-packages"
+        listed = known.read_text() if known.exists() else out("dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture} ${db:Status-Status}\n")
+        for line in listed.splitlines():
+            name, number, *more = line.split()
+            if name in names - TOOLS - NOT_LINKED and (not more or (more[0] in (self.architecture, "all") and more[1] == "installed")):
+                yield name, number
 
+    def licences(self):
+        text = [f"phlox\n\n{(TREE / 'LICENSE').read_text()}"]
+        for name, _ in self.packages:
+            path = pathlib.Path("/usr/share/doc") / name / "copyright"
+            if path.is_file():
+                text.append(f"{name}\n\n{path.read_text(errors='replace')}")
+        if self.sources:
+            text.append((self.made / "parts.licences").read_text(errors="replace"))
+        return ("\n" + "=" * 80 + "\n").join(text)
 
-def licences(parts):
-    text = [f"phlox\n\n{(TREE / 'LICENSE').read_text()}"]
-    for name, _ in parts:
-        path = pathlib.Path("/usr/share/doc") / name / "copyright"
-        if path.is_file():
-            text.append(f"{name}\n\n{path.read_text(errors='replace')}")
-    if sources():
-        text.append((made() / "parts.licences").read_text(errors="replace"))
-    return ("\n" + "=" * 80 + "\n").join(text)
-
-
-def list_of_parts(parts, when):
-    system = dict(re.findall(r'^(\w+)="?([^"\n]*)', pathlib.Path("/etc/os-release").read_text(), re.M))
-    distribution = f"distro={system['ID']}-{system['VERSION_ID']}"
-    components = [{"type": "library", "bom-ref": name, "name": name, "version": number, "purl": f"pkg:deb/{system['ID']}/{name}@{number}?{more}{distribution}"}
-                  for more, listed in (("", parts), ("arch=source&", sources())) for name, number in listed]
-    return json.dumps({
-        "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'phlox {version()} {when} {parts}')}",
-        "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when)),
-                     "component": {"type": "application", "bom-ref": "phlox", "name": "phlox", "version": version(), "licenses": [{"license": {"id": "Apache-2.0"}}]}},
-        "components": components,
-        "dependencies": [{"ref": "phlox", "dependsOn": [component["bom-ref"] for component in components]}],
-    }, indent=1) + "\n"
+    def bill(self, when):
+        system = dict(re.findall(r'^(\w+)="?([^"\n]*)', pathlib.Path("/etc/os-release").read_text(), re.M))
+        distribution = f"distro={system['ID']}-{system['VERSION_ID']}"
+        components = [{"type": "library", "bom-ref": name, "name": name, "version": number, "purl": f"pkg:deb/{system['ID']}/{name}@{number}?arch={arch}&{distribution}"}
+                      for arch, listed in ((self.architecture, self.packages), ("source", self.sources)) for name, number in listed]
+        return json.dumps({
+            "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
+            "serialNumber": uuid.uuid5(uuid.NAMESPACE_URL, f"phlox {version('-')} {when} {components}").urn,
+            "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when)),
+                         "component": {"type": "application", "bom-ref": "phlox", "name": "phlox", "version": version("-"), "licenses": [{"license": {"id": "Apache-2.0"}}]}},
+            "components": components,
+            "dependencies": [{"ref": "phlox", "dependsOn": [component["bom-ref"] for component in components]}],
+        }, indent=1) + "\n"
 
 
 def plain_wheel(program, folder):
@@ -109,11 +134,11 @@ def plain_wheel(program, folder):
     return made
 
 
-def wheel(program, dist, when, extra):
+def wheel(program, machine, dist, when, extra):
     """`extra`: texts by path in .dist-info."""
-    tags = [tag.format(platform.machine()) for tag in PLATFORMS]
-    name = f"phlox-{version()}-py3-none-{'.'.join(tags)}.whl"
-    info = f"phlox-{version()}.dist-info"
+    tags = [tag.format(machine) for tag in PLATFORMS]
+    name = f"phlox-{version('')}-py3-none-{'.'.join(tags)}.whl"
+    info = f"phlox-{version('')}.dist-info"
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(plain_wheel(program, pathlib.Path(folder))) as plain:
             files = {entry.filename: (plain.read(entry), entry.external_attr >> 16) for entry in plain.infolist() if not entry.is_dir()}
@@ -137,30 +162,67 @@ def wheel(program, dist, when, extra):
             entry.external_attr = (0o100755 if mode & 0o100 else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             made.writestr(entry, content, compresslevel=9)
-    return name
+
+
+def written_by(program):
+    """{path in a package: bytes} of what the program prints about itself."""
+    said = lambda *words: out(program, *words).encode() + b"\n"
+    return {"usr/share/man/man1/phlox.1.gz": gzip.compress(said("man"), mtime=0),
+            "usr/share/bash-completion/completions/phlox": said("completions", "bash"),
+            "usr/share/zsh/vendor-completions/_phlox": said("completions", "zsh"),
+            "usr/share/fish/vendor_completions.d/phlox.fish": said("completions", "fish")}
+
+
+def debian_package(program, machine, dist, when, texts, terms):
+    """With the static program, so that one package serves every release of Debian and Ubuntu."""
+    files = {"usr/bin/phlox": program.read_bytes(), **texts, "usr/share/doc/phlox/copyright": terms.encode(),
+             "usr/share/doc/phlox/phlox-agent.service": (TREE / "packaging/phlox-agent.service").read_bytes()}
+    number = version("~")
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        control = CONTROL.format(version=number, architecture=DEBIAN[machine], size=sum(map(len, files.values())) // 1024)
+        sums = "".join(f"{hashlib.md5(content).hexdigest()}  {path}\n" for path, content in sorted(files.items()))
+        for path, content in {**files, "DEBIAN/control": control.encode(), "DEBIAN/md5sums": sums.encode()}.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
+            (root / path).chmod(0o755 if path == "usr/bin/phlox" else 0o644)
+        for path in [root, *(path for path in root.rglob("*") if path.is_dir())]:
+            path.chmod(0o755)
+        out("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, dist / f"phlox_{number}_{DEBIAN[machine]}.deb",
+            env={**os.environ, "SOURCE_DATE_EPOCH": str(when)})
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("dist", type=pathlib.Path)
-    parser.add_argument("--deb", type=pathlib.Path)
+    parser.add_argument("programs", type=pathlib.Path, nargs="+")
+    parser.add_argument("--deb", action="store_true")
     parser.add_argument("--sdist", type=pathlib.Path)
     asked = parser.parse_args()
-    when, parts = epoch(), packages()
+    when, programs = epoch(), {machine_of(path): path for path in asked.programs}
     asked.dist.mkdir(parents=True, exist_ok=True)
     for old in asked.dist.iterdir():
         old.unlink()
-    program = asked.dist / f"phlox-{version()}-linux-{platform.machine()}"
-    shutil.copyfile(asked.program, program)
-    program.chmod(0o755)
-    bill, terms = list_of_parts(parts, when), licences(parts)
-    wheel(program.resolve(), asked.dist, when, {"sboms/phlox.cdx.json": bill, "licenses/LICENSES.txt": terms})
-    for more in (asked.deb, asked.sdist):
-        if more:
-            shutil.copyfile(more, asked.dist / more.name)
-    (asked.dist / "LICENSES.txt").write_text(terms)
-    (asked.dist / f"phlox-{version()}.cdx.json").write_text(bill)
+    texts = written_by(programs.get(platform.machine()) or sys.exit("release: none of these programs runs on this machine"))
+    terms = {}
+    for machine, path in programs.items():
+        parts = Parts(machine)
+        terms[machine] = parts.licences()
+        debian_package(path, machine, asked.dist, when, texts, terms[machine])
+        if asked.deb:
+            continue
+        program = asked.dist / f"phlox-{version('-')}-linux-{machine}"
+        shutil.copyfile(path, program)
+        program.chmod(0o755)
+        bill = parts.bill(when)
+        (asked.dist / f"{program.name}.cdx.json").write_text(bill)
+        wheel(program.resolve(), machine, asked.dist, when, {"sboms/phlox.cdx.json": bill, "licenses/LICENSES.txt": terms[machine]})
+    if asked.deb:
+        return
+    # The first program's parts are all of the others' too.
+    (asked.dist / "LICENSES.txt").write_text(next(iter(terms.values())))
+    if asked.sdist:
+        shutil.copyfile(asked.sdist, asked.dist / asked.sdist.name)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(asked.dist.iterdir()))
     (asked.dist / "SHA256SUMS").write_text(sums)
     print(sums, end="")

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.live,
 
 
 def packed(folder):
-    done = subprocess.run([sys.executable, ROOT / "tools/release.py", PHLOX, folder], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, ROOT / "tools/release.py", folder, PHLOX], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return folder
 
