@@ -150,9 +150,9 @@ def too_many(body):
 @live
 def test_nothing_is_lost_on_the_way_to_a_server_with_all_faults(start, serve, targets, tmp_path):
     _, mark = targets
-    port = free_port()  # nobody answers there at first
+    port = free_port()  # no server answers there at first
     agent = Running(start, tmp_path, mark, "--otlp", f"http://localhost:{port}", "-o", tmp_path / "a.phlox")
-    wait_until(lambda: "nobody answers there" in agent.said and len(agent.waiting()) >= 2, "a failure, and pushes that wait")
+    wait_until(lambda: "no server answers there" in agent.said and len(agent.waiting()) >= 2, "a failure, and pushes that wait")
     server = serve(port, answers=[401, (429, {"Retry-After": "1"}), 503, *[too_many] * 40])
     server.wait(lambda s: len([1 for _, status in s.requests if status == 413]) >= 2 and len(s.taken) >= 8, "all faults, then pushes", 120)
     said = agent.end()
@@ -160,10 +160,10 @@ def test_nothing_is_lost_on_the_way_to_a_server_with_all_faults(start, serve, ta
     ids = [profile["id"] for _, profile in server.profiles()]
     assert len(set(ids)) == len(ids)
     # Each fault was said once, with a hint.
-    for words in ("nobody answers there", "does not take the credentials", "--header-file", "asks for a pause", "a fault of its own",
+    for words in ("no server answers there", "needs credentials, or rejects these", "--header-file", "asks for a pause", "an internal error",
                   "too large for it"):
         assert said.count(words) == 1, said
-    assert "takes profiles again" in said
+    assert "accepts profiles again" in said
     assert not re.search(r"push(es)? lost", said) and agent.waiting() == []
 
 
@@ -199,7 +199,7 @@ def test_what_a_killed_agent_left_is_sent_once_by_the_next(start, serve, targets
     again = Running(start, tmp_path, mark, "--otlp", url, "-o", tmp_path / "b.phlox")
     server.wait(lambda s: len(s.taken) >= left + 1, "what was left, and one more")
     said = again.end()
-    assert f"{left} pushes that an earlier run could not send are on the way" in said
+    assert f"{left} pushes left by an earlier run will be sent" in said
     # The first are those of the killed one, in order; the rest is the second one's.
     starts = [Otlp(body).resources[0][1][0]["start"] for _, body in server.taken]
     assert starts == sorted(starts)
@@ -291,7 +291,7 @@ def test_a_server_must_prove_who_it_is(start, serve, targets, tmp_path):
                     "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
     server = serve(certificate=(certificate, key))
     agent = Running(start, tmp_path, mark, "--otlp", server.url)
-    wait_until(lambda: "does not prove that it is that server" in agent.said, "the certificate to be refused")
+    wait_until(lambda: "its certificate is not trusted" in agent.said, "the certificate to be refused")
     assert "OTEL_EXPORTER_OTLP_CERTIFICATE" in agent.end() and server.requests == []
     agent = Running(start, tmp_path, mark, "--otlp", server.url, env={"OTEL_EXPORTER_OTLP_CERTIFICATE": str(certificate)})
     server.wait(lambda s: len(s.taken) >= 2, "pushes over TLS")
@@ -326,13 +326,13 @@ def test_the_agent_says_how_it_does(start, serve, targets, tmp_path):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("arguments, words", [
-    ([], "send profiles where?"),
-    (["--otlp", "localhost:4318"], "no address of a server"),
-    (["--otlp", "http://" "user:hunter2@localhost"], "user or a password"),
+    ([], "no server to send profiles to"),
+    (["--otlp", "localhost:4318"], "not the address of a server"),
+    (["--otlp", "http://" "user:hunter2@localhost"], "user name or a password"),
     (["--otlp", "http://localhost", "--interval", "1h"], "not between 1s and 10m"),
     (["--otlp", "http://localhost", "--buffer", "10k"], "too small"),
-    (["--otlp", "http://localhost", "--state", "here"], "does not begin with /"),
-    (["--otlp", "http://localhost", "--keep", "1h"], "--keep is for a recording"),
+    (["--otlp", "http://localhost", "--state", "here"], "not an absolute path"),
+    (["--otlp", "http://localhost", "--keep", "1h"], "--keep needs a recording"),
     (["--otlp", "http://localhost", "--listen", "0.0.0.0:9464"], "loopback interface"),
 ])
 def test_wrong_words_are_refused_and_secrets_not_repeated(arguments, words):
@@ -360,4 +360,4 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path):
     folder.mkdir()
     folder.chmod(0o777)
     done = phlox("agent", "--otlp", "http://localhost:1", "--state", tmp_path)
-    assert done.returncode == 117 and "belongs to this user alone" in done.stderr, done.stderr
+    assert done.returncode == 117 and "not a folder of this user alone" in done.stderr, done.stderr

@@ -57,7 +57,7 @@ def test_the_collector_writes_what_was_sampled(start, targets, tmp_path):  # noq
     config.write_text(CONFIG.format(port=port, path=path))
     collector = start([COLLECTOR, "--config", config, "--feature-gates=service.profilesSupport"], stderr=(tmp_path / "collector.log").open("w"))
     wait_until(lambda: answers(port), "the collector to listen")
-    wait_until(lambda: "takes profiles again" in agent.said and not agent.waiting(), "everything to be sent")
+    wait_until(lambda: "accepts profiles again" in agent.said and not agent.waiting(), "everything to be sent")
     said = agent.end()
     collector.terminate()
     collector.wait(60)

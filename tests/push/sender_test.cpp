@@ -105,8 +105,8 @@ TEST_F(SenderTest, waits_longer_from_failure_to_failure_and_loses_nothing) {
   EXPECT_EQ(outbox->counts().lost(), 0U);
   // Said once, and that it is over.
   ASSERT_EQ(said.size(), 2U);
-  EXPECT_NE(said[0].find("nobody answers there"), std::string::npos) << said[0];
-  EXPECT_NE(said[1].find("takes profiles again"), std::string::npos) << said[1];
+  EXPECT_NE(said[0].find("no server answers there"), std::string::npos) << said[0];
+  EXPECT_NE(said[1].find("accepts profiles again"), std::string::npos) << said[1];
   // The next outage begins with a short wait.
   server.answers.push_back(status(503));
   outbox->put("b");

@@ -143,11 +143,11 @@ TEST_F(EndpointRows, the_table_is_there_if_asked_for_and_the_finding_always) {
   run("serve", 50 * kMs);
   Choices choices;
   EXPECT_EQ(report_text(report(choices)).find("Endpoints\n"), std::string::npos);
-  EXPECT_NE(
-      report_text(report(choices))
-          .find("requests: 80.0 % of the CPU time is in 1 endpoint of Flask, 80.0 % in index (/app/app.py:1)"
-                " (--by endpoint has all)"),
-      std::string::npos)
+  EXPECT_NE(report_text(report(choices))
+                .find("80.0 % of the CPU time is spent in requests to 1 endpoint of Flask, 80.0 % in index "
+                      "(/app/app.py:1)"
+                      " (--by endpoint lists them all)"),
+            std::string::npos)
       << report_text(report(choices));
   choices.by.endpoint = true;
   const std::string text = report_text(report(choices));

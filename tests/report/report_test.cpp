@@ -161,10 +161,10 @@ TEST_F(ReportOf, findings_name_waiters_and_holders_of_the_gil) {
     if (finding.kind == "gil_wait" && gil == nullptr) gil = &finding;
   }
   ASSERT_NE(gil, nullptr);
-  EXPECT_EQ(gil->text,
-            "60.0 % of the wall time of Thread worker-b (4713) is spent waiting for the GIL, held 100.0 % of "
-            "that time by "
-            "Thread worker-a (4712), mostly in crunch");
+  EXPECT_EQ(
+      gil->text,
+      "Thread worker-b (4713) spends 60.0 % of its wall time waiting for the GIL, which Thread worker-a "
+      "(4712) held for 100.0 % of that time, mostly in crunch");
   EXPECT_EQ(gil->numbers[0], (std::pair<std::string, double>("wall_share", 0.6)));
 }
 
@@ -341,7 +341,7 @@ TEST(Report, of_many_that_held_the_gil_in_turn_none_is_named_by_a_finding) {
   const auto gil = std::find_if(findings.begin(), findings.end(),
                                 [](const Finding& finding) { return finding.kind == "gil_wait"; });
   ASSERT_NE(gil, findings.end());
-  EXPECT_EQ(gil->text, "100.0 % of the wall time of Thread waiter (4711) is spent waiting for the GIL");
+  EXPECT_EQ(gil->text, "Thread waiter (4711) spends 100.0 % of its wall time waiting for the GIL");
 }
 
 TEST(Report, a_warning_is_not_said_again_as_a_finding) {

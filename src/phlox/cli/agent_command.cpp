@@ -123,7 +123,7 @@ class Agent {
         stop_, [this](Overdue::Why why) { give_up(why); }, Overdue::Limits());
     std::vector<python::Attempt> attempts;
     request_.recorder.on_descendant = [this](pid_t pid) {
-      talk_.detail(fmt::format("records process {} too", pid));
+      talk_.detail(fmt::format("also recording process {}", pid));
     };
     auto recorder = sampler::Recorder::attach({}, request_.recorder, stop_, &attempts);
     say_attempts(attempts, talk_);
@@ -136,7 +136,7 @@ class Agent {
     AgentSink sink(
         intervals_, recording_.get(), [this] { on_commit(); },
         [this](const Error& error) {
-          talk_.warn(error.message + "; the agent goes on without a recording");
+          talk_.warn(error.message + "; the agent continues without a recording");
         });
     const sampler::Outcome outcome = (*recorder)->run(sink, stop_, [this](const sampler::Progress& p) {
       overdue_->alive();
@@ -172,7 +172,7 @@ class Agent {
         push::MetricsPort::open(request_.listen, [this](std::string_view path) { return page(path); });
     if (!port) return fail(port);
     port_ = *std::move(port);
-    talk_.note(fmt::format("answers /metrics and /healthz on port {}", port_->port()));
+    talk_.note(fmt::format("serving /metrics and /healthz on port {}", port_->port()));
     return {};
   }
 
@@ -181,8 +181,8 @@ class Agent {
     for (const push::Target& target : request_.targets)
       servers += (servers.empty() ? "" : " and ") + target.shown;
     const std::string& words = request_.selection->words();
-    talk_.note(fmt::format("sends profiles of every Python {} to {}, every {:g} s",
-                           words.empty() ? "of this host" : words, servers,
+    talk_.note(fmt::format("sending profiles of every Python {} to {}, every {:g} s",
+                           words.empty() ? "on this host" : words, servers,
                            static_cast<double>(request_.interval) * 1e-9));
   }
 
@@ -254,7 +254,7 @@ class Agent {
       const Nanoseconds silent = clock_now() - last_commit_;
       if (last_commit_ == 0 || silent < kLongestSilence) return push::Page{200, "text/plain", "ok\n"};
       return push::Page{503, "text/plain",
-                        fmt::format("the recorder is silent for {} s\n", silent / kSecond)};
+                        fmt::format("the recorder has been silent for {} s\n", silent / kSecond)};
     }
     if (path != "/metrics") return {};
     AgentNumbers n;
@@ -274,7 +274,7 @@ class Agent {
   // Runs on the watch's thread.
   void on_signal(SignalSeen seen) {
     if (!stop_.exchange(true)) return;
-    talk_.error({ErrorKind::system, "ended at once; the last interval may be lost", ""});
+    talk_.error({ErrorKind::system, "stopped at once; the last interval may be lost", ""});
     ::_exit(128 + seen.number);
   }
 

@@ -39,24 +39,27 @@ std::string metrics_text(const AgentNumbers& n) {
     text += fmt::format("{} {}\n", name, value);
   };
   one("phlox_agent_samples_total", "counter", "Samples of threads.", n.samples);
-  one("phlox_agent_samples_rejected_total", "counter", "Samples without a stack, because it moved.",
-      n.rejected);
-  one("phlox_agent_samples_lost_total", "counter", "Samples that were not fetched in time.", n.lost);
-  one("phlox_agent_intervals_total", "counter", "Intervals that became profiles.", n.intervals);
-  one("phlox_agent_processes", "gauge", "Processes that are recorded now.", n.processes);
-  one("phlox_agent_kept_rows", "gauge", "Frames, stacks, threads and processes that are remembered.",
-      n.kept_rows);
+  one("phlox_agent_samples_rejected_total", "counter",
+      "Samples rejected because the stack changed while it was read.", n.rejected);
+  one("phlox_agent_samples_lost_total", "counter", "Samples lost because a buffer was full.", n.lost);
+  one("phlox_agent_intervals_total", "counter", "Intervals that were turned into profiles.", n.intervals);
+  one("phlox_agent_processes", "gauge", "Processes being recorded.", n.processes);
+  one("phlox_agent_kept_rows", "gauge", "Frames, stacks, threads and processes kept in memory.", n.kept_rows);
   one("phlox_agent_taken_seconds_total", "counter", "CPU time that sampling took from the programs.",
       in_seconds(n.taken));
   const TargetMetric kOfTargets[] = {
-      {"phlox_agent_sent_total", "counter", "Pushes that the server took.", [](auto& t) { return t.sent; }},
-      {"phlox_agent_sent_bytes_total", "counter", "Bytes of these.", [](auto& t) { return t.sent_bytes; }},
+      {"phlox_agent_sent_total", "counter", "Pushes that the server accepted.",
+       [](auto& t) { return t.sent; }},
+      {"phlox_agent_sent_bytes_total", "counter", "Bytes in these pushes.",
+       [](auto& t) { return t.sent_bytes; }},
       {"phlox_agent_failures_total", "counter", "Attempts that failed.", [](auto& t) { return t.failures; }},
-      {"phlox_agent_rejected_profiles_total", "counter", "Profiles that the server did not take of these.",
+      {"phlox_agent_rejected_profiles_total", "counter", "Profiles in these pushes that the server rejected.",
        [](auto& t) { return t.rejected; }},
-      {"phlox_agent_lost_total", "counter", "Pushes that are lost.", [](auto& t) { return t.outbox.lost(); }},
-      {"phlox_agent_buffered", "gauge", "Pushes that wait.", [](auto& t) { return t.outbox.items; }},
-      {"phlox_agent_buffered_bytes", "gauge", "Bytes of these.", [](auto& t) { return t.outbox.bytes; }},
+      {"phlox_agent_lost_total", "counter", "Pushes that were lost.",
+       [](auto& t) { return t.outbox.lost(); }},
+      {"phlox_agent_buffered", "gauge", "Pushes that wait on disk.", [](auto& t) { return t.outbox.items; }},
+      {"phlox_agent_buffered_bytes", "gauge", "Bytes in these pushes.",
+       [](auto& t) { return t.outbox.bytes; }},
   };
   for (const TargetMetric& metric : kOfTargets) {
     head(text, metric.name, metric.type, metric.help);

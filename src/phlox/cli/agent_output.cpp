@@ -59,9 +59,9 @@ Result<std::unique_ptr<AgentOutput>> AgentOutput::open(Options options, Talk& ta
     lane->client = http::make_client(output->options_.http, &output->give_up_at_);
     const auto left = lane->outbox->counts();
     if (left.items > 0)
-      talk.note(fmt::format("{} that an earlier run could not send {} on the way to {}",
+      talk.note(fmt::format("{} left by an earlier run will be sent to {}",
                             left.items == 1 ? "one push" : count_words(left.items) + " pushes",
-                            left.items == 1 ? "is" : "are", target.shown));
+                            target.shown));
     output->lanes_.push_back(std::move(lane));
   }
   return output;
@@ -131,15 +131,14 @@ void AgentOutput::put(Lane& lane, const profile::Profile& interval) {
   const bool kept = lane.outbox->put(*body);
   const int error = errno;
   if (!kept && !lane.disk_refused)
-    talk_.warn(fmt::format("cannot keep profiles for {} in {}: {}; they are dropped", lane.target.shown,
+    talk_.warn(fmt::format("cannot store profiles for {} in {}: {}; they are dropped", lane.target.shown,
                            lane.outbox->folder(), std::strerror(error)));
   lane.disk_refused = !kept;
   const auto counts = lane.outbox->counts();
   if (kept && counts.no_room > 0 && counts.no_room >= lane.say_no_room_at) {
     talk_.warn(fmt::format(
-        "the buffer for {} is full: {} so far {} dropped, the oldest first; a larger --buffer keeps more",
-        lane.target.shown, counts.no_room == 1 ? "one push" : count_words(counts.no_room) + " pushes",
-        counts.no_room == 1 ? "was" : "were"));
+        "the buffer for {} is full: {} dropped so far, the oldest first; a larger --buffer keeps more",
+        lane.target.shown, counts.no_room == 1 ? "one push" : count_words(counts.no_room) + " pushes"));
     lane.say_no_room_at = 10 * counts.no_room;
   }
   if (lane.sender) lane.sender->notify();
@@ -164,7 +163,7 @@ void AgentOutput::finish(Nanoseconds patience) {
   for (const auto& lane : lanes_) {
     if (lane->sender) lane->sender->wait();
     if (const auto left = lane->outbox->counts(); left.items > 0)
-      talk_.note(fmt::format("{} of profiles for {} stay in {} for the next start", byte_words(left.bytes),
+      talk_.note(fmt::format("{} of profiles for {} stay in {} until the next start", byte_words(left.bytes),
                              lane->target.shown, lane->outbox->folder()));
   }
 }

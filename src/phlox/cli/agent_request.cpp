@@ -47,8 +47,9 @@ Result<void> find_targets(const AgentArguments& a, AgentRequest& request) {
   if (auto added = add_targets(push::Protocol::otlp, otlp, request.targets); !added) return added;
   if (auto added = add_targets(push::Protocol::pyroscope, a.pyroscope, request.targets); !added) return added;
   if (!request.targets.empty()) return {};
-  return fail(ErrorKind::usage, "send profiles where?",
-              "phlox agent --otlp http://localhost:4318, or: phlox agent --pyroscope http://localhost:4040");
+  return fail(ErrorKind::usage, "no server to send profiles to",
+              "name one: phlox agent --otlp http://localhost:4318, or: phlox agent --pyroscope "
+              "http://localhost:4040");
 }
 
 Result<void> find_headers(const AgentArguments& a, AgentRequest& request) {
@@ -59,7 +60,7 @@ Result<void> find_headers(const AgentArguments& a, AgentRequest& request) {
                     [](const push::Target& target) { return target.protocol == push::Protocol::otlp; });
   if (!of_environment->empty() && of_otlp > 1)
     return fail(ErrorKind::usage, fmt::format("{} does not say which server it is for", kHeaders),
-                "put its headers into a file, below [URL], and give that with --header-file");
+                "write the headers into a file, below [URL], and name the file with --header-file");
   for (push::Target& target : request.targets) {
     if (target.protocol == push::Protocol::otlp) target.headers = *of_environment;
   }
@@ -73,7 +74,7 @@ Result<void> find_headers(const AgentArguments& a, AgentRequest& request) {
   for (const push::Target& target : request.targets) {
     if (!target.headers.empty() && !target.encrypted && !target.loopback)
       request.warnings.push_back(
-          fmt::format("the headers for {} go over the network unencrypted: use https", target.shown));
+          fmt::format("the headers for {} are sent unencrypted: use https", target.shown));
   }
   return {};
 }
@@ -92,7 +93,7 @@ Result<void> read_times_and_sizes(const CommandLine& line, AgentRequest& request
     auto keep = named(line, "--keep", parse_duration(a.keep));
     if (!keep) return fail(keep);
     if (a.output.empty())
-      return fail(ErrorKind::usage, "--keep is for a recording", "name one with -o, or leave --keep out");
+      return fail(ErrorKind::usage, "--keep needs a recording", "name one with -o, or leave out --keep");
     request.keep = *keep;
   }
   request.recording = a.output;
@@ -101,16 +102,16 @@ Result<void> read_times_and_sizes(const CommandLine& line, AgentRequest& request
     if (!bytes) return fail(bytes);
     if (*bytes < kSmallestBuffer)
       return fail(ErrorKind::usage, fmt::format("--buffer: {} is too small for one interval", a.buffer),
-                  "at least --buffer 1M");
+                  "use at least --buffer 1M");
     request.buffer = *bytes;
   }
   request.state = a.state.empty() ? agent_folder() : a.state;
   if (request.state.empty())
-    return fail(ErrorKind::usage, "no folder is known for what cannot be sent at once",
-                "give one: --state DIR");
+    return fail(ErrorKind::usage, "no folder for profiles that cannot be sent at once",
+                "name one: --state DIR");
   if (request.state.front() != '/')
-    return fail(ErrorKind::usage, fmt::format("--state: {} does not begin with /", request.state),
-                "give the folder's whole path");
+    return fail(ErrorKind::usage, fmt::format("--state: {} is not an absolute path", request.state),
+                "begin the path with /");
   return {};
 }
 

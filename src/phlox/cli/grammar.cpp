@@ -469,19 +469,20 @@ void Grammar::describe_doctor() {
 }
 
 void Grammar::describe_agent() {
-  CommandBuilder b = command("agent", "send profiles of every Python on this host to a server, all day",
-                             "[options] --otlp URL | --pyroscope URL");
+  CommandBuilder b =
+      command("agent", "record every Python on this host all day, and send profiles to a server",
+              "[options] --otlp URL | --pyroscope URL");
   text().examples = {
       {"sudo phlox agent --otlp http://localhost:4318", "to an OpenTelemetry Collector, every 15 seconds"},
       {"sudo phlox agent --pyroscope https://example.com --header-file /etc/phlox/headers",
-       "to Pyroscope, with a token that no command line shows"},
+       "to Pyroscope, with a token that is on no command line"},
       {"phlox agent --otlp http://localhost:4318 --name 'celery.*worker' --listen 127.0.0.1:9464",
-       "only some processes; and how the agent itself does, for Prometheus"}};
+       "only some processes; and metrics of the agent itself, for Prometheus"}};
   auto& a = line.agent;
   b.values("--otlp", a.otlp,
-           {{}, "URL", "a server that takes OpenTelemetry's profiles over HTTP; may be repeated", {}, false});
+           {{}, "URL", "a server that accepts OpenTelemetry profiles over HTTP; may be repeated", {}, false});
   b.values("--pyroscope", a.pyroscope,
-           {{}, "URL", "a server that takes profiles as Pyroscope does; may be repeated", {}, false});
+           {{}, "URL", "a Pyroscope server, or one with the same interface; may be repeated", {}, false});
   b.selection(a.selection);
   b.value("--interval", a.interval,
           {{}, "TIME", "how much time a profile covers: 1s to 10m (default 15s)", {}, false});
@@ -502,43 +503,45 @@ void Grammar::describe_agent() {
   b.value("--header-file", a.header_file,
           {{},
            "FILE",
-           "headers to send, such as Authorization: one on each line. If there are several servers, below "
-           "[otlp], [pyroscope] or [URL]. Only this user may read the file",
+           "a file with headers to send, such as Authorization, one on each line. For several servers, put "
+           "[otlp], [pyroscope] or [URL] above them. No other user may be able to read the file",
            {},
            true});
   b.value("--buffer", a.buffer,
           {{},
            "SIZE",
-           "how much may wait on disk while a server is away; then the oldest is dropped (default 256M)",
+           "how much may wait on disk while a server does not answer; beyond that, the oldest is dropped "
+           "(default 256M)",
            {},
            false});
-  b.value("--state", a.state,
-          {{},
-           "DIR",
-           "where it waits: a folder that only this user may write to (default: $STATE_DIRECTORY of systemd, "
-           "else ~/.local/state/phlox/agent)",
-           {},
-           true});
   b.value(
-      "-o,--output", a.output,
-      {{}, "FILE", "also keep a recording of the last hour here, for phlox report and snapshot", {}, true});
-  b.value("--keep", a.keep, {{}, "TIME", "how much that recording keeps (default 1h)", {}, false});
+      "--state", a.state,
+      {{},
+       "DIR",
+       "the folder where profiles wait; no other user may be able to write to it (default: $STATE_DIRECTORY, "
+       "which systemd sets, or ~/.local/state/phlox/agent)",
+       {},
+       true});
+  b.value("-o,--output", a.output,
+          {{}, "FILE", "also write a recording of the last hour, for phlox report and snapshot", {}, true});
+  b.value("--keep", a.keep, {{}, "TIME", "how much time that recording covers (default 1h)", {}, false});
   b.value("--listen", a.listen,
           {{},
            "ADDRESS",
-           "answer /metrics and /healthz there: 127.0.0.1:PORT, only for this host (default: do not listen)",
+           "serve /metrics and /healthz at 127.0.0.1:PORT, for this host only (default: do not listen)",
            {},
            false});
   text().more =
-      "Each interval becomes one profile for each process, with CPU time, wall time, and the time off the "
-      "CPU, waiting for the GIL and waiting for a CPU. Sent are function names, files, lines, names of "
-      "threads, and what identifies the process; not its command line, variables or data. docs/agent.md has "
-      "the list, and a unit for systemd.\n\nIf a server does not answer, phlox waits longer from attempt to "
-      "attempt, says why once, and sends everything when the server is back. SIGTERM or Ctrl-C ends the "
-      "agent: it sends the last interval, for five seconds at most, and keeps the rest for its next "
-      "start.\n\nThe environment may say where to send and how: OTEL_EXPORTER_OTLP_ENDPOINT, "
-      "OTEL_EXPORTER_OTLP_HEADERS and OTEL_EXPORTER_OTLP_CERTIFICATE, and http_proxy, https_proxy and "
-      "no_proxy. With PHLOX_MESSAGES=json each message is a JSON object.";
+      "For each interval, phlox sends one profile of each process: CPU time, wall time, and the time in "
+      "which "
+      "threads were off the CPU, waited for the GIL or waited for a CPU. It sends the names of functions, "
+      "files and threads, line numbers, and what identifies the process, but not command lines, variables "
+      "or data. docs/agent.md has the list, and a systemd unit.\n\nIf a server does not answer, phlox says "
+      "why, once. It tries again after longer and longer waits, and sends everything when the server is "
+      "back. SIGTERM or Ctrl-C stops the agent. It tries to send the last interval for up to five seconds, "
+      "and keeps the rest for the next start.\n\nPhlox reads these environment variables: "
+      "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, http_proxy, "
+      "https_proxy and no_proxy. With PHLOX_MESSAGES=json, each message is a JSON object.";
 }
 
 void Grammar::describe_mcp() {

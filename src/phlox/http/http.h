@@ -28,32 +28,32 @@ struct Request {
 
 enum class Failure : uint8_t {
   none,
-  no_name,        // the host's name is not known
-  no_connection,  // nobody listens there
+  no_name,        // unknown host name
+  no_connection,  // no server listens there
   too_slow,
-  certificate,  // it does not prove who it is
+  certificate,  // not trusted
   tls,
   proxy,
-  cut_off,  // the connection ended within the answer
-  stopped,  // we ended it
+  cut_off,  // the server closed the connection early
+  stopped,  // aborted by `give_up_at`
   other,
 };
 
 struct Answer {
-  int status = 0;  // 0: none, then `failure` says why
+  int status = 0;  // 0: no answer; `failure` says why
   Failure failure = Failure::none;
-  std::string words;  // of the library, about the failure
+  std::string words;  // what the library says about the failure
   std::optional<Nanoseconds> retry_after;
   std::string body;  // its beginning
 };
 
 class Client {
  public:
-  // Of an answer's body; the rest is not read.
+  // The most bytes of an answer's body that are read.
   static constexpr size_t kMostOfAnswer = 4096;
 
   virtual ~Client() = default;
-  // Blocks until there is an answer, or one of the limits of time is over. One thread calls it.
+  // Blocks until there is an answer or a time limit has passed. One thread calls it.
   virtual Answer send(const Request& request) = 0;
 };
 

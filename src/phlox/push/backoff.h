@@ -1,5 +1,5 @@
 // How long to wait before the next attempt: longer after each failure, with a random part, so that the agents
-// of many hosts do not all come back at the moment at which their server does. Pure.
+// of many hosts do not all return when their server does. Pure.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace phlox::push {
 class Backoff {
  public:
   static constexpr Nanoseconds kFirst = kSecond, kLongest = 60 * kSecond;
-  // What a server may ask for.
+  // The longest pause that a server may ask for.
   static constexpr Nanoseconds kMostAsked = 3600 * kSecond;
 
   // `random`: from 0 to 1. Between half of the delay and all of it.

@@ -1,4 +1,4 @@
-// Halves a body that a server finds too large. Pure.
+// Divides a body that is too large for a server. Pure.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace phlox::push {
 
 // A protobuf message, gzipped or not, whose repeated field 1 is what it carries (the resources of OTLP, the
 // series of Pyroscope): two messages with half of these each, and everything else in both. Compressed as it
-// was. None: it carries only one, or is no such message.
+// was. None if it carries only one, or is not such a message.
 std::optional<std::pair<std::string, std::string>> divided(std::string_view body);
 
 }  // namespace phlox::push

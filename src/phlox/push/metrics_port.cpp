@@ -80,9 +80,9 @@ std::string response_to(std::string_view line, const Pages& pages) {
   Page page;
   const bool has_path = second != line.npos && line[first + 1] == '/';
   if (!has_path || !line.substr(second + 1).starts_with("HTTP/1.")) {
-    page = {400, page.type, "this is no request\n"};
+    page = {400, page.type, "this is not an HTTP request\n"};
   } else if (method != "GET" && method != "HEAD") {
-    page = {405, page.type, "only GET and HEAD\n"};
+    page = {405, page.type, "only GET and HEAD are supported\n"};
   } else {
     std::string_view path = line.substr(first + 1, second - first - 1);
     path = path.substr(0, path.find('?'));
@@ -109,8 +109,8 @@ MetricsPort::~MetricsPort() {
 
 Result<void> MetricsPort::check(std::string_view address) {
   if (parse_loopback(address)) return {};
-  return fail(ErrorKind::usage, "--listen: this is no address of the loopback interface and a port",
-              "write it as in: --listen 127.0.0.1:9464; other hosts reach it through a proxy of yours");
+  return fail(ErrorKind::usage, "--listen: this is not an address and a port of the loopback interface",
+              "for example: --listen 127.0.0.1:9464. For other hosts, put a proxy in front of it");
 }
 
 Result<std::unique_ptr<MetricsPort>> MetricsPort::open(std::string_view text, Pages pages) {
@@ -125,7 +125,7 @@ Result<std::unique_ptr<MetricsPort>> MetricsPort::open(std::string_view text, Pa
       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address->bytes), address->size) != 0 ||
       ::listen(listener.get(), kWaiting) != 0)
     return fail(ErrorKind::system, fmt::format("cannot listen on {}: {}", text, std::strerror(errno)),
-                "is the port free? ss -ltnp");
+                "is another program using the port? ss -ltnp");
   const uint16_t port = port_of(listener.get());
   return std::unique_ptr<MetricsPort>(
       new MetricsPort(std::move(listener), std::move(end), port, std::move(pages)));

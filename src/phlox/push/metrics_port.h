@@ -1,5 +1,5 @@
-// A port on the loopback interface where others on this host may ask how this program does: one page for each
-// path, as text. Answers GET and HEAD, one request at a time, each within a second; takes nothing else.
+// A port on the loopback interface that serves this program's metrics: one page of text for each path. It
+// answers GET and HEAD, one request at a time, each within a second, and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Page {
   std::string type = "text/plain; charset=utf-8";
   std::string text;
 };
-// None: there is no such page. Called by a thread of the port's own.
+// None if there is no such page. The port's own thread calls it.
 using Pages = std::function<std::optional<Page>(std::string_view path)>;
 
 // The whole answer to a request, by its first line: "GET /metrics HTTP/1.1". Pure but for `pages`.
@@ -28,7 +28,7 @@ std::string response_to(std::string_view first_line, const Pages& pages);
 
 class MetricsPort {
  public:
-  // "127.0.0.1:9464", "[::1]:9464". ErrorKind::usage: this is none.
+  // "127.0.0.1:9464", "[::1]:9464". ErrorKind::usage: not such an address.
   static Result<void> check(std::string_view address);
   // ErrorKind::system: the port is not free.
   static Result<std::unique_ptr<MetricsPort>> open(std::string_view address, Pages pages);

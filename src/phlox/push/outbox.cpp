@@ -51,11 +51,9 @@ uint64_t number_of(std::string_view name) {
 }
 
 tl::unexpected<Error> not_private(const std::string& folder) {
-  return fail(
-      ErrorKind::output,
-      fmt::format("{} is no folder that belongs to this user alone: others could put profiles into it",
-                  folder),
-      "give another with --state, in a folder of yours: phlox makes it");
+  return fail(ErrorKind::output,
+              fmt::format("{} is not a folder of this user alone: others could put profiles into it", folder),
+              "name another one with --state, inside a folder of yours; phlox creates it");
 }
 
 }  // namespace
@@ -67,18 +65,19 @@ Result<std::unique_ptr<Outbox>> Outbox::open(const std::string& folder, uint64_t
   if (!opened || ::fstat(opened.get(), &status) != 0) {
     const int error = errno;
     if (error == ELOOP || error == ENOTDIR) return not_private(folder);
-    return fail(ErrorKind::output, fmt::format("cannot make the folder {}: {}", folder, std::strerror(error)),
-                "give another with --state");
+    return fail(ErrorKind::output,
+                fmt::format("cannot create the folder {}: {}", folder, std::strerror(error)),
+                "name another one with --state");
   }
   if (!made || status.st_uid != ::geteuid() || (status.st_mode & 022) != 0) return not_private(folder);
   Descriptor lock(
       ::openat(opened.get(), kLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   if (!lock)
     return fail(ErrorKind::output, fmt::format("cannot write into {}: {}", folder, std::strerror(errno)),
-                "is there room, and may this user write there?");
+                "is the disk full, or may this user not write there?");
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-    return fail(ErrorKind::output, fmt::format("another phlox agent uses {}", folder),
-                "end that one, or give this one its own folder with --state");
+    return fail(ErrorKind::output, fmt::format("another phlox agent is using {}", folder),
+                "stop that agent, or give this one its own folder with --state");
   std::unique_ptr<Outbox> outbox(new Outbox(folder, std::move(opened), std::move(lock), most_bytes));
   if (auto taken = outbox->take_over(); !taken) return fail(taken);
   return outbox;

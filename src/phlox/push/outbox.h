@@ -1,7 +1,7 @@
-// What was not sent yet: a queue of bodies in files, so that neither an outage of the server nor the end of
-// this program loses them. Each file is whole or not there; a damaged one is passed over and counted. When
-// the queue is full, the oldest are dropped and counted. The folder is private: if others can write into it,
-// it is refused. Any thread may call it.
+// The bodies that wait to be sent: a queue of files, so that neither an outage of the server nor the end of
+// this program loses them. A file is complete or absent; damaged ones are skipped and counted. When the queue
+// is full, the oldest bodies are dropped and counted. The folder must be private: one that others can write
+// to is refused. Any thread may call this.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,25 @@ namespace phlox::push {
 
 class Outbox {
  public:
-  // Makes the folder, and takes over what an earlier run left in it. `most_bytes`: of all bodies together.
-  // ErrorKind::output: it cannot be made, is not private, or another process uses it.
+  // Creates the folder, and takes over what an earlier run left in it. `most_bytes` limits all bodies
+  // together. ErrorKind::output: it cannot be created, is not private, or another process uses it.
   static Result<std::unique_ptr<Outbox>> open(const std::string& folder, uint64_t most_bytes);
 
-  // At the end of the queue. False: it could not be kept, and is counted; errno says why.
+  // Appends a body. False if it could not be stored: then it is counted, and errno says why.
   bool put(std::string_view body);
 
   struct Item {
     uint64_t number = 0;
     std::string body;
   };
-  // The first of the queue; it stays in it, and is not dropped to make room, until remove(), drop() or
-  // replace(), or the next call.
+  // The first body. It stays in the queue, and is not dropped to make room, until remove(), drop(),
+  // replace() or the next call.
   std::optional<Item> first();
-  // It was sent.
+  // After it was sent.
   void remove(uint64_t number);
-  // It never will be.
+  // If it will never be sent.
   void drop(uint64_t number);
-  // By its halves, at its place. False: they could not be written, and the item stays.
+  // Puts two halves in its place. False if they could not be written: then the item stays.
   bool replace(uint64_t number, std::string_view first_half, std::string_view second_half);
 
   struct Counts {

@@ -61,13 +61,13 @@ void Sender::divide(const Outbox::Item& item) {
 }
 
 void Sender::say(const Verdict& verdict) {
-  // Its halves are taken, so it would be said of every interval.
+  // The server accepts the halves, so this would be reported for every interval.
   if (verdict.action == Action::divide) {
     if (!std::exchange(said_too_large_, true) && notes_.warn) notes_.warn(verdict.message, verdict.hint);
     return;
   }
   if (verdict.message.empty()) {
-    if (!said_.empty() && notes_.note) notes_.note(fmt::format("{} takes profiles again", target_.shown));
+    if (!said_.empty() && notes_.note) notes_.note(fmt::format("{} accepts profiles again", target_.shown));
     said_.clear();
   } else if (verdict.key != said_) {
     said_ = verdict.key;

@@ -1,5 +1,5 @@
 // Sends what is in the outbox of one server, the oldest first: one body at a time, again after a failure, and
-// divided if it is too large. Says a problem once, and again when it changes. step() has no clock and no
+// divided if it is too large. Reports a problem once, and again when it changes. step() has no clock and no
 // thread of its own; SenderThread calls it.
 #pragma once
 
@@ -39,19 +39,19 @@ class Sender {
         notes_(std::move(notes)),
         random_(std::move(random)) {}
 
-  // Sends the first body, if one is due. Returns how long nothing is due; none: until something is put into
-  // the outbox.
+  // Sends the first body, if one is due. Returns the time until the next one is due; none if the outbox is
+  // empty.
   std::optional<Nanoseconds> step(Nanoseconds now);
-  // The next step sends, whatever it waited for.
+  // Makes the next step send at once.
   void hurry() { due_ = 0; }
-  // The last step did not send what it tried to send.
+  // Whether the last attempt failed.
   bool is_failing() const { return failing_; }
 
   struct Counts {
     std::atomic<uint64_t> sent{0};      // bodies
     std::atomic<uint64_t> bytes{0};     // of these
     std::atomic<uint64_t> failures{0};  // attempts
-    std::atomic<uint64_t> rejected{0};  // profiles that the server took the others without
+    std::atomic<uint64_t> rejected{0};  // profiles that the server rejected in bodies that it accepted
   };
   const Counts& counts() const { return counts_; }
   const Target& target() const { return target_; }
@@ -83,9 +83,9 @@ class SenderThread {
 
   // Something was put into the outbox.
   void notify();
-  // From now on, ends when the outbox is empty, or at the first failure, or when that moment has come.
+  // From now on, ends when the outbox is empty, at the first failure, or at the deadline.
   void finish(Nanoseconds deadline);
-  // After finish(): until it has ended.
+  // Waits for the end, after finish().
   void wait();
   const Sender& sender() const { return *sender_; }
 

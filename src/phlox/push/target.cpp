@@ -66,13 +66,13 @@ std::string_view trimmed(std::string_view text) {
 
 Result<Header> header_of(std::string_view name, std::string_view value, const std::string& where) {
   if (!is_token(name))
-    return fail(ErrorKind::usage, where + ": this is no header",
-                "write a header as in: Authorization: Bearer …");
+    return fail(ErrorKind::usage, where + ": this is not a header", "for example: Authorization: Bearer …");
   if (is_reserved(name))
     return fail(ErrorKind::usage, fmt::format("{}: phlox sets the header {} itself", where, name),
                 "leave it out");
   if (!is_plain(value))
-    return fail(ErrorKind::usage, fmt::format("{}: the value of {} has a control character", where, name),
+    return fail(ErrorKind::usage,
+                fmt::format("{}: the value of {} contains a control character", where, name),
                 "write it on one line, without tabs");
   return Header{std::string(name), std::string(value)};
 }
@@ -113,22 +113,23 @@ Result<Target> target_of(Protocol protocol, std::string_view given) {
   const std::string scheme = lower_case(given.substr(0, given.find("://")));
   target.encrypted = scheme == "https";
   if (given.find("://") == std::string_view::npos || (scheme != "http" && scheme != "https"))
-    return fail(ErrorKind::usage, fmt::format("{}: this is no address of a server", option),
-                fmt::format("write it as in: {} http://localhost:4318", option));
+    return fail(ErrorKind::usage, fmt::format("{}: this is not the address of a server", option),
+                fmt::format("for example: {} http://localhost:4318", option));
   std::string_view rest = given.substr(scheme.size() + 3);
   const size_t host_end = std::min(rest.find_first_of("/?#"), rest.size());
   const std::string_view host = rest.substr(0, host_end);
   if (host.find('@') != std::string_view::npos)
-    return fail(
-        ErrorKind::usage,
-        fmt::format("{}: it has a user or a password in it, which everybody on this host can read", option),
-        "put an Authorization header into a file, and give that with --header-file");
+    return fail(ErrorKind::usage,
+                fmt::format("{}: the URL contains a user name or a password, and everyone on this host can "
+                            "read command lines",
+                            option),
+                "write an Authorization header into a file, and name the file with --header-file");
   const bool is_odd = std::any_of(given.begin(), given.end(), [](char c) {
     return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f || c == '\\';
   });
   if (host.empty() || is_odd || given.find('#') != std::string_view::npos)
-    return fail(ErrorKind::usage, fmt::format("{}: this is no address of a server", option),
-                fmt::format("write it as in: {} http://localhost:4318", option));
+    return fail(ErrorKind::usage, fmt::format("{}: this is not the address of a server", option),
+                fmt::format("for example: {} http://localhost:4318", option));
   target.loopback = host.starts_with("127.") || host.starts_with("[::1]") || host == "localhost" ||
                     host.starts_with("localhost:");
   const size_t query = std::min(rest.find('?'), rest.size());
@@ -195,9 +196,8 @@ Result<void> assign_headers(const std::vector<HeaderLine>& lines, std::vector<Ta
       any = true;
     }
     if (!any)
-      return fail(ErrorKind::usage,
-                  "a section of the header file is for none of the servers that phlox sends to",
-                  "its name is [otlp], [pyroscope], or how the URL of a server begins");
+      return fail(ErrorKind::usage, "a section of the header file matches no server",
+                  "name it [otlp], [pyroscope], or as the URL of a server begins");
   }
   return {};
 }
@@ -210,12 +210,11 @@ Result<std::string> read_secret_file(const std::string& path) {
   if (!file || ::fstat(file.get(), &status) != 0) {
     const bool is_link = errno == ELOOP && follow != 0;
     return fail(ErrorKind::input, fmt::format("cannot read {}: {}", path, std::strerror(errno)),
-                is_link ? "as root phlox follows no link: give the file itself" : "is it there?");
+                is_link ? "as root, phlox follows no link: name the file itself" : "does the file exist?");
   }
-  if (!S_ISREG(status.st_mode)) return fail(ErrorKind::input, fmt::format("{} is no ordinary file", path));
+  if (!S_ISREG(status.st_mode)) return fail(ErrorKind::input, fmt::format("{} is not a regular file", path));
   if ((status.st_uid != ::geteuid() && status.st_uid != 0) || (status.st_mode & 077) != 0)
-    return fail(ErrorKind::input,
-                fmt::format("{} is not only yours: others may read or change what is in it", path),
+    return fail(ErrorKind::input, fmt::format("{}: other users can read or change this file", path),
                 fmt::format("chmod 600 {}", single_quoted(path)));
   std::string text(kLongestSecretFile + 1, '\0');
   size_t size = 0;
@@ -226,7 +225,7 @@ Result<std::string> read_secret_file(const std::string& path) {
     size += static_cast<size_t>(got);
   }
   if (size > kLongestSecretFile)
-    return fail(ErrorKind::input, fmt::format("{} is too long for headers: over 64 KiB", path));
+    return fail(ErrorKind::input, fmt::format("{} is larger than 64 KiB, too large for headers", path));
   text.resize(size);
   return text;
 }

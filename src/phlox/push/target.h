@@ -1,5 +1,5 @@
-// A server that takes profiles: where it is, how it is spoken to, and the credentials for it. Credentials
-// come from a file or the environment, never from a command line, and no text that is shown has them.
+// A server that accepts profiles: its address, its protocol and the credentials for it. Credentials come from
+// a file or the environment, never from a command line, and no message contains them.
 #pragma once
 
 #include <cstdint>
@@ -20,33 +20,32 @@ using http::Header;
 struct Target {
   Protocol protocol = Protocol::otlp;
   std::string url;    // with the path of the request
-  std::string shown;  // for messages: without what follows a '?'
+  std::string shown;  // for messages: without the query string
   bool encrypted = false;
   bool loopback = false;
   std::vector<Header> headers;
 };
 
-// `url`: the server's, as the user gives it; the path of the request is added if it lacks it.
-// ErrorKind::usage: no URL, another protocol than HTTP, or a user or password in it.
+// `url` is what the user gave; the path of the request is added if it is missing. ErrorKind::usage: not a
+// URL, a protocol other than HTTP, or a user name or password in it.
 Result<Target> target_of(Protocol protocol, std::string_view url);
 
-// A line of a header file, "Name: value", below "[otlp]", "[pyroscope]" or "[URL]", which says whom it is
+// A line of a header file, "Name: value", below "[otlp]", "[pyroscope]" or "[URL]", which says which server it is
 // for.
 struct HeaderLine {
-  std::string whom;  // empty: above the first of these
+  std::string whom;  // empty: above the first of these lines
   Header header;
 };
-// Blank lines, and those that begin with '#', are passed over. Messages name lines by number, never by
-// content.
+// Skips blank lines and lines that begin with '#'. Messages name lines by number, never by content.
 Result<std::vector<HeaderLine>> parse_header_file(std::string_view text);
 // As OTEL_EXPORTER_OTLP_HEADERS has them: "name=value,name=value", values percent-encoded.
 Result<std::vector<Header>> parse_header_list(std::string_view text);
 
-// Gives each target its headers. ErrorKind::usage: a line is for none, or it does not say for which of
-// several.
+// Gives each target its headers. ErrorKind::usage: a line matches no target, or does not say which
+// of several.
 Result<void> assign_headers(const std::vector<HeaderLine>& lines, std::vector<Target>& targets);
 
-// The text of a file of ours that nobody else may read. Follows no link as root.
+// The text of a file that belongs to this user and that nobody else can read. As root, follows no link.
 Result<std::string> read_secret_file(const std::string& path);
 
 }  // namespace phlox::push

@@ -14,7 +14,7 @@ namespace {
 // ExportProfilesServiceResponse of opentelemetry-proto, collector/profiles/v1development.
 constexpr protozero::pbf_tag_type kPartialSuccess = 1, kRejectedProfiles = 1, kErrorMessage = 2;
 
-// Of a server's own words: plain letters, and nothing that we sent it in confidence.
+// What a server says, in printable ASCII, and only if it repeats no credential.
 std::string quoted(std::string_view words, const Target& target) {
   constexpr size_t kLongest = 200, kShortestSecret = 4;
   const auto is_in_it = [&](const Header& header) {
@@ -41,9 +41,10 @@ void read_partial_success(protozero::pbf_reader part, const Target& target, Verd
   }
   if (verdict.rejected == 0 && words.empty()) return;
   verdict.key = "partial success";
-  verdict.message = fmt::format("{} {}{}", target.shown,
-                                verdict.rejected > 0 ? "did not take every profile" : "says of what it took",
-                                quoted(words, target));
+  verdict.message = fmt::format(
+      "{} {}{}", target.shown,
+      verdict.rejected > 0 ? "did not accept every profile" : "accepted the profiles, with a remark",
+      quoted(words, target));
 }
 
 Verdict taken(const Answer& answer, const Target& target) {
@@ -59,7 +60,7 @@ Verdict taken(const Answer& answer, const Target& target) {
       }
     }
   } catch (const protozero::exception&) {
-    return Verdict();  // its status says that it took all of it
+    return Verdict();  // its status says that it accepted everything
   }
   return verdict;
 }
@@ -69,18 +70,18 @@ struct FailureText {
   std::string_view key, words, hint;
 };
 constexpr std::array<FailureText, 9> kFailures = {{
-    {Failure::no_name, "no name", "the name of the host is not known",
-     "is it spelled right? getent hosts NAME"},
-    {Failure::no_connection, "no connection", "nobody answers there",
-     "does the server run, and does a firewall let this host through?"},
+    {Failure::no_name, "no name", "its host name is unknown", "check the spelling: getent hosts NAME"},
+    {Failure::no_connection, "no connection", "no server answers there",
+     "is the server running, and does a firewall block this host?"},
     {Failure::too_slow, "too slow", "it takes too long to answer",
-     "it may be busy: what was sampled waits in the buffer meanwhile"},
-    {Failure::certificate, "certificate", "its certificate does not prove that it is that server",
-     "if it has an authority of its own, name that one's file in OTEL_EXPORTER_OTLP_CERTIFICATE"},
-    {Failure::tls, "tls", "no encrypted connection comes about", "is it a server of https, and not of http?"},
+     "it may be busy; profiles wait in the buffer meanwhile"},
+    {Failure::certificate, "certificate", "its certificate is not trusted",
+     "if it comes from a private authority, name that authority's file in OTEL_EXPORTER_OTLP_CERTIFICATE"},
+    {Failure::tls, "tls", "no encrypted connection could be made",
+     "does this server use http instead of https?"},
     {Failure::proxy, "proxy", "the proxy does not connect to it",
-     "https_proxy, http_proxy and no_proxy in the environment name the proxy"},
-    {Failure::cut_off, "cut off", "it ended the connection without an answer", "its own log may say why"},
+     "the environment names the proxy: https_proxy, http_proxy and no_proxy"},
+    {Failure::cut_off, "cut off", "it closed the connection without an answer", "its log may say why"},
     {Failure::stopped, "stopped", "there was no time left to send it", ""},
     {Failure::other, "other", "sending failed", ""},
 }};
@@ -105,30 +106,30 @@ struct StatusText {
   std::string_view words, hint;
 };
 constexpr std::array<StatusText, 11> kStatuses = {{
-    {300, 399, Action::again, "it sends us on to another address",
-     "give that address: phlox sends credentials to no other"},
-    {401, 401, Action::again, "it does not take the credentials, or needs some",
-     "put its header into a file: Authorization: Bearer …, and give that with --header-file"},
-    {403, 403, Action::again, "these credentials do not allow it",
-     "what may the token in the header file do?"},
-    {404, 404, Action::again, "it has no such page", ""},
-    {405, 405, Action::again, "that page takes no profiles", "is it the address of the right server?"},
-    {408, 408, Action::again, "it waited too long for what was sent", ""},
-    {413, 413, Action::divide, "what was sent is too large for it",
-     "raise its limit of a request, or give a shorter --interval"},
-    {429, 429, Action::again, "it asks for a pause: too much was sent",
+    {300, 399, Action::again, "it redirects to another address",
+     "give that address: phlox follows no redirects"},
+    {401, 401, Action::again, "it needs credentials, or rejects these",
+     "write the header into a file (Authorization: Bearer …) and name the file with --header-file"},
+    {403, 403, Action::again, "these credentials do not permit it",
+     "may the token in the header file write profiles?"},
+    {404, 404, Action::again, "it has no such path", ""},
+    {405, 405, Action::again, "that path accepts no profiles", "is this the right server?"},
+    {408, 408, Action::again, "it did not get the request in time", ""},
+    {413, 413, Action::divide, "the request is too large for it",
+     "raise the server's limit, or use a shorter --interval"},
+    {429, 429, Action::again, "it gets too many requests, and asks for a pause",
      "a lower --rate or a longer --interval sends less"},
-    {400, 499, Action::drop, "it does not understand what was sent",
-     "it may speak another version of the protocol (docs/agent.md)"},
-    {500, 599, Action::again, "it has a fault of its own", "its own log may say why"},
-    {0, 999, Action::again, "it answers with a status that is not known", ""},
+    {400, 499, Action::drop, "it does not accept the request",
+     "it may use another version of the protocol (docs/agent.md)"},
+    {500, 599, Action::again, "it has an internal error", "its log may say why"},
+    {0, 999, Action::again, "it answers with an unknown status", ""},
 }};
 
 std::string_view no_page_hint(Protocol protocol) {
-  return protocol == Protocol::otlp
-             ? "a collector takes profiles if it runs with --feature-gates=service.profilesSupport and has a "
-               "pipeline for profiles"
-             : "give the address of the server itself, without a path";
+  return protocol == Protocol::otlp ? "a collector accepts profiles if it runs with "
+                                      "--feature-gates=service.profilesSupport and has a "
+                                      "pipeline for profiles"
+                                    : "give the address of the server itself, without a path";
 }
 
 }  // namespace

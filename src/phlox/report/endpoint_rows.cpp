@@ -212,16 +212,16 @@ std::string_view kind_of(EndpointKind kind) {
 
 std::string note_of(const Report& report) {
   if (report.endpoints.empty())
-    return "None: no stack of the recording has a function that a known web framework or task queue calls.";
+    return "None. No stack of the recording has a function that a known web framework or task queue calls.";
   std::string note =
-      "The time in the function that the framework calls, and in what that calls. Middlewares, parsing, "
-      "responses and the server are no endpoint.";
+      "The time in the function that the framework calls for a request, and in everything that it calls. "
+      "Middlewares, parsing, responses and the server are not part of it.";
   const bool all_certain = std::all_of(report.endpoints.begin(), report.endpoints.end(),
                                        [](const EndpointRow& row) { return row.certain; });
   if (!all_certain)
     note +=
         " \"likely\": the framework calls this function, but it may be a middleware, a decorator or a "
-        "dependency.";
+        "dependency instead of an endpoint.";
   return note;
 }
 
@@ -338,13 +338,14 @@ std::optional<Finding> endpoint_finding(const Report& report) {
   const auto place = [](const EndpointRow& row) {
     return fmt::format("{} ({})", plain(row.name), location_words(row.file, row.line));
   };
-  std::string text = fmt::format("requests: {} of the CPU time is in {} endpoint{} of {}", share_words(share),
-                                 endpoints, endpoints == 1 ? "" : "s", busiest->framework);
+  std::string text =
+      fmt::format("{} of the CPU time is spent in requests to {} endpoint{} of {}", share_words(share),
+                  endpoints, endpoints == 1 ? "" : "s", busiest->framework);
   if (busiest->cpu > 0) text += fmt::format(", {} in {}", share_words(busiest->cpu_share), place(*busiest));
   if (waits_long)
     text +=
-        fmt::format("; those to {} waited longest, {} added up", place(*waits), time_words(waits->waited()));
-  text += " (--by endpoint has all)";
+        fmt::format("; requests to {} waited longest, {} in all", place(*waits), time_words(waits->waited()));
+  text += " (--by endpoint lists them all)";
   Numbers numbers = {{"cpu_share", share},
                      {"cpu_ns", double(cpu)},
                      {"endpoints", double(endpoints)},

@@ -253,21 +253,21 @@ class Findings {
         add_gil_wait(thread, waiter, share, one_held_it, function);
       } else {
         found_[known->second].text +=
-            fmt::format("; so is {} of {}'s", share_words(share), plain(thread.name));
+            fmt::format("; {} spends {} in the same way", plain(thread.name), share_words(share));
       }
     }
   }
 
   void add_gil_wait(const ThreadRow& thread, const profile::GilWaiter& waiter, double share, bool one_held_it,
                     uint32_t function) {
-    std::string text = fmt::format("{} of the wall time of {} is spent waiting for the GIL",
-                                   share_words(share), plain(thread.name));
+    std::string text = fmt::format("{} spends {} of its wall time waiting for the GIL", plain(thread.name),
+                                   share_words(share));
     Numbers numbers = {{"wall_share", share}, {"wall_ns", double(waiter.wall)}};
     Names names = {{"thread", thread.name}};
     if (one_held_it) {
       const double held = time_share(waiter.threads.front().wall, waiter.wall);
       const std::string name = profile::thread_label(profile_.thread(waiter.threads.front().thread));
-      text += fmt::format(", held {} of that time by {}", share_words(held), plain(name));
+      text += fmt::format(", which {} held for {} of that time", plain(name), share_words(held));
       numbers.emplace_back("holder_share", held);
       names.emplace_back("holder", name);
       if (function != 0) {
