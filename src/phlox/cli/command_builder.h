@@ -1,4 +1,4 @@
-// One command's options, as grammar.cpp describes them, and those that several commands share.
+// One command's options, as grammar*.cpp describe them, and those that several commands share.
 #pragma once
 
 #include <fmt/format.h>

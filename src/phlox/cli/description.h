@@ -1,5 +1,5 @@
 // Description of every command as data: --help, the man page and the shell completions are written from it.
-// grammar.cpp makes it together with the parser. Pure text; prints nothing itself.
+// grammar.h makes it together with the parser. Pure text; prints nothing itself.
 #pragma once
 
 #include <string>
