@@ -15,6 +15,7 @@
 #include "phlox/profile/wait_target.h"
 #include "phlox/report/await_groups.h"
 #include "phlox/report/estimate.h"
+#include "phlox/report/finding_limits.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/sample_crossings.h"
 
@@ -319,7 +320,6 @@ void write_endpoints(JsonText& json, const Report& report) {
 }
 
 std::optional<Finding> endpoint_finding(const Report& report) {
-  constexpr double kWorthSaying = 0.01;  // of the CPU time, or of the recording
   Nanoseconds cpu = 0;
   double share = 0;
   size_t endpoints = 0;
