@@ -1,9 +1,7 @@
 #include "phlox/profile/native_frames.h"
 
 #include <algorithm>
-#include <array>
-#include <iterator>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include <tsl/robin_map.h>
@@ -13,185 +11,13 @@
 #include "phlox/profile/declarations.h"
 #include "phlox/profile/kernel_frames.h"
 #include "phlox/profile/module_of_file.h"
+#include "phlox/profile/plumbing.h"
 
 namespace phlox::profile {
 namespace {
 
 // Inlined functions within each other; only a damaged file has more levels.
 constexpr size_t kMostInlined = 64;
-
-// Sorted, except what kPlumbingPrefixes and is_call_of_object cover. From Objects/call.c,
-// Objects/methodobject.c, Objects/descrobject.c, Objects/typeobject.c, Objects/genobject.c, Python/ceval.c,
-// Python/pythonrun.c, Modules/main.c, Modules/_threadmodule.c of CPython 2.7 to 3.15.
-constexpr std::string_view kPlumbing[] = {
-    "PyCFunction_Call",
-    "PyEval_CallObjectWithKeywords",
-    "PyEval_EvalCode",
-    "PyEval_EvalCodeEx",
-    "PyRun_AnyFileExFlags",
-    "PyRun_AnyFileFlags",
-    "PyRun_AnyFileObject",
-    "PyRun_FileExFlags",
-    "PyRun_SimpleFileExFlags",
-    "PyRun_SimpleStringFlags",
-    "PyRun_StringFlags",
-    "PyVectorcall_Call",
-    "PyVectorcall_Function",
-    "Py_BytesMain",
-    "Py_Main",
-    "Py_RunMain",
-    "_PyCFunctionWithKeywords_TrampolineCall",
-    "_PyCFunction_FastCallDict",
-    "_PyCFunction_FastCallKeywords",
-    "_PyCFunction_TrampolineCall",
-    "_PyCFunction_Vectorcall",
-    "_PyCFunction_vectorcall",
-    "_PyEval_CallTracing",
-    "_PyEval_EvalCodeWithName",
-    "_PyEval_Vector",
-    "_PyFunction_FastCall",
-    "_PyFunction_FastCallDict",
-    "_PyFunction_FastCallKeywords",
-    "_PyFunction_Vectorcall",
-    "_PyGen_Send",
-    "_PyMethodDef_RawFastCallDict",
-    "_PyMethodDef_RawFastCallKeywords",
-    "_PyMethodDescr_FastCallKeywords",
-    "_PyMethodDescr_Vectorcall",
-    "_PyRun_AnyFileObject",
-    "_PyRun_SimpleFile",
-    "_PyRun_SimpleFileObject",
-    "_PyVectorcall_Call",
-    "_PyVectorcall_FunctionInline",
-    "bootstrap_thread",
-    "call_attribute",
-    "call_function",
-    "call_maybe",
-    "call_method",
-    "call_unbound",
-    "call_unbound_noarg",
-    "callmethod",
-    "cfunction_call",
-    "cfunction_call_varargs",
-    "cfunction_enter_call",
-    "classmethoddescr_call",
-    "context_run",
-    "do_call_core",
-    "do_pymain",
-    "fast_function",
-    "function_call",
-    "function_code_fastcall",
-    "gen_iternext",
-    "gen_send",
-    "gen_send_ex",
-    "gen_send_ex2",
-    "instancemethod_call",
-    "method_call",
-    "method_enter_call",
-    "method_vectorcall",
-    "methoddescr_call",
-    "methoddescr_vectorcall",
-    "object_vacall",
-    "pymain_main",
-    "pymain_run_command",
-    "pymain_run_file",
-    "pymain_run_file_obj",
-    "pymain_run_module",
-    "pymain_run_python",
-    "pymain_run_startup",
-    "pymain_run_stdin",
-    "pyrun_file",
-    "pyrun_simple_file",
-    "pythread_wrapper",
-    "richcmp_eq",
-    "richcmp_ge",
-    "richcmp_gt",
-    "richcmp_le",
-    "richcmp_lt",
-    "richcmp_ne",
-    "run_eval_code_obj",
-    "run_mod",
-    "t_bootstrap",
-    "thread_run",
-    "trampoline_vectorcall",
-    "type_call",
-    "vectorcall_maybe",
-    "vectorcall_method",
-    "vectorcall_unbound",
-    "wrap_binaryfunc",
-    "wrap_binaryfunc_l",
-    "wrap_binaryfunc_r",
-    "wrap_buffer",
-    "wrap_call",
-    "wrap_cmpfunc",
-    "wrap_coercefunc",
-    "wrap_del",
-    "wrap_delattr",
-    "wrap_delitem",
-    "wrap_delslice",
-    "wrap_descr_delete",
-    "wrap_descr_get",
-    "wrap_descr_set",
-    "wrap_hashfunc",
-    "wrap_indexargfunc",
-    "wrap_init",
-    "wrap_inquirypred",
-    "wrap_lenfunc",
-    "wrap_next",
-    "wrap_objobjargproc",
-    "wrap_objobjproc",
-    "wrap_releasebuffer",
-    "wrap_richcmpfunc",
-    "wrap_setattr",
-    "wrap_sq_delitem",
-    "wrap_sq_item",
-    "wrap_sq_setitem",
-    "wrap_ssizeargfunc",
-    "wrap_ssizessizeargfunc",
-    "wrap_ssizessizeobjargproc",
-    "wrap_ternaryfunc",
-    "wrap_ternaryfunc_r",
-    "wrap_unaryfunc",
-    "wrapper_call",
-    "wrapperdescr_call",
-    "wrapperdescr_raw_call",
-};
-static_assert(std::is_sorted(std::begin(kPlumbing), std::end(kPlumbing)));
-
-// Type slots that a Python class fills (Objects/typeobject.c), and the ways to call a C function. The
-// tail-calling interpreter has one function for each instruction (Python/generated_cases.c.h, 3.14): see
-// kLoopPrefix.
-constexpr std::string_view kPlumbingPrefixes[] = {
-    "slot_tp_",          "slot_nb_", "slot_sq_", "slot_mp_", "slot_am_", "slot_bf_", "cfunction_vectorcall_",
-    "method_vectorcall_"};
-constexpr std::string_view kLoopNames[] = {"PyEval_EvalFrame", "PyEval_EvalFrameEx", "_PyEval_EvalFrame",
-                                           "_PyEval_EvalFrameDefault", "py_trampoline_evaluator"};
-static_assert(std::is_sorted(std::begin(kLoopNames), std::end(kLoopNames)));
-constexpr std::string_view kLoopPrefix = "_TAIL_CALL_";
-
-// Functions for calls that Cython writes into each of its modules (Cython/Utility/ObjectHandling.c,
-// CythonFunction.c, Coroutine.c).
-constexpr std::string_view kCythonPlumbing[] = {
-    "__Pyx_PyObject_Call",       "__Pyx__PyObject_Call",        "__Pyx_PyObject_FastCall",
-    "__Pyx_PyFunction_FastCall", "__Pyx_PyCFunction_FastCall",  "__Pyx_PyVectorcall_",
-    "__Pyx_CyFunction_Call",     "__Pyx_CyFunction_Vectorcall", "__Pyx_Coroutine_Send",
-    "__Pyx_Generator_Next",      "__pyx_FusedFunction_call"};
-
-constexpr std::string_view kStarts[] = {
-    "__clone", "__clone3", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl", "_start",
-    "clone",   "clone3",   "start_thread",
-};
-static_assert(std::is_sorted(std::begin(kStarts), std::end(kStarts)));
-
-std::string_view without_suffix(std::string_view name) {
-  // "f.cold", "f.constprop.0", "f@@GLIBC_2.34", BOLT's "f.cold.0"; a leading dot belongs to the name.
-  return name.substr(0, name.find_first_of(".@", 1));
-}
-
-template <class Names>
-bool among(const Names& names, std::string_view name) {
-  return std::binary_search(std::begin(names), std::end(names), without_suffix(name));
-}
 
 // Code without a file and a name: a compiler made it at run time.
 bool is_unnamed_jit(const Frame& frame) {
@@ -254,10 +80,6 @@ bool is_loop(const Frame& frame) {
   return frame.kind == FrameKind::native && frame.role == FrameRole::interpreter_loop;
 }
 
-bool starts_with_one_of(std::span<const std::string_view> prefixes, std::string_view name) {
-  return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
-}
-
 // "python", "python3.13t", "libpython3.11.so.1.0"; not "python_magic.so".
 bool is_python_name(std::string_view file) {
   if (file.starts_with("lib")) file.remove_prefix(3);
@@ -304,13 +126,6 @@ bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
 
 // The innermost function of a stack is shown even if it only leads on: there is nothing to lead to.
 enum class Fold : uint8_t { no, but_innermost, always };
-
-// PyObject_CallOneArg, _PyObject_FastCallDictTstate, _PyObject_VectorcallMethod, ...
-bool is_call_of_object(std::string_view name) {
-  if (name.starts_with('_')) name.remove_prefix(1);
-  return name.starts_with("PyObject_") &&
-         (name.find("Call") != std::string_view::npos || name.find("Vectorcall") != std::string_view::npos);
-}
 
 // The C functions that Cython makes of one function call each other (cli/native_names.cpp): smaller values
 // call greater ones.
@@ -409,28 +224,153 @@ std::vector<Fold> folded_frames(const Profile& profile) {
   return folded;
 }
 
+// What was inlined at a frame's address: one chain, because a frame is one address.
+std::vector<FrameId> inlined_at(const std::vector<Frame>& frames) {
+  std::vector<FrameId> inlined(frames.size() + 1);
+  for (uint32_t i = 0; i < frames.size(); ++i) {
+    const auto& into = frames[i].inlined_in;
+    if (into && into->value != 0 && into->value <= i && !inlined[into->value])
+      inlined[into->value] = FrameId(i + 1);
+  }
+  return inlined;
+}
+
+// Makes the stacks that are shown from those of the recording.
+class ShownStacks {
+ public:
+  // `jit` represents code that was made at run time; none: it is shown as it is.
+  ShownStacks(Profile& profile, const Choices& choices, FrameId jit)
+      : profile_(profile),
+        frames_(profile.frames()),
+        stacks_(profile.stacks()),
+        all_(choices.all_frames),
+        jit_(jit),
+        folded_(all_ ? std::vector<Fold>(frames_.size() + 1, Fold::no) : folded_frames(profile)),
+        inlined_(inlined_at(frames_)) {}
+
+  void replace() && {
+    std::vector<Form> forms(stacks_.size() + 1);
+    std::vector<StackId> shown(stacks_.size() + 1);
+    for (uint32_t i = 0; i < stacks_.size(); ++i) {
+      forms[i + 1] =
+          form_of(stacks_[i], stacks_[i].parent.value <= i ? forms[stacks_[i].parent.value] : Form());
+      shown[i + 1] = forms[i + 1].with;
+    }
+    show_innermost(shown);
+    profile_.replace_stacks(std::move(rows_), shown);
+  }
+
+ private:
+  // Outside the outermost Python frame every function of the interpreter is folded, named or not, but only
+  // frames further in show whether there is a Python frame. Until then a stack has two forms: with those
+  // functions, and without.
+  struct Form {
+    StackId with, without;
+    bool python = false;
+  };
+
+  bool is_known(FrameId frame) const { return frame && frame.value <= frames_.size(); }
+  const Frame& frame_of(FrameId frame) const { return frames_[frame.value - 1]; }
+  FrameId frame_at(StackId stack) const { return rows_[stack.value - 1].frame; }
+  StackId parent_of(StackId stack) const { return rows_[stack.value - 1].parent; }
+
+  StackId put(StackId parent, FrameId frame) {
+    const auto [at, fresh] = known_.try_emplace(uint64_t{parent.value} << 32 | frame.value,
+                                                static_cast<uint32_t>(rows_.size() + 1));
+    if (fresh) rows_.push_back({parent, frame});
+    return StackId(at->second);
+  }
+
+  StackId put_jit(StackId parent) {
+    while (parent && is_known(frame_at(parent)) && is_gap(frame_of(frame_at(parent))))
+      parent = parent_of(parent);
+    return parent && frame_at(parent) == jit_ ? parent : put(parent, jit_);
+  }
+
+  // Replaces frames that only lead into this one.
+  StackId put_below(StackId parent, FrameId frame) {
+    if (jit_ && is_unnamed_jit(frame_of(frame))) return put_jit(parent);
+    // Levels decrease outwards; otherwise it is a recursion.
+    CythonLevel level = cython_level(frame_of(frame));
+    while (!all_ && parent) {
+      const FrameId outer = frame_at(parent);
+      if (!is_known(outer) || !leads_into(frame_of(outer), frame_of(frame), level)) break;
+      level = cython_level(frame_of(outer));
+      parent = parent_of(parent);
+    }
+    return put(parent, frame);
+  }
+
+  Form form_of(const Stack& stack, Form form) {
+    if (!is_known(stack.frame))
+      return {put(form.with, stack.frame), put(form.without, stack.frame), form.python};
+    if (!form.python && frame_of(stack.frame).kind == FrameKind::python) {
+      form.python = true;
+      form.with = form.without;
+    }
+    FrameId frame = stack.frame;
+    for (size_t depth = 0; is_known(frame) && depth < kMostInlined; ++depth) {
+      if (folded_[frame.value] == Fold::no) add(form, frame);
+      frame = inlined_[frame.value];
+    }
+    return form;
+  }
+
+  void add(Form& form, FrameId frame) {
+    const Frame& row = frame_of(frame);
+    const bool unnamed = !all_ && is_unnamed_libc(profile_, row);
+    if (form.with || !unnamed) form.with = put_below(form.with, frame);
+    const bool starts = !all_ && is_python_file(profile_, row);
+    if (form.python) {
+      form.without = form.with;
+    } else if (!starts && (form.without || !unnamed)) {
+      form.without = put_below(form.without, frame);
+    }
+  }
+
+  // By stack: whether a sample ends in it.
+  std::vector<uint8_t> ends() const {
+    std::vector<uint8_t> ends(stacks_.size() + 1, 0);
+    for (const auto* samples : {&profile_.samples(), &profile_.samples_of_others()}) {
+      for (const Sample& sample : *samples) {
+        if (sample.stack.value <= stacks_.size()) ends[sample.stack.value] = 1;
+      }
+    }
+    return ends;
+  }
+
+  // The innermost function is shown; a stack that is folded completely shows its innermost frame.
+  void show_innermost(std::vector<StackId>& shown) {
+    const std::vector<uint8_t> is_end = ends();
+    for (uint32_t i = 1; i <= stacks_.size(); ++i) {
+      FrameId innermost = stacks_[i - 1].frame;
+      if (is_end[i] == 0 || !is_known(innermost)) continue;
+      for (size_t depth = 0; inlined_[innermost.value] && depth < kMostInlined; ++depth)
+        innermost = inlined_[innermost.value];
+      if (folded_[innermost.value] == Fold::but_innermost) {
+        shown[i] = put(shown[i], innermost);
+      } else if (!shown[i]) {
+        shown[i] = put({}, stacks_[i - 1].frame);
+      }
+    }
+  }
+
+  Profile& profile_;
+  const std::vector<Frame>& frames_;
+  const std::vector<Stack>& stacks_;
+  const bool all_;
+  const FrameId jit_;
+  const std::vector<Fold> folded_;  // by frame
+  const std::vector<FrameId> inlined_;
+  std::vector<Stack> rows_;
+  tsl::robin_map<uint64_t, uint32_t, Spread> known_;  // parent << 32 | frame
+};
+
 }  // namespace
 
 bool is_interpreter(const Frame& frame) {
   return frame.role == kInterpreterCode || frame.role == FrameRole::interpreter_loop ||
          frame.role == FrameRole::trampoline;
-}
-
-bool is_plumbing(std::string_view function) {
-  const std::string_view name = without_suffix(function);
-  return among(kPlumbing, name) || starts_with_one_of(kPlumbingPrefixes, name) || is_call_of_object(name);
-}
-
-bool is_cython_plumbing(std::string_view function) {
-  return starts_with_one_of(kCythonPlumbing, function);
-}
-
-bool is_loop_function(std::string_view function) {
-  return among(kLoopNames, function) || function.starts_with(kLoopPrefix);
-}
-
-bool is_start(std::string_view function) {
-  return among(kStarts, function);
 }
 
 std::string code_library(const Profile& profile, const Sample& sample) {
@@ -462,107 +402,11 @@ std::vector<Module> modules_without_names(const Profile& profile) {
 
 void show_native_frames(Profile& profile, const Choices& choices) {
   const auto& frames = profile.frames();
-  const auto& stacks = profile.stacks();
   if (std::none_of(frames.begin(), frames.end(), [](const Frame& f) { return f.kind == FrameKind::native; }))
     return;
   mark_owners(profile);
   const FrameId jit = choices.all_frames ? FrameId() : put_jit_frame(profile);
-  const std::vector<Fold> folded =
-      choices.all_frames ? std::vector<Fold>(frames.size() + 1, Fold::no) : folded_frames(profile);
-  // What was inlined at a frame's address: one chain, because a frame is one address.
-  std::vector<FrameId> inlined(frames.size() + 1);
-  for (uint32_t i = 0; i < frames.size(); ++i) {
-    const auto& into = frames[i].inlined_in;
-    if (into && into->value != 0 && into->value <= i && !inlined[into->value])
-      inlined[into->value] = FrameId(i + 1);
-  }
-
-  std::vector<Stack> rows;
-  tsl::robin_map<uint64_t, uint32_t, Spread> known;  // parent << 32 | frame
-  const auto put = [&](StackId parent, FrameId frame) {
-    const auto [at, fresh] =
-        known.try_emplace(uint64_t{parent.value} << 32 | frame.value, static_cast<uint32_t>(rows.size() + 1));
-    if (fresh) rows.push_back({parent, frame});
-    return StackId(at->second);
-  };
-  // Replaces frames that only lead into this one.
-  const auto put_below = [&](StackId parent, FrameId frame) {
-    if (jit && is_unnamed_jit(frames[frame.value - 1])) {
-      const auto gap_at = [&](FrameId outer) {
-        return outer && outer.value <= frames.size() && is_gap(frames[outer.value - 1]);
-      };
-      while (parent && gap_at(rows[parent.value - 1].frame)) parent = rows[parent.value - 1].parent;
-      const bool again = parent && rows[parent.value - 1].frame == jit;
-      return again ? parent : put(parent, jit);
-    }
-    // Levels decrease outwards; otherwise it is a recursion.
-    CythonLevel level = cython_level(frames[frame.value - 1]);
-    while (!choices.all_frames && parent) {
-      const FrameId outer = rows[parent.value - 1].frame;
-      if (!outer || outer.value > frames.size() ||
-          !leads_into(frames[outer.value - 1], frames[frame.value - 1], level))
-        break;
-      level = cython_level(frames[outer.value - 1]);
-      parent = rows[parent.value - 1].parent;
-    }
-    return put(parent, frame);
-  };
-  // Outside the outermost Python frame every function of the interpreter is folded, named or not, but only
-  // frames further in show whether there is a Python frame. Until then a stack has two forms: with those
-  // functions, and without.
-  struct Shown {
-    StackId with, without;
-    bool python = false;
-  };
-  std::vector<Shown> forms(stacks.size() + 1);
-  for (uint32_t i = 0; i < stacks.size(); ++i) {
-    const Stack& stack = stacks[i];
-    Shown form = stack.parent.value <= i ? forms[stack.parent.value] : Shown();
-    FrameId frame = stack.frame;
-    const bool there = frame && frame.value <= frames.size();
-    if (there && !form.python && frames[frame.value - 1].kind == FrameKind::python) {
-      form.python = true;
-      form.with = form.without;
-    }
-    if (!there) form = {put(form.with, frame), put(form.without, frame), form.python};
-    for (size_t depth = 0; frame && frame.value <= frames.size() && depth < kMostInlined; ++depth) {
-      if (folded[frame.value] == Fold::no) {
-        const Frame& row = frames[frame.value - 1];
-        const bool unnamed = !choices.all_frames && is_unnamed_libc(profile, row);
-        if (form.with || !unnamed) form.with = put_below(form.with, frame);
-        const bool starts = !choices.all_frames && is_python_file(profile, row);
-        if (form.python) {
-          form.without = form.with;
-        } else if (!starts && (form.without || !unnamed)) {
-          form.without = put_below(form.without, frame);
-        }
-      }
-      frame = inlined[frame.value];
-    }
-    forms[i + 1] = form;
-  }
-  std::vector<StackId> shown(stacks.size() + 1);
-  for (size_t i = 1; i <= stacks.size(); ++i) shown[i] = forms[i].with;
-  std::vector<uint8_t> ends(stacks.size() + 1, 0);
-  for (const auto* samples : {&profile.samples(), &profile.samples_of_others()}) {
-    for (const Sample& sample : *samples) {
-      if (sample.stack.value <= stacks.size()) ends[sample.stack.value] = 1;
-    }
-  }
-  // The innermost function is shown; a stack that is folded completely shows its innermost frame.
-  for (uint32_t i = 1; i <= stacks.size(); ++i) {
-    if (ends[i] == 0) continue;
-    FrameId innermost = stacks[i - 1].frame;
-    if (!innermost || innermost.value > frames.size()) continue;
-    for (size_t depth = 0; inlined[innermost.value] && depth < kMostInlined; ++depth)
-      innermost = inlined[innermost.value];
-    if (folded[innermost.value] == Fold::but_innermost) {
-      shown[i] = put(shown[i], innermost);
-    } else if (!shown[i]) {
-      shown[i] = put({}, stacks[i - 1].frame);
-    }
-  }
-  profile.replace_stacks(std::move(rows), shown);
+  ShownStacks(profile, choices, jit).replace();
 }
 
 }  // namespace phlox::profile

@@ -31,14 +31,4 @@ std::string code_library(const Profile& profile, const Sample& sample);
 // made at run time.
 std::vector<Module> modules_without_names(const Profile& profile);
 
-// Whether this C function of CPython only leads from one Python frame, or one C function, to the next.
-// Suffixes that compilers add (".cold", ".constprop.0") do not count.
-bool is_plumbing(std::string_view function);
-// The same for code that Cython adds, in any module.
-bool is_cython_plumbing(std::string_view function);
-// Whether it is the interpreter's loop, or a part of it: the Python frame below shows what it did.
-bool is_loop_function(std::string_view function);
-// Whether it starts a program or a thread, before anything of the program runs.
-bool is_start(std::string_view function);
-
 }  // namespace phlox::profile
