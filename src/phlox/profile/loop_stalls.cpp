@@ -8,39 +8,25 @@
 #include <utility>
 
 #include "phlox/profile/gil_holders.h"
-#include "phlox/profile/known_waits.h"
 #include "phlox/profile/loop_stacks.h"
+#include "phlox/profile/loop_turns.h"
 #include "phlox/profile/quality.h"
-#include "phlox/profile/system_calls.h"
-#include "phlox/profile/work.h"
 
 namespace phlox::profile {
 namespace {
 
-// Starts of samples have a resolution of one microsecond.
-constexpr Nanoseconds kStallRounding = 2'000;
 // While a wait grows, the kernel is asked only once in this time (KernelSource::kSilence).
 constexpr Nanoseconds kGrowth = kSecond / 10;
 // The kernel adds up waits that are shorter than a limit of 1 to 32 ms (ShortestWait). Their sum is below two
 // and a half times that limit, and looks like one wait.
 constexpr double kSumOfShort = 2.5;
 constexpr Nanoseconds kLongestSum = 80'000'000, kShortSum = 2'500'000;
-// Waits too short for a record are put where the next sample is, with the stack of another wait. No wait
-// below kBrief has its own record. kBriefPiece is the longest piece of them, kBriefShare their largest share
-// of a turn.
-constexpr Nanoseconds kBrief = 1'000'000, kBriefPiece = 1'500'000;
-constexpr double kBriefShare = 0.05;
 // The most that may be left of a turn, apart from its longest wait, if that wait counts as the turn.
 constexpr double kMostLeft = 0.02;
 constexpr Nanoseconds kLittle = 5'000'000;
 // A run of fewer samples proves nothing.
 constexpr int64_t kFewSamples = 5;
 constexpr double kChance = 0.05;
-
-constexpr SystemCall kPollCalls[] = {system_call("poll"),        system_call("ppoll"),
-                                     system_call("select"),      system_call("pselect6"),
-                                     system_call("epoll_wait"),  system_call("epoll_pwait"),
-                                     system_call("epoll_pwait2")};
 
 StallKind kind_of(const Sample& sample) {
   if (sample.gil_state == GilState::waits) return StallKind::gil;
@@ -56,28 +42,6 @@ StallKind kind_of(const Sample& sample) {
   }
   return StallKind::unknown;
 }
-
-// What a sample shows about its thread's loop.
-enum class Step : uint8_t {
-  waits,    // for events: between two turns
-  polls,    // found in the poll: between two turns, too
-  own,      // in the loop's code
-  turn,     // in a callback of the loop
-  unread,   // its stack was not read
-  outside,  // its relation to a turn is not known
-};
-struct Row {
-  uint32_t sample = 0;  // index
-  Step step = Step::outside;
-  LoopPlace place;
-};
-
-struct Turn {
-  size_t first = 0, last = 0;  // rows; the last one is excluded
-  Nanoseconds start = 0, end = 0;
-  bool is_cut = false;
-  Nanoseconds brief = 0;  // short waits for events, somewhere within it
-};
 
 // How often a loop is found in its own code, in turns that are no stalls: at a poll, more often than never.
 struct OwnShare {
@@ -110,10 +74,8 @@ class Judge {
   Judge(const Profile& profile, const WorkRule& rule, LoopStacks& stacks, Nanoseconds shortest)
       : profile_(profile),
         shortest_(shortest),
-        rule_(rule),
-        stacks_(stacks),
-        start_(recording_start(profile)),
-        aarch64_(machine_of(profile) == "aarch64") {
+        turns_(profile, rule, stacks),
+        start_(recording_start(profile)) {
     const QualitySummary quality = summarize_quality(profile);
     if (quality.achieved_rate > 0) interval_ = std::llround(double(kSecond) / quality.achieved_rate);
     for (const Sample& sample : profile.samples()) {
@@ -129,124 +91,36 @@ class Judge {
   LoopStalls of(ThreadId thread, const std::vector<uint32_t>& samples, bool own_stacks, IsBeyond is_beyond);
 
  private:
-  const Sample& sample(const Row& row) const { return profile_.samples()[row.sample]; }
-  Nanoseconds end(const Row& row) const { return sample(row).start + sample(row).wall; }
-  Row row_of(uint32_t index, bool own_stacks);
-  std::vector<Turn> turns(const std::vector<Row>& rows) const;
-  bool is_worth(const std::vector<Row>& rows, const Turn& turn, const OwnShare& usual) const;
-  Nanoseconds longest_wait(const std::vector<Row>& rows, const Turn& turn) const;
+  const Sample& sample(const LoopSample& row) const { return profile_.samples()[row.sample]; }
+  Nanoseconds end(const LoopSample& row) const { return sample(row).start + sample(row).wall; }
+  bool is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const OwnShare& usual) const;
+  Nanoseconds longest_wait(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
   bool is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) const;
-  Stall stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact);
-  void put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const;
-  uint32_t longest_row(const std::vector<Row>& rows, const Turn& turn) const;
-  Nanoseconds error_of(const std::vector<Row>& rows, const Turn& turn) const;
-  std::pair<Nanoseconds, Nanoseconds> same_callback(const std::vector<Row>& rows, const Turn& turn) const;
-  Nanoseconds gap_at(const std::vector<Row>& rows, const Turn& turn) const;
-  void put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn);
+  Stall stall_of(const std::vector<LoopSample>& rows, const LoopTurn& turn, bool exact);
+  void put_kind(Stall& stall, const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
+  uint32_t longest_row(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
+  Nanoseconds error_of(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
+  std::pair<Nanoseconds, Nanoseconds> same_callback(const std::vector<LoopSample>& rows,
+                                                    const LoopTurn& turn) const;
+  Nanoseconds gap_at(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
+  void put_holder(Stall& stall, const std::vector<LoopSample>& rows, const LoopTurn& turn);
 
   const Profile& profile_;
   Nanoseconds shortest_;
-  const WorkRule& rule_;
-  LoopStacks& stacks_;
+  LoopTurns turns_;
   std::optional<GilLines> gil_;  // made when a stall is for the GIL
   Nanoseconds start_ = 0;
   Nanoseconds interval_ = 0;  // between two samples; 0: not known
-  bool aarch64_ = false;
   std::vector<Nanoseconds>
       recorded_short_;  // starts of waits with their own record, short compared with a stall
 };
 
-// `own_stacks`: a stack without a loop was called by the loop, too.
-Row Judge::row_of(uint32_t index, bool own_stacks) {
-  const Sample& sample = profile_.samples()[index];
-  Row row{index, Step::outside, stacks_.of(sample)};
-  if (row.place.at == InLoop::not_in_it && own_stacks) row.place.at = InLoop::callback;
-  // Such a row has the stack of another moment (docs/recording.md).
-  if (sample.samples == 0 && sample.cpu_state != CpuState::blocked) return {index, Step::unread, {}};
-  const bool blocked = sample.cpu_state == CpuState::blocked && sample.gil_state != GilState::waits;
-  const Doing doing = rule_.of(sample);
-  switch (row.place.at) {
-    case InLoop::not_in_it:
-      break;
-    case InLoop::not_read:
-      // A wait whose stack is not known may be a wait for events.
-      row.step = blocked || sample.cpu_state == CpuState::unknown ? Step::outside : Step::unread;
-      break;
-    case InLoop::poll:
-    case InLoop::own: {
-      const bool is_poll = row.place.at == InLoop::poll || is_call(kPollCalls, sample.system_call, aarch64_);
-      if (blocked && doing == Doing::waiting_unknown) break;
-      if (blocked && (is_poll || sample.system_call == kCallNotRecorded)) {
-        row.step = doing == Doing::waiting_for_work ? Step::waits : Step::polls;
-      } else {
-        // A poll ends with a wait for the GIL if another thread holds it.
-        row.step =
-            row.place.at == InLoop::poll || sample.gil_state == GilState::waits ? Step::polls : Step::own;
-      }
-      break;
-    }
-    case InLoop::callback:
-      row.step = Step::turn;
-      break;
-  }
-  return row;
-}
-
-std::vector<Turn> Judge::turns(const std::vector<Row>& rows) const {
-  std::vector<Turn> out;
-  Turn turn;
-  bool open = false, in_poll = false;  // only the poll was seen of this turn
-  const auto begin = [&](size_t first, Nanoseconds start, bool is_cut) {
-    turn = {first, first, start, start, is_cut, 0};
-    open = true;
-    in_poll = true;
-  };
-  const auto close = [&](size_t last, Nanoseconds at) {
-    turn.last = last;
-    turn.end = at;
-    if (open && turn.end > turn.start) out.push_back(turn);
-    open = false;
-  };
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Nanoseconds start = sample(rows[i]).start;
-    const bool gap = i > 0 && start > end(rows[i - 1]) + kStallRounding;
-    if (gap || rows[i].step == Step::outside) open = false;
-    if (rows[i].step == Step::outside) continue;
-    if (i == 0) begin(i, start, true);
-    const Sample& now = sample(rows[i]);
-    const bool in_loop = rows[i].step == Step::waits || rows[i].step == Step::polls;
-    const bool is_off_cpu = now.cpu_state == CpuState::blocked || now.cpu_state == CpuState::runnable;
-    const bool is_brief = is_off_cpu && now.wall < (now.samples == 0 ? kBriefPiece : kBrief);
-    if (open && in_loop && is_brief &&
-        turn.brief + now.wall < std::max(kBrief, Nanoseconds(kBriefShare * double(start - turn.start)))) {
-      turn.brief += now.wall;
-    } else if (rows[i].step == Step::waits) {
-      close(i, start);
-      begin(i + 1, end(rows[i]), false);
-    } else if (rows[i].step == Step::polls) {
-      if (!in_poll) {
-        close(i, start);
-        begin(i, start, false);
-      } else if (!open) {
-        begin(i, start, false);
-      }
-    } else {
-      in_poll = false;
-    }
-  }
-  if (open && !rows.empty()) {
-    turn.is_cut = true;
-    close(rows.size(), end(rows.back()));
-  }
-  return out;
-}
-
 // Whether this many samples in callbacks would be unlikely if these turns were like the others.
-bool Judge::is_worth(const std::vector<Row>& rows, const Turn& turn, const OwnShare& usual) const {
+bool Judge::is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const OwnShare& usual) const {
   OwnShare here;
   for (size_t i = turn.first; i < turn.last; ++i) {
     here.all += sample(rows[i]).samples;
-    if (rows[i].step != Step::turn) here.own += sample(rows[i]).samples;
+    if (rows[i].step != LoopStep::turn) here.own += sample(rows[i]).samples;
   }
   return here.all >= kFewSamples && chance(here.own, here.all, usual.share()) < kChance;
 }
@@ -261,7 +135,7 @@ bool Judge::is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) cons
 }
 
 // The longest time in which the thread cannot have done anything else.
-Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) const {
+Nanoseconds Judge::longest_wait(const std::vector<LoopSample>& rows, const LoopTurn& turn) const {
   Nanoseconds longest = 0;
   for (size_t i = turn.first; i < turn.last;) {
     const Sample& first = sample(rows[i]);
@@ -284,7 +158,7 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
       samples += one.samples;
       ended = bool(one.waker);
     }
-    const bool in_callback = rows[std::exchange(i, next)].step == Step::turn;
+    const bool in_callback = rows[std::exchange(i, next)].step == LoopStep::turn;
     if (!in_callback || wall <= longest) continue;
     const bool waits_for_gil = first.gil_state == GilState::waits && first.cpu_state == CpuState::blocked;
     const bool blocked = first.cpu_state == CpuState::blocked && first.system_call != kCallNotRecorded;
@@ -296,7 +170,7 @@ Nanoseconds Judge::longest_wait(const std::vector<Row>& rows, const Turn& turn) 
 }
 
 // The state with the largest part, and the line that took longest in that state.
-void Judge::put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& turn) const {
+void Judge::put_kind(Stall& stall, const std::vector<LoopSample>& rows, const LoopTurn& turn) const {
   std::map<StallKind, Nanoseconds> kinds;
   for (size_t i = turn.first; i < turn.last; ++i) kinds[kind_of(sample(rows[i]))] += sample(rows[i]).wall;
   const auto most = most_of(kinds);
@@ -321,7 +195,7 @@ void Judge::put_kind(Stall& stall, const std::vector<Row>& rows, const Turn& tur
 
 // The thread that held the GIL for at least half of the waiting, and the line in which it did, if there is
 // one.
-void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& turn) {
+void Judge::put_holder(Stall& stall, const std::vector<LoopSample>& rows, const LoopTurn& turn) {
   std::vector<const Sample*> waits;
   for (size_t i = turn.first; i < turn.last; ++i) {
     if (sample(rows[i]).gil_state == GilState::waits) waits.push_back(&sample(rows[i]));
@@ -339,12 +213,12 @@ void Judge::put_holder(Stall& stall, const std::vector<Row>& rows, const Turn& t
 // How far the callback of its first and last sample continues beyond the turn, on the far side of short
 // waits. The recording has these where there was room, with the stack of one of them: they do not prove a
 // poll in between.
-std::pair<Nanoseconds, Nanoseconds> Judge::same_callback(const std::vector<Row>& rows,
-                                                         const Turn& turn) const {
+std::pair<Nanoseconds, Nanoseconds> Judge::same_callback(const std::vector<LoopSample>& rows,
+                                                         const LoopTurn& turn) const {
   const auto is_seen = [&](size_t row) {
-    return sample(rows[row]).samples > 0 && rows[row].step != Step::unread;
+    return sample(rows[row]).samples > 0 && rows[row].step != LoopStep::unread;
   };
-  const auto is_turn = [&](size_t row) { return is_seen(row) && rows[row].step == Step::turn; };
+  const auto is_turn = [&](size_t row) { return is_seen(row) && rows[row].step == LoopStep::turn; };
   const auto goes_on = [&](size_t row, size_t in_turn) {
     return is_turn(row) && rows[row].place.callback == rows[in_turn].place.callback;
   };
@@ -370,19 +244,22 @@ std::pair<Nanoseconds, Nanoseconds> Judge::same_callback(const std::vector<Row>&
 
 // How far its end or its beginning may be off: a poll that only a sample found began after the sample before,
 // and short waits for events are reported when their sum is long enough.
-Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) const {
+Nanoseconds Judge::error_of(const std::vector<LoopSample>& rows, const LoopTurn& turn) const {
   const auto [earlier, later] = same_callback(rows, turn);
   Nanoseconds error = 0;
-  if (turn.first < turn.last && rows[turn.first].step == Step::polls) error = sample(rows[turn.first]).wall;
+  if (turn.first < turn.last && rows[turn.first].step == LoopStep::polls)
+    error = sample(rows[turn.first]).wall;
   if (turn.first > 0 && sample(rows[turn.first - 1]).samples == 0) {
     size_t before = turn.first - 1;
-    while (before > 0 && rows[before - 1].step != Step::waits && rows[before - 1].step != Step::outside)
+    while (before > 0 && rows[before - 1].step != LoopStep::waits &&
+           rows[before - 1].step != LoopStep::outside)
       --before;
     error += std::max(turn.start - sample(rows[before]).start, earlier);
   }
   if (turn.brief > 0) {
     size_t first = turn.first;
-    while (first < turn.last && (rows[first].step != Step::turn || sample(rows[first]).samples == 0)) ++first;
+    while (first < turn.last && (rows[first].step != LoopStep::turn || sample(rows[first]).samples == 0))
+      ++first;
     // A wait is certain from its beginning, a run at its end.
     const bool is_wait = first < turn.last && sample(rows[first]).cpu_state == CpuState::blocked;
     error += (first == turn.last ? turn.end
@@ -392,7 +269,7 @@ Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) cons
   }
   if (turn.last >= rows.size()) return error;
   const Sample& next = sample(rows[turn.last]);
-  if (rows[turn.last].step == Step::polls) return error + std::max(next.wall, later);
+  if (rows[turn.last].step == LoopStep::polls) return error + std::max(next.wall, later);
   if (next.samples > 0 && next.wall >= kShortSum) return error;
   size_t last = turn.last;
   while (last > turn.first && sample(rows[last - 1]).samples == 0) --last;
@@ -400,7 +277,7 @@ Nanoseconds Judge::error_of(const std::vector<Row>& rows, const Turn& turn) cons
 }
 
 // The distance of samples at its beginning or its end: on a busy host samples come late.
-Nanoseconds Judge::gap_at(const std::vector<Row>& rows, const Turn& turn) const {
+Nanoseconds Judge::gap_at(const std::vector<LoopSample>& rows, const LoopTurn& turn) const {
   const auto gap = [&](size_t row) {
     const Sample& one = sample(rows[row]);
     return one.samples > 0 ? one.wall / one.samples : one.wall;
@@ -410,7 +287,7 @@ Nanoseconds Judge::gap_at(const std::vector<Row>& rows, const Turn& turn) const 
   return std::max({interval_, gap(first), turn.last < rows.size() ? gap(turn.last) : 0});
 }
 
-Stall Judge::stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact) {
+Stall Judge::stall_of(const std::vector<LoopSample>& rows, const LoopTurn& turn, bool exact) {
   Stall stall;
   stall.start = turn.start - start_;
   stall.wall = turn.end - turn.start;
@@ -431,7 +308,7 @@ Stall Judge::stall_of(const std::vector<Row>& rows, const Turn& turn, bool exact
 }
 
 // The longest blocked row, as index + 1 of its sample. The reason of a wait is known when it ends.
-uint32_t Judge::longest_row(const std::vector<Row>& rows, const Turn& turn) const {
+uint32_t Judge::longest_row(const std::vector<LoopSample>& rows, const LoopTurn& turn) const {
   Nanoseconds most = -1;
   uint32_t found = 0;
   for (size_t i = turn.first; i < turn.last; ++i) {
@@ -454,20 +331,20 @@ LoopStalls Judge::of(ThreadId thread, const std::vector<uint32_t>& samples, bool
       process && process.value <= profile_.processes().size() && is_in_kernel(profile_.process(process).mode);
   out.interval = out.exact ? 0 : interval_;
   if (!out.exact && interval_ == 0) return out;
-  std::vector<Row> rows;
-  for (const uint32_t index : samples) rows.push_back(row_of(index, own_stacks));
-  std::vector<Turn> long_ones = turns(rows);
-  std::erase_if(long_ones, [&](const Turn& turn) { return turn.end - turn.start < shortest_; });
+  const std::vector<LoopSample> rows = turns_.rows(samples, own_stacks);
+  std::vector<LoopTurn> long_ones = turns_.turns(rows);
+  std::erase_if(long_ones, [&](const LoopTurn& turn) { return turn.end - turn.start < shortest_; });
   OwnShare usual;
   for (size_t i = 0, next = 0; i < rows.size(); ++i) {
     while (next < long_ones.size() && i >= long_ones[next].last) ++next;
     if (next < long_ones.size() && i >= long_ones[next].first) continue;
-    const Step step = rows[i].step;
-    if (step == Step::outside || step == Step::unread || (step == Step::waits && out.exact)) continue;
+    const LoopStep step = rows[i].step;
+    if (step == LoopStep::outside || step == LoopStep::unread || (step == LoopStep::waits && out.exact))
+      continue;
     usual.all += sample(rows[i]).samples;
-    if (step != Step::turn) usual.own += sample(rows[i]).samples;
+    if (step != LoopStep::turn) usual.own += sample(rows[i]).samples;
   }
-  for (const Turn& turn : long_ones) {
+  for (const LoopTurn& turn : long_ones) {
     Stall stall = stall_of(rows, turn, out.exact);
     if (is_beyond(stall) || (stall.least < shortest_ && !is_worth(rows, turn, usual))) continue;
     if (stall.least >= shortest_) ++out.proved;

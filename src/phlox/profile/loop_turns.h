@@ -1,0 +1,54 @@
+// Divides the samples of an event loop's thread into turns: the times between two polls. loop_stalls.h judges
+// the long ones. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "phlox/profile/loop_stacks.h"
+#include "phlox/profile/profile.h"
+#include "phlox/profile/work.h"
+
+namespace phlox::profile {
+
+// What a sample shows about its thread's loop.
+enum class LoopStep : uint8_t {
+  waits,    // for events: between two turns
+  polls,    // found in the poll: between two turns, too
+  own,      // in the loop's code
+  turn,     // in a callback of the loop
+  unread,   // its stack was not read
+  outside,  // its relation to a turn is not known
+};
+struct LoopSample {
+  uint32_t sample = 0;  // index
+  LoopStep step = LoopStep::outside;
+  LoopPlace place;
+};
+
+struct LoopTurn {
+  size_t first = 0, last = 0;  // rows; the last one is excluded
+  Nanoseconds start = 0, end = 0;
+  bool is_cut = false;
+  Nanoseconds brief = 0;  // short waits for events, somewhere within it
+};
+
+class LoopTurns {
+ public:
+  LoopTurns(const Profile& profile, const WorkRule& rule, LoopStacks& stacks);
+
+  // `samples`: indexes of one thread's samples, in time order. `own_stacks`: a stack without a loop was
+  // called by the loop, too.
+  std::vector<LoopSample> rows(const std::vector<uint32_t>& samples, bool own_stacks);
+  std::vector<LoopTurn> turns(const std::vector<LoopSample>& rows) const;
+
+ private:
+  LoopSample row_of(uint32_t index, bool own_stacks);
+
+  const Profile& profile_;
+  const WorkRule& rule_;
+  LoopStacks& stacks_;
+  const bool aarch64_;
+};
+
+}  // namespace phlox::profile
