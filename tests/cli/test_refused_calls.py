@@ -12,23 +12,16 @@ import pytest
 from cli_support import BUILD, LIMIT, PHLOX, ROOT, phlox, still_runs, wait_until
 
 sys.path.insert(0, str(ROOT / "tests" / "trust"))
-from trust_trials import documented, traced  # noqa: E402
+from trust_trials import COMMANDS, documented, traced  # noqa: E402
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace"),
               pytest.mark.skipif(BUILD.name in ("asan", "tsan"), reason="a sanitizer makes calls of its own")]
-COMMANDS = {
-    "record": ("record", "-p", "{pid}", "-o", "a.phlox"),
-    "no-kernel": ("record", "--way", "no-kernel", "-p", "{pid}", "-o", "a.phlox"),
-    "top": ("top", "-p", "{pid}"),
-    "dump": ("dump", "-p", "{pid}"),
-    "report": ("report", "whole.phlox"),
-}
 # What a command waits with, writes with, and makes its threads with.
 REFUSALS = {"epoll_create1": "EMFILE", "eventfd2": "EMFILE", "epoll_ctl": "ENOMEM", "epoll_wait": "EPERM", "poll": "EPERM", "ppoll": "EPERM",
             "write": "EINTR", "munmap": "EINVAL", "rt_sigtimedwait": "EPERM", "tgkill": "EPERM"}
 # Those in which the calls above are not made are left out.
 MADE_BY = {"dump": ("write", "munmap"), "report": ("write", "munmap")}
-CASES = [(command, call) for command in COMMANDS for call in MADE_BY.get(command, REFUSALS)]
+CASES = [(command, call) for command in ("record", "record-no-kernel", "top", "dump", "report") for call in MADE_BY.get(command, REFUSALS)]
 
 
 def read(path):
@@ -93,7 +86,7 @@ def test_a_wait_that_is_refused_for_long_ends_the_recording_and_says_so(busy, wo
 
 
 def test_ends_that_cannot_be_watched_are_reported(busy, workdir):
-    status, _, err = refused("epoll_create1", "1+", "no-kernel", busy.pid)
+    status, _, err = refused("epoll_create1", "1+", "record-no-kernel", busy.pid)
     assert status == 0 and "refused to watch for the ends of processes (epoll_create1: " in err, (status, err)
 
 

@@ -265,7 +265,7 @@ def stop_the_recorder(phlox, python, random, instants=50):
 
 COMMANDS = {
     "record": ("record", "-p", "{pid}", "-o", "a.phlox"),
-    "record without the kernel": ("record", "--way", "no-kernel", "-p", "{pid}", "-o", "a.phlox"),
+    "record-no-kernel": ("record", "--way", "no-kernel", "-p", "{pid}", "-o", "a.phlox"),
     "top": ("top", "-p", "{pid}"),
     "dump": ("dump", "-p", "{pid}"),
     "report": ("report", "whole.phlox"),
@@ -273,7 +273,7 @@ COMMANDS = {
     "export": ("export", "whole.phlox", "-o", "a.svg"),
     "import": ("import", "in.txt", "-o", "b.phlox"),
 }
-UNTIL_INTERRUPTED = ("record", "record without the kernel", "top")
+UNTIL_INTERRUPTED = ("record", "record-no-kernel", "top")
 # If these fail, the C library ends the program itself, or the program could not have been started. After a failed rt_sigprocmask,
 # which the kernel fails for wrong arguments only, pthread_create() unblocks every signal.
 OF_THE_C_LIBRARY = {"futex", "rt_sigprocmask", "execve", "exit", "exit_group", "rt_sigreturn", "restart_syscall", "arch_prctl", "brk", "set_tid_address", "set_robust_list", "rseq"}

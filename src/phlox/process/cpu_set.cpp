@@ -1,12 +1,19 @@
 #include "phlox/process/cpu_set.h"
 
 #include <cerrno>
+#include <cstring>
 
 namespace phlox::process {
 
 CpuSet CpuSet::of_one(int cpu) {
   CpuSet set;
   CPU_SET_S(static_cast<size_t>(cpu), sizeof set.words_, set.words_.data());
+  return set;
+}
+
+CpuSet CpuSet::of_all() {
+  CpuSet set;
+  std::memset(set.words_.data(), 0xff, sizeof set.words_);
   return set;
 }
 

@@ -16,6 +16,7 @@ constexpr int kMostCpus = 8192;
 class CpuSet {
  public:
   static CpuSet of_one(int cpu);                    // 0 <= cpu < kMostCpus
+  static CpuSet of_all();                           // the kernel ignores those that do not exist
   static std::optional<CpuSet> read(pid_t thread);  // 0: the caller; nothing: it does not exist
 
   bool has(int cpu) const;

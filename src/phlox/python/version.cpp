@@ -65,11 +65,13 @@ std::optional<Version> version_of_file_name(std::string_view name) {
 }
 
 std::optional<Version> find_version_text(std::string_view memory) {
-  // The compiler's name is the rarest part; version and build are within 250 bytes before it.
+  // The compiler's name is the rarest part. What precedes it, version and build, has at most 203 bytes
+  // ("%.80s experimental free-threading build (%.80s) %.80s", Python/getversion.c).
+  constexpr size_t kReach = 250;
   for (const std::string_view compiler : {"[GCC ", "[Clang "}) {
     for (size_t at = memory.find(compiler); at != std::string_view::npos;
          at = memory.find(compiler, at + 1)) {
-      const size_t reach = std::min<size_t>(at, 200);
+      const size_t reach = std::min(at, kReach);
       const std::string_view before = memory.substr(at - reach, reach);
       const size_t nul = before.rfind('\0');
       const std::string_view text = nul == std::string_view::npos ? before : before.substr(nul + 1);

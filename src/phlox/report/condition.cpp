@@ -231,8 +231,9 @@ Result<Condition> parse_condition(std::string_view text) {
   }
   rest = trimmed(rest);
   if (rest.starts_with("(")) {
-    // Names have no parentheses of their own, except in "<locals>", which nobody types; the last one before
-    // the comparison closes.
+    // A name may contain '<' and '>', as "<lambda>" does. So the last of these is the comparison, and the
+    // last
+    // ')' before it ends the name.
     const size_t compare = rest.find_last_of("<>");
     const size_t close = rest.rfind(')', compare);
     if (compare == std::string_view::npos || close == std::string_view::npos)

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/process/cpu_set.h"
 #include "phlox/process/thread_probe.h"
 
 namespace phlox::sampler {
@@ -42,10 +43,7 @@ std::optional<uint64_t> used_by(int tasks, const char* name) {
 void be_ordinary() {
   const sched_param none{};
   ::sched_setscheduler(0, SCHED_OTHER, &none);
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
-  ::sched_setaffinity(0, sizeof all, &all);
+  process::CpuSet::of_all().move(0);
 }
 
 }  // namespace
