@@ -385,7 +385,7 @@ def test_the_children_of_those_that_match(start, workdir):
 
 
 @pytest.mark.parametrize("wrong, word", [(["--name", "("], "regular expression"), (["--user", "no-such-user"], "no user"),
-                                         (["--all", "--", "true"], "not both"), ([], "record what?")])
+                                         (["--all", "--", "true"], "not both"), ([], "nothing to record")])
 def test_a_choice_that_cannot_be_made(workdir, wrong, word):
     done = phlox("record", *wrong)
     assert done.returncode == phlox("record", "--no-such-option").returncode and word in done.stderr, done.stderr

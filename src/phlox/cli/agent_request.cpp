@@ -124,15 +124,11 @@ Result<void> read_recorder(const CommandLine& line, AgentRequest& request) {
   request.selection = *std::move(chosen);
   sampler::Options& recorder = request.recorder;
   recorder.rate_hz = kAgentRate;
-  if (!a.rate.empty()) {
-    auto rate = named(line, "--rate", parse_rate(a.rate));
-    if (!rate) return fail(rate);
-    recorder.rate_hz = *rate;
-  }
-  auto overhead =
-      named(line, "--max-overhead", parse_overhead(a.max_overhead.empty() ? "1" : a.max_overhead));
-  if (!overhead) return fail(overhead);
-  recorder.max_overhead_percent = *overhead;
+  if (auto read = read_option(line, "--rate", a.rate, parse_rate, recorder.rate_hz); !read) return read;
+  if (auto read = read_option(line, "--max-overhead", a.max_overhead.empty() ? "1" : a.max_overhead,
+                              parse_overhead, recorder.max_overhead_percent);
+      !read)
+    return read;
   auto mode = parse_mode(a.mode, false);
   if (!mode) return fail(mode);
   recorder.mode = *mode;

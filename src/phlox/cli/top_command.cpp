@@ -45,11 +45,9 @@ struct Request {
   top::Controls controls;
 };
 
-Result<Request> request_of(const CommandLine& line) {
+Result<void> read_programs(const CommandLine& line, TopSource::Options& source) {
   const TopArguments& a = line.top;
-  Request request;
-  TopSource::Options& source = request.source;
-  if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return fail(checked);
+  if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return checked;
   auto selection = Selection::of(a.selection);
   if (!selection) return fail(selection);
   source.selection = *std::move(selection);
@@ -68,48 +66,53 @@ Result<Request> request_of(const CommandLine& line) {
     if (std::find(source.pids.begin(), source.pids.end(), *pid) == source.pids.end())
       source.pids.push_back(*pid);
   }
+  return {};
+}
+
+Result<void> read_source(const CommandLine& line, TopSource::Options& source) {
+  const TopArguments& a = line.top;
+  if (auto read = read_programs(line, source); !read) return read;
   sampler::Options& recorder = source.recorder;
   recorder.follow = !a.no_follow;
   recorder.launched = line.has_program;
   recorder.command_line = line.text;
   recorder.max_overhead_percent = 2;
   recorder.rate_is_limit = a.rate.empty();
-  if (!a.rate.empty()) {
-    auto rate = named(line, "--rate", parse_rate(a.rate));
-    if (!rate) return fail(rate);
-    recorder.rate_hz = *rate;
-  }
+  if (auto read = read_option(line, "--rate", a.rate, parse_rate, recorder.rate_hz); !read) return read;
   auto native = native_source_of(a.native);
   if (!native) return fail(native);
   recorder.native = *native;
   if (recorder.native) recorder.unwind_cache = unwind_cache();
   source.debug_search = debug_search_of(a.native);
-  if (!a.interval.empty()) {
-    auto interval = named(line, "--interval", parse_duration(a.interval));
-    if (!interval) return fail(interval);
-    request.interval = std::max(*interval, kSecond / 10);
+  return read_option(line, "--window", a.window, parse_duration, source.window);
+}
+
+top::Page page_of(std::string_view name) {
+  constexpr std::pair<std::string_view, top::Page> kPages[] = {{"functions", top::Page::functions},
+                                                               {"lines", top::Page::lines},
+                                                               {"threads", top::Page::threads},
+                                                               {"processes", top::Page::processes},
+                                                               {"loops", top::Page::loops}};
+  for (const auto& [known, page] : kPages) {
+    if (name == known) return page;
   }
-  if (!a.window.empty()) {
-    auto window = named(line, "--window", parse_duration(a.window));
-    if (!window) return fail(window);
-    source.window = *window;
-  }
+  return top::Controls().page;
+}
+
+Result<Request> request_of(const CommandLine& line) {
+  const TopArguments& a = line.top;
+  Request request;
+  if (auto read = read_source(line, request.source); !read) return fail(read);
+  if (auto read = read_option(line, "--interval", a.interval, parse_duration, request.interval); !read)
+    return fail(read);
+  request.interval = std::max(request.interval, kSecond / 10);
   if (!a.count.empty()) {
     auto count = parse_count("--count", a.count);
     if (!count) return fail(count);
     request.count = *count;
   }
-  if (!a.filter.empty()) request.controls.filter = a.filter;
-  if (auto page = a.page; !page.empty()) {
-    constexpr std::pair<std::string_view, top::Page> kPages[] = {{"functions", top::Page::functions},
-                                                                 {"lines", top::Page::lines},
-                                                                 {"threads", top::Page::threads},
-                                                                 {"processes", top::Page::processes},
-                                                                 {"loops", top::Page::loops}};
-    for (const auto& [name, value] : kPages) {
-      if (page == name) request.controls.page = value;
-    }
-  }
+  request.controls.filter = a.filter;
+  request.controls.page = page_of(a.page);
   auto tried = top::make_picture({}, request.controls.picture_options());
   if (!tried) return fail(tried);
   if (!top::is_expression(request.controls.filter))

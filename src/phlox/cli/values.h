@@ -28,6 +28,17 @@ Result<T> named(const CommandLine& line, const std::string& option, Result<T> ma
   return made;
 }
 
+// Reads an option into `into`, if it was given.
+template <class T, class Parse>
+Result<void> read_option(const CommandLine& line, const std::string& option, const std::string& text,
+                         Parse parse, T& into) {
+  if (text.empty()) return {};
+  auto value = named(line, option, parse(text));
+  if (!value) return fail(value);
+  into = *value;
+  return {};
+}
+
 Result<pid_t> parse_pid(std::string_view text);                       // "4711", "0x1267"
 Result<Nanoseconds> parse_duration(std::string_view text);            // "10", "1.5", "500ms", "2m", "1h"
 Result<double> parse_rate(std::string_view text);                     // "200", "max" (0)
