@@ -185,6 +185,56 @@ VariablesOf index_of(const Dump& dump) {
   return index;
 }
 
+void write_frame(JsonText& json, const Profile& instant, const Frame& frame) {
+  json.text("kind", kind_key(frame.kind));
+  json.text("function", frame.function);
+  json.text("qualified_name", frame.qualified_name);
+  json.text("file", frame.file);
+  json.integer("first_line", frame.first_line);
+  json.integer("line", frame.line);
+  if (frame.kind == FrameKind::native || frame.kind == FrameKind::kernel) {
+    json.text("module", module_path(instant, frame));
+    json.count("address", frame.address);
+    json.truth("inlined", frame.inlined_in.has_value());
+    json.text("found_by", frame.found_by);
+    if (const auto role = role_name(frame.role); !role.empty()) json.text("role", role);
+  }
+}
+
+void write_thread(JsonText& json, const Profile& instant, uint32_t id, const Sample& sample,
+                  const VariablesOf& variables) {
+  const profile::Thread& thread = instant.thread(profile::ThreadId(id));
+  json.integer("pid", instant.process(thread.process).pid);
+  json.integer("tid", thread.tid);
+  json.count("python_id", thread.python_id);
+  json.integer("interpreter", thread.interpreter);
+  json.text("name", thread.name);
+  json.text("kernel_name", thread.kernel_name);
+  json.text("cpu", cpu_name(sample.cpu_state));
+  json.text("gil", gil_name(sample.gil_state));
+  if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
+    json.text("system_call", profile::system_call_name(sample.system_call, profile::machine_of(instant)));
+  }
+  if (const profile::WaitTarget* wait_target = wait_target_of(instant, sample)) {
+    json.text("awaited_kind", profile::wait_target_key(wait_target->kind));
+    json.text("awaited", profile::wait_target_words(*wait_target));
+  }
+  json.truth("collecting", sample.collecting);
+  json.text("quality", quality_name(sample.quality));
+  size_t depth = 0;
+  json.objects("frames", frames_of(instant, sample.stack), [&](const Frame* frame) {
+    write_frame(json, instant, *frame);
+    const bool python = frame->kind == FrameKind::python;
+    const auto found = python ? variables.find({id, depth++}) : variables.end();
+    if (found == variables.end()) return;
+    json.objects("variables", *found->second, [&](const DumpVariable& variable) {
+      json.text("name", variable.name);
+      json.text("value", variable.value);
+      json.truth("argument", variable.argument);
+    });
+  });
+}
+
 }  // namespace
 
 std::string dump_text(const Profile& instant, const Dump& dump, const DumpSource& source) {
@@ -238,7 +288,6 @@ std::string describe(const DumpMissing& missing) {
 }
 
 std::string dump_json(const Profile& instant, const Dump& dump) {
-  const std::string_view machine = profile::machine_of(instant);
   const VariablesOf variables = index_of(dump);
   return JsonText::document([&](JsonText& json) {
     json.integer("version", kDumpVersion);
@@ -259,50 +308,7 @@ std::string dump_json(const Profile& instant, const Dump& dump) {
     });
     write_missing_names(json, profile::modules_without_names(instant));
     json.objects("threads", last_samples(instant), [&](const auto& observed) {
-      const uint32_t id = observed.first;
-      const Sample& sample = *observed.second;
-      const profile::Thread& thread = instant.thread(profile::ThreadId(id));
-      json.integer("pid", instant.process(thread.process).pid);
-      json.integer("tid", thread.tid);
-      json.count("python_id", thread.python_id);
-      json.integer("interpreter", thread.interpreter);
-      json.text("name", thread.name);
-      json.text("kernel_name", thread.kernel_name);
-      json.text("cpu", cpu_name(sample.cpu_state));
-      json.text("gil", gil_name(sample.gil_state));
-      if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
-        json.text("system_call", profile::system_call_name(sample.system_call, machine));
-      }
-      if (const profile::WaitTarget* wait_target = wait_target_of(instant, sample)) {
-        json.text("awaited_kind", profile::wait_target_key(wait_target->kind));
-        json.text("awaited", profile::wait_target_words(*wait_target));
-      }
-      json.truth("collecting", sample.collecting);
-      json.text("quality", quality_name(sample.quality));
-      size_t depth = 0;
-      json.objects("frames", frames_of(instant, sample.stack), [&](const Frame* frame) {
-        const bool python = frame->kind == FrameKind::python;
-        json.text("kind", kind_key(frame->kind));
-        json.text("function", frame->function);
-        json.text("qualified_name", frame->qualified_name);
-        json.text("file", frame->file);
-        json.integer("first_line", frame->first_line);
-        json.integer("line", frame->line);
-        if (frame->kind == FrameKind::native || frame->kind == FrameKind::kernel) {
-          json.text("module", module_path(instant, *frame));
-          json.count("address", frame->address);
-          json.truth("inlined", frame->inlined_in.has_value());
-          json.text("found_by", frame->found_by);
-          if (const auto role = role_name(frame->role); !role.empty()) json.text("role", role);
-        }
-        const auto found = python ? variables.find({id, depth++}) : variables.end();
-        if (found == variables.end()) return;
-        json.objects("variables", *found->second, [&](const DumpVariable& variable) {
-          json.text("name", variable.name);
-          json.text("value", variable.value);
-          json.truth("argument", variable.argument);
-        });
-      });
+      write_thread(json, instant, observed.first, *observed.second, variables);
     });
     write_tasks(json, dump.tasks);
   });

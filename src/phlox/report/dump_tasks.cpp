@@ -357,6 +357,64 @@ std::string cycles_text(const DumpTasks& all) {
   return out;
 }
 
+// One loop, task or lock of a process, and the ids of its process's first ones in the whole dump.
+struct TaskJsonRow {
+  const DumpTasks* process;
+  size_t index, first_task, first_loop, first_lock;
+  const std::vector<uint32_t>* awaiters;
+};
+
+void write_task_loop(JsonText& json, const TaskJsonRow& row) {
+  const DumpLoop& loop = row.process->loops[row.index];
+  json.count("id", row.first_loop + row.index);
+  json.integer("pid", row.process->pid);
+  json.text("type", loop.type);
+  json.count("python_id", loop.python_id);
+}
+
+void write_task(JsonText& json, const TaskJsonRow& row) {
+  const DumpTask& task = row.process->tasks[row.index];
+  auto id = [&](uint32_t of) { json.count("id", row.first_task + of); };
+  json.count("id", row.first_task + row.index);
+  json.integer("pid", row.process->pid);
+  json.count("event_loop", row.first_loop + task.loop);
+  json.text("name", task.name);
+  json.text("state", state_key(task.state));
+  json.text("awaited_kind", task.kind);
+  json.text("awaited", task.awaited);
+  json.objects("awaits", task.awaits, id);
+  json.objects("awaited_by", *row.awaiters, id);
+  if (task.seconds_left) json.number("seconds_left", *task.seconds_left);
+  json.text("socket", task.socket);
+  json.text("peer", task.peer);
+  json.integer("subprocess", task.subprocess);
+  if (task.lock != 0) json.count("lock", row.first_lock + task.lock - 1);
+  json.truth("cut", task.cut);
+  const auto write_frame = [&](const DumpTaskFrame& frame) {
+    const DumpTaskFunction& function = row.process->functions[frame.function];
+    json.text("function", function.name);
+    json.text("qualified_name", function.qualified_name);
+    json.text("file", function.file);
+    json.integer("first_line", function.first_line);
+    json.integer("line", frame.line);
+  };
+  if (task.job) {
+    json.object("job", [&] {
+      json.truth("queued", task.job->queued);
+      json.count("python_id", task.job->python_id);
+      json.objects("frames", task.job->frames, write_frame);
+    });
+  }
+  json.objects("frames", task.frames, write_frame);
+}
+
+void write_task_lock(JsonText& json, const TaskJsonRow& row) {
+  json.count("id", row.first_lock + row.index);
+  json.integer("pid", row.process->pid);
+  json.objects("holders", row.process->locks[row.index].holders,
+               [&](uint32_t task) { json.count("id", row.first_task + task); });
+}
+
 }  // namespace
 
 std::vector<std::string> missing_tasks(const DumpTasks& tasks) {
@@ -401,12 +459,7 @@ std::string tasks_text(const profile::Profile& instant, const DumpTasks& all, bo
 }
 
 void write_tasks(JsonText& json, const std::vector<DumpTasks>& processes) {
-  struct Row {
-    const DumpTasks* process;
-    size_t index, first_task, first_loop, first_lock;
-    const std::vector<uint32_t>* awaiters;
-  };
-  std::vector<Row> loops, tasks, locks;
+  std::vector<TaskJsonRow> loops, tasks, locks;
   std::vector<Awaiters> awaiters;
   awaiters.reserve(processes.size());
   size_t first_task = 0, first_loop = 0, first_lock = 0;
@@ -422,54 +475,9 @@ void write_tasks(JsonText& json, const std::vector<DumpTasks>& processes) {
     first_loop += process.loops.size();
     first_lock += process.locks.size();
   }
-  json.objects("event_loops", loops, [&](const Row& row) {
-    const DumpLoop& loop = row.process->loops[row.index];
-    json.count("id", row.first_loop + row.index);
-    json.integer("pid", row.process->pid);
-    json.text("type", loop.type);
-    json.count("python_id", loop.python_id);
-  });
-  json.objects("tasks", tasks, [&](const Row& row) {
-    const DumpTask& task = row.process->tasks[row.index];
-    auto id = [&](uint32_t of) { json.count("id", row.first_task + of); };
-    json.count("id", row.first_task + row.index);
-    json.integer("pid", row.process->pid);
-    json.count("event_loop", row.first_loop + task.loop);
-    json.text("name", task.name);
-    json.text("state", state_key(task.state));
-    json.text("awaited_kind", task.kind);
-    json.text("awaited", task.awaited);
-    json.objects("awaits", task.awaits, id);
-    json.objects("awaited_by", *row.awaiters, id);
-    if (task.seconds_left) json.number("seconds_left", *task.seconds_left);
-    json.text("socket", task.socket);
-    json.text("peer", task.peer);
-    json.integer("subprocess", task.subprocess);
-    if (task.lock != 0) json.count("lock", row.first_lock + task.lock - 1);
-    json.truth("cut", task.cut);
-    const auto write_frame = [&](const DumpTaskFrame& frame) {
-      const DumpTaskFunction& function = row.process->functions[frame.function];
-      json.text("function", function.name);
-      json.text("qualified_name", function.qualified_name);
-      json.text("file", function.file);
-      json.integer("first_line", function.first_line);
-      json.integer("line", frame.line);
-    };
-    if (task.job) {
-      json.object("job", [&] {
-        json.truth("queued", task.job->queued);
-        json.count("python_id", task.job->python_id);
-        json.objects("frames", task.job->frames, write_frame);
-      });
-    }
-    json.objects("frames", task.frames, write_frame);
-  });
-  json.objects("locks", locks, [&](const Row& row) {
-    json.count("id", row.first_lock + row.index);
-    json.integer("pid", row.process->pid);
-    json.objects("holders", row.process->locks[row.index].holders,
-                 [&](uint32_t task) { json.count("id", row.first_task + task); });
-  });
+  json.objects("event_loops", loops, [&](const TaskJsonRow& row) { write_task_loop(json, row); });
+  json.objects("tasks", tasks, [&](const TaskJsonRow& row) { write_task(json, row); });
+  json.objects("locks", locks, [&](const TaskJsonRow& row) { write_task_lock(json, row); });
   std::vector<std::pair<int32_t, std::string>> missing;
   for (const DumpTasks& process : processes) {
     for (std::string& why : missing_tasks(process)) missing.emplace_back(process.pid, std::move(why));

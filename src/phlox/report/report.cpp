@@ -319,6 +319,66 @@ std::vector<FileLines> file_lines(const Profile& profile, const Analysis& analys
   return rows;
 }
 
+// What the report is about.
+void put_head(Report& report, const Profile& profile, const ReportOptions& options) {
+  report.title = short_title_of(profile);
+  report.recordings = options.recordings;
+  report.containers = containers_of(profile);
+  report.weight = options.choices.weight;
+  report.weight_title = profile::weight_title(profile, report.weight);
+  report.event = profile::shown_event(profile).name;
+  report.show = options.choices.show;
+  report.left_out = profile::waiting_for_work(profile, options.choices);
+}
+
+// Functions and lines.
+void put_places(Report& report, const Profile& profile, const Analysis& analysis,
+                const ReportOptions& options) {
+  const auto by_place = [&](const Entry& e) { return place_share(profile, e).weight; };
+  for (const Entry& entry : analysis.functions) report.functions_seen += entry.total.weight > 0;
+  for (const Entry& entry : analysis.lines) report.lines_seen += by_place(entry) > 0;
+  for (const Entry* entry : heaviest(analysis.functions, options.limit, by_place))
+    report.functions.push_back(function_row(profile, analysis, *entry, place_share(profile, *entry)));
+  for (const Entry* entry : heaviest(analysis.functions, options.limit, [&](const Entry& e) {
+         return is_python(profile, e) || e.self.weight == e.alone.weight ? 0 : e.self.weight;
+       }))
+    report.native_functions.push_back(function_row(profile, analysis, *entry, entry->self));
+  const auto by_total = [&](const Entry& e) {
+    // The interpreter's own C calls itself in every Python function. For native code below Python, the Python
+    // functions show where the time is.
+    const bool says_little = e.common != 0 || is_only_beneath_python(profile, e) ||
+                             (!options.choices.all_frames && profile::is_interpreter(profile.frame(e.frame)));
+    return says_little ? 0 : e.total.weight;
+  };
+  for (const Entry& entry : analysis.functions) report.totals_seen += by_total(entry) > 0;
+  for (const Entry* entry : heaviest(analysis.functions, options.limit, by_total))
+    report.totals.push_back(function_row(profile, analysis, *entry, entry->self));
+  std::map<uint32_t, const Entry*> common;
+  for (const Entry& entry : analysis.functions) {
+    if (entry.common != 0 && entry.total.weight > 0) common[entry.common] = &entry;
+  }
+  for (const auto& [rank, entry] : common)
+    report.common.push_back(function_row(profile, analysis, *entry, place_share(profile, *entry)));
+  for (const Entry* entry : heaviest(analysis.lines, options.limit, by_place)) {
+    const auto label = profile::line_label(profile, entry->frame);
+    report.lines.push_back({label.name, label.whole_name(), label.file, entry->line,
+                            estimate_of(place_share(profile, *entry), analysis),
+                            estimate_of(entry->total, analysis), entry->samples, native_of(profile, *entry)});
+  }
+}
+
+void put_quality(Report& report, const Profile& profile) {
+  const auto quality = profile::summarize_quality(profile);
+  report.measured = quality;
+  report.unfinished = profile::unfinished_words(profile);
+  report.not_recorded = profile::not_recorded_words(profile);
+  report.lacking = profile::lacking(profile);
+  report.quality = profile::quality_line(quality);
+  if (const std::string words = profile::lacking_words(report.lacking); !words.empty())
+    report.quality += "; " + words;
+  report.warning = profile::quality_warning(quality);
+}
+
 }  // namespace
 
 Estimate estimate_of(const Share& share, const Analysis& analysis) {
@@ -379,49 +439,11 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   put_code_beneath(profile, *filter, *analysis);
 
   Report report;
-  report.title = short_title_of(profile);
-  report.recordings = options.recordings;
-  report.containers = containers_of(profile);
-  report.weight = options.choices.weight;
-  report.weight_title = profile::weight_title(profile, report.weight);
-  report.event = profile::shown_event(profile).name;
+  put_head(report, profile, options);
   report.total = analysis->total;
-  report.show = options.choices.show;
-  report.left_out = profile::waiting_for_work(profile, options.choices);
   report.samples = analysis->samples;
   report.elapsed = elapsed_of(profile, *filter);
-  const auto by_place = [&](const Entry& e) { return place_share(profile, e).weight; };
-  for (const Entry& entry : analysis->functions) report.functions_seen += entry.total.weight > 0;
-  for (const Entry& entry : analysis->lines) report.lines_seen += by_place(entry) > 0;
-  for (const Entry* entry : heaviest(analysis->functions, options.limit, by_place))
-    report.functions.push_back(function_row(profile, *analysis, *entry, place_share(profile, *entry)));
-  for (const Entry* entry : heaviest(analysis->functions, options.limit, [&](const Entry& e) {
-         return is_python(profile, e) || e.self.weight == e.alone.weight ? 0 : e.self.weight;
-       }))
-    report.native_functions.push_back(function_row(profile, *analysis, *entry, entry->self));
-  const auto by_total = [&](const Entry& e) {
-    // The interpreter's own C calls itself in every Python function. For native code below Python, the Python
-    // functions show where the time is.
-    const bool says_little = e.common != 0 || is_only_beneath_python(profile, e) ||
-                             (!options.choices.all_frames && profile::is_interpreter(profile.frame(e.frame)));
-    return says_little ? 0 : e.total.weight;
-  };
-  for (const Entry& entry : analysis->functions) report.totals_seen += by_total(entry) > 0;
-  for (const Entry* entry : heaviest(analysis->functions, options.limit, by_total))
-    report.totals.push_back(function_row(profile, *analysis, *entry, entry->self));
-  std::map<uint32_t, const Entry*> common;
-  for (const Entry& entry : analysis->functions) {
-    if (entry.common != 0 && entry.total.weight > 0) common[entry.common] = &entry;
-  }
-  for (const auto& [rank, entry] : common)
-    report.common.push_back(function_row(profile, *analysis, *entry, place_share(profile, *entry)));
-  for (const Entry* entry : heaviest(analysis->lines, options.limit, by_place)) {
-    const auto label = profile::line_label(profile, entry->frame);
-    report.lines.push_back({label.name, label.whole_name(), label.file, entry->line,
-                            estimate_of(place_share(profile, *entry), *analysis),
-                            estimate_of(entry->total, *analysis), entry->samples,
-                            native_of(profile, *entry)});
-  }
+  put_places(report, profile, *analysis, options);
   report.threads = thread_rows(profile, *filter, *analysis, options.choices);
   report.threads_seen = report.threads.size();
   report.processes = process_rows(profile, report.threads);
@@ -445,15 +467,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.endpoints = endpoint_rows(profile, options);
   report.waits_exact = profile::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
-  const auto quality = profile::summarize_quality(profile);
-  report.measured = quality;
-  report.unfinished = profile::unfinished_words(profile);
-  report.not_recorded = profile::not_recorded_words(profile);
-  report.lacking = profile::lacking(profile);
-  report.quality = profile::quality_line(quality);
-  if (const std::string words = profile::lacking_words(report.lacking); !words.empty())
-    report.quality += "; " + words;
-  report.warning = profile::quality_warning(quality);
+  put_quality(report, profile);
   report.missing_names = profile::modules_without_names(profile);
   report.findings = find_findings(profile, options.choices, *analysis, report, gil_waiters, options.tasks);
   if (report.threads.size() > options.limit) report.threads.resize(options.limit);

@@ -229,6 +229,100 @@ void write_ended_waits(JsonText& json, const std::vector<EndedWaitRow>& rows) {
   });
 }
 
+void write_head(JsonText& json, const Report& report) {
+  json.text("format", "phlox report");
+  json.integer("version", kVersion);
+  json.text("title", report.title);
+  json.text("containers", report.containers);
+  json.text("weight", weight_key(report.weight));
+  json.text("unit", profile::unit_key(report.weight));
+  json.text("event", report.event);
+  json.integer("total", report.total);
+  json.count("samples", report.samples);
+  json.integer("elapsed_ns", report.elapsed);
+  json.text("show", profile::show_name(report.show));
+  json.object("left_out", [&] {
+    write_waiting(json, report.left_out.for_work);
+    json.object("for_others", [&] { write_waiting(json, report.left_out.for_others); });
+  });
+  json.object("idle_or_at_work", [&] { write_waiting(json, report.left_out.unknown); });
+  json.object("seen", [&] {
+    json.count("functions", report.functions_seen);
+    json.count("lines", report.lines_seen);
+    json.count("threads", report.threads_seen);
+    json.count("processes", report.processes_seen);
+  });
+}
+
+void write_findings(JsonText& json, const std::vector<Finding>& findings) {
+  json.objects("findings", findings, [&](const Finding& finding) {
+    json.text("kind", finding.kind);
+    json.number("weight", finding.weight);
+    json.text("text", finding.text);
+    json.object("numbers", [&] {
+      for (const auto& [name, value] : finding.numbers) json.number(name, value);
+    });
+    json.object("names", [&] {
+      for (const auto& [name, value] : finding.names) json.text(name, value);
+    });
+  });
+}
+
+void write_lines(JsonText& json, const std::vector<LineRow>& lines) {
+  json.objects("lines", lines, [&](const LineRow& row) {
+    json.text("name", row.full);
+    json.text("file", row.file);
+    json.integer("line", row.line);
+    write_estimate(json, "self", row.self);
+    write_estimate(json, "total", row.total);
+    json.count("samples", row.samples);
+    write_native(json, row.native);
+  });
+}
+
+void write_recordings(JsonText& json, const std::vector<RecordingRow>& rows) {
+  json.objects("recordings", rows, [&](const RecordingRow& row) {
+    json.text("file", row.name);
+    json.integer("elapsed_ns", row.elapsed);
+    json.integer("wall_ns", row.wall);
+    json.integer("cpu_ns", row.cpu);
+    json.count("samples", row.samples);
+    json.count("processes", row.processes);
+  });
+}
+
+void write_not_examined(JsonText& json, const std::vector<profile::Descendant>& rows) {
+  json.objects("not_looked_into", rows, [&](const profile::Descendant& row) {
+    json.integer("pid", row.pid);
+    json.integer("parent", row.parent);
+    json.text("command_line", row.command_line);
+    json.integer("cpu_ns", row.cpu);
+    json.truth("ended", row.ended);
+  });
+}
+
+void write_waits(JsonText& json, const std::vector<WaitRow>& waits) {
+  json.objects("waits", waits, [&](const WaitRow& row) {
+    json.text("kind", wait_name(row.kind));
+    json.text("class", profile::wait_class_key(row.waits));
+    json.text("for", row.what);
+    json.text("awaited_kind", row.wait_target_kind);
+    json.text("awaited", row.wait_target);
+    json.text("name", row.name);
+    json.text("file", row.file);
+    json.integer("line", row.line);
+    json.integer("wall_ns", row.wall);
+    json.integer("for_work_ns", row.for_work);
+    json.integer("not_known_ns", row.not_known);
+    json.number("share", row.share);
+    json.integer("threads", row.threads);
+    write_native(json, row.native);
+    json.text("called_from", row.called_from);
+    json.text("called_from_file", row.called_from_file);
+    json.integer("called_from_line", row.called_from_line);
+  });
+}
+
 }  // namespace
 
 void write_estimate(JsonText& json, std::string_view name, const Estimate& estimate) {
@@ -317,93 +411,23 @@ std::string_view weight_key(profile::Weight weight) {
 
 std::string report_json(const Report& report) {
   return JsonText::document([&](JsonText& json) {
-    json.text("format", "phlox report");
-    json.integer("version", kVersion);
-    json.text("title", report.title);
-    json.text("containers", report.containers);
-    json.text("weight", weight_key(report.weight));
-    json.text("unit", profile::unit_key(report.weight));
-    json.text("event", report.event);
-    json.integer("total", report.total);
-    json.count("samples", report.samples);
-    json.integer("elapsed_ns", report.elapsed);
-    json.text("show", profile::show_name(report.show));
-    json.object("left_out", [&] {
-      write_waiting(json, report.left_out.for_work);
-      json.object("for_others", [&] { write_waiting(json, report.left_out.for_others); });
-    });
-    json.object("idle_or_at_work", [&] { write_waiting(json, report.left_out.unknown); });
-    json.object("seen", [&] {
-      json.count("functions", report.functions_seen);
-      json.count("lines", report.lines_seen);
-      json.count("threads", report.threads_seen);
-      json.count("processes", report.processes_seen);
-    });
-    json.objects("findings", report.findings, [&](const Finding& finding) {
-      json.text("kind", finding.kind);
-      json.number("weight", finding.weight);
-      json.text("text", finding.text);
-      json.object("numbers", [&] {
-        for (const auto& [name, value] : finding.numbers) json.number(name, value);
-      });
-      json.object("names", [&] {
-        for (const auto& [name, value] : finding.names) json.text(name, value);
-      });
-    });
+    write_head(json, report);
+    write_findings(json, report.findings);
     write_functions(json, "functions", report.functions);
     if (!report.native_functions.empty()) write_functions(json, "native_functions", report.native_functions);
     write_functions(json, "functions_by_total", report.totals);
     write_functions(json, "functions_on_all_stacks", report.common);
-    json.objects("lines", report.lines, [&](const LineRow& row) {
-      json.text("name", row.full);
-      json.text("file", row.file);
-      json.integer("line", row.line);
-      write_estimate(json, "self", row.self);
-      write_estimate(json, "total", row.total);
-      json.count("samples", row.samples);
-      write_native(json, row.native);
-    });
-    json.objects("recordings", report.recordings, [&](const RecordingRow& row) {
-      json.text("file", row.name);
-      json.integer("elapsed_ns", row.elapsed);
-      json.integer("wall_ns", row.wall);
-      json.integer("cpu_ns", row.cpu);
-      json.count("samples", row.samples);
-      json.count("processes", row.processes);
-    });
+    write_lines(json, report.lines);
+    write_recordings(json, report.recordings);
     write_processes(json, report.processes);
-    json.objects("not_looked_into", report.not_examined, [&](const profile::Descendant& row) {
-      json.integer("pid", row.pid);
-      json.integer("parent", row.parent);
-      json.text("command_line", row.command_line);
-      json.integer("cpu_ns", row.cpu);
-      json.truth("ended", row.ended);
-    });
+    write_not_examined(json, report.not_examined);
     if (!report.programs.empty()) write_programs(json, report.programs);
     write_threads(json, report.threads);
     write_loops(json, report.loops);
     write_awaits(json, report.awaits);
     write_signals(json, report.signals);
     write_endpoints(json, report);
-    json.objects("waits", report.waits, [&](const WaitRow& row) {
-      json.text("kind", wait_name(row.kind));
-      json.text("class", profile::wait_class_key(row.waits));
-      json.text("for", row.what);
-      json.text("awaited_kind", row.wait_target_kind);
-      json.text("awaited", row.wait_target);
-      json.text("name", row.name);
-      json.text("file", row.file);
-      json.integer("line", row.line);
-      json.integer("wall_ns", row.wall);
-      json.integer("for_work_ns", row.for_work);
-      json.integer("not_known_ns", row.not_known);
-      json.number("share", row.share);
-      json.integer("threads", row.threads);
-      write_native(json, row.native);
-      json.text("called_from", row.called_from);
-      json.text("called_from_file", row.called_from_file);
-      json.integer("called_from_line", row.called_from_line);
-    });
+    write_waits(json, report.waits);
     write_gil_waits(json, report.gil_waits);
     write_ended_waits(json, report.ended_waits);
     json.truth("waits_exact", report.waits_exact);
