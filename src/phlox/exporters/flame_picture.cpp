@@ -145,20 +145,15 @@ void make_displayable(profile::CallTree& tree, bool by_line) {
   }
 }
 
-LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, size_t maximum) {
-  if (tree.nodes.size() <= maximum) return {};
-  Parts totals = tree.parts;
-  for (size_t i = totals.size(); i-- > 1;) {
-    for (size_t doing = 0; doing < profile::kDoings; ++doing)
-      totals[tree.nodes[i].parent][doing].self += totals[i][doing].self;
-  }
+// The sizes of the nodes, as parts of the whole: in the tree, before, or in the time that another choice of
+// the picture shows. A child is never larger than its parent.
+std::vector<double> sizes_of(const profile::CallTree& tree, const std::vector<profile::CallNode>& before,
+                             const Parts& totals) {
   const auto everything = [&](size_t node) {
     int64_t sum = 0;
     for (const profile::NodePart& part : totals[node]) sum += part.self;
     return static_cast<double>(sum);
   };
-  // The smallest size that is kept. A child is never larger than its parent, so a kept node's ancestors are
-  // kept.
   std::vector<double> sizes;
   sizes.reserve(tree.nodes.size());
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
@@ -167,60 +162,107 @@ LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, s
     if (!totals.empty() && everything(0) > 0)
       sizes.back() = std::max(sizes.back(), everything(i) / everything(0));
   }
-  std::vector<double> sorted = sizes;
-  auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(maximum);
-  std::nth_element(sorted.begin(), nth, sorted.end(), std::greater<>());
-  double too_small = *nth;
+  return sizes;
+}
 
-  // Columns that are pruned in the same way.
-  std::vector<std::vector<profile::CallNode>*> columns = {&tree.nodes};
-  if (!before.empty()) columns.push_back(&before);
-  std::vector<std::vector<profile::CallNode>> kept(columns.size());
-  LeftOut out;
-  constexpr uint32_t kGone = std::numeric_limits<uint32_t>::max();
-  std::vector<uint32_t> index(tree.nodes.size(), kGone);
-  std::map<uint32_t, std::vector<profile::CallNode>> markers;  // by the parent's index: one for each column
-  Parts kept_parts;
-  std::map<uint32_t, std::array<profile::NodePart, profile::kDoings>> marker_parts;  // likewise
-  for (size_t i = 0; i < tree.nodes.size(); ++i) {
-    uint32_t parent = i == 0 ? 0 : index[tree.nodes[i].parent];
-    if (i == 0 || (parent != kGone && sizes[i] > too_small)) {
-      index[i] = static_cast<uint32_t>(kept[0].size());
-      for (size_t c = 0; c < columns.size(); ++c) {
-        kept[c].push_back((*columns[c])[i]);
-        kept[c].back().parent = parent;
+Parts totals_of(const profile::CallTree& tree) {
+  Parts totals = tree.parts;
+  for (size_t i = totals.size(); i-- > 1;) {
+    for (size_t doing = 0; doing < profile::kDoings; ++doing)
+      totals[tree.nodes[i].parent][doing].self += totals[i][doing].self;
+  }
+  return totals;
+}
+
+// Keeps the largest nodes of a tree, and one marker below each of them for those that it lost.
+class Pruning {
+ public:
+  Pruning(profile::CallTree& tree, std::vector<profile::CallNode>& before)
+      : tree_(tree),
+        totals_(totals_of(tree)),
+        sizes_(sizes_of(tree, before, totals_)),
+        columns_{&tree.nodes} {
+    if (!before.empty()) columns_.push_back(&before);
+    kept_.resize(columns_.size());
+  }
+
+  LeftOut run(size_t maximum) {
+    std::vector<double> sorted = sizes_;
+    const auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(maximum);
+    std::nth_element(sorted.begin(), nth, sorted.end(), std::greater<>());
+    const double too_small = *nth;
+    constexpr uint32_t kGone = std::numeric_limits<uint32_t>::max();
+    std::vector<uint32_t> index(tree_.nodes.size(), kGone);
+    LeftOut out;
+    for (size_t i = 0; i < tree_.nodes.size(); ++i) {
+      const uint32_t parent = i == 0 ? 0 : index[tree_.nodes[i].parent];
+      if (i == 0 || (parent != kGone && sizes_[i] > too_small)) {
+        index[i] = keep(i, parent);
+        continue;
       }
-      if (!totals.empty()) kept_parts.push_back(tree.parts[i]);
-      continue;
+      ++out.frames;
+      if (parent == kGone) continue;
+      out.weight += tree_.nodes[i].total;
+      add_to_marker(i, parent);
     }
-    ++out.frames;
-    if (parent == kGone) continue;
-    out.weight += tree.nodes[i].total;
-    std::vector<profile::CallNode>& marker = markers.try_emplace(parent, columns.size()).first->second;
-    for (size_t c = 0; c < columns.size(); ++c) {
-      const profile::CallNode& node = (*columns[c])[i];
+    put_markers();
+    tree_.parts = std::move(kept_parts_);
+    for (size_t c = 0; c < columns_.size(); ++c) *columns_[c] = std::move(kept_[c]);
+    return out;
+  }
+
+ private:
+  uint32_t keep(size_t node, uint32_t parent) {
+    const auto index = static_cast<uint32_t>(kept_[0].size());
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      kept_[c].push_back((*columns_[c])[node]);
+      kept_[c].back().parent = parent;
+    }
+    if (!totals_.empty()) kept_parts_.push_back(tree_.parts[node]);
+    return index;
+  }
+
+  void add_to_marker(size_t lost, uint32_t parent) {
+    std::vector<profile::CallNode>& marker = markers_.try_emplace(parent, columns_.size()).first->second;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const profile::CallNode& node = (*columns_[c])[lost];
       marker[c].self += node.total;
       marker[c].total += node.total;
       marker[c].samples += node.samples;
     }
-    for (size_t doing = 0; doing < profile::kDoings && !totals.empty(); ++doing) {
-      marker_parts[parent][doing].self += totals[i][doing].self;
-      marker_parts[parent][doing].samples += totals[i][doing].samples;
+    for (size_t doing = 0; doing < profile::kDoings && !totals_.empty(); ++doing) {
+      marker_parts_[parent][doing].self += totals_[lost][doing].self;
+      marker_parts_[parent][doing].samples += totals_[lost][doing].samples;
     }
   }
-  auto label = static_cast<uint32_t>(tree.labels.size());
-  tree.labels.push_back({profile::FrameKind::marker, "(frames too small for this file)", "", 0, "", ""});
-  for (const auto& [parent, marker] : markers) {
-    for (size_t c = 0; c < columns.size(); ++c) {
-      kept[c].push_back(marker[c]);
-      kept[c].back().parent = parent;
-      kept[c].back().label = label;
+
+  void put_markers() {
+    const auto label = static_cast<uint32_t>(tree_.labels.size());
+    tree_.labels.push_back({profile::FrameKind::marker, "(frames too small for this file)", "", 0, "", ""});
+    for (const auto& [parent, marker] : markers_) {
+      for (size_t c = 0; c < columns_.size(); ++c) {
+        kept_[c].push_back(marker[c]);
+        kept_[c].back().parent = parent;
+        kept_[c].back().label = label;
+      }
+      if (!totals_.empty()) kept_parts_.push_back(marker_parts_[parent]);
     }
-    if (!totals.empty()) kept_parts.push_back(marker_parts[parent]);
   }
-  tree.parts = std::move(kept_parts);
-  for (size_t c = 0; c < columns.size(); ++c) *columns[c] = std::move(kept[c]);
-  return out;
+
+  profile::CallTree& tree_;
+  const Parts totals_;
+  const std::vector<double> sizes_;
+  std::vector<std::vector<profile::CallNode>*> columns_;  // pruned in the same way
+  std::vector<std::vector<profile::CallNode>> kept_;
+  Parts kept_parts_;
+  // By the kept parent's index: one node for each column, and its parts.
+  std::map<uint32_t, std::vector<profile::CallNode>> markers_;
+  std::map<uint32_t, std::array<profile::NodePart, profile::kDoings>> marker_parts_;
+};
+
+LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, size_t maximum) {
+  if (tree.nodes.size() <= maximum) return {};
+  return Pruning(tree, before).run(maximum);
 }
 
 void fill_difference(FlamePicture& picture, Difference difference, bool by_line, const Scales& scales) {

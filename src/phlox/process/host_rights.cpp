@@ -61,7 +61,7 @@ Explanation filtered(const HostRights& host, std::string_view call, int error) {
                               : "run phlox outside of the sandbox that set the filter"};
   }
   return {fmt::format("a security module or a sandbox forbids it ({}, errno {})", call, error),
-          "its log tells: sudo dmesg | grep -iE 'apparmor|avc|audit'"};
+          "its log says which: sudo dmesg | grep -iE 'apparmor|avc|audit'"};
 }
 
 }  // namespace

@@ -64,6 +64,64 @@ bool descends_from(pid_t pid, pid_t ancestor) {
   return false;
 }
 
+Refusal by_user(const PermissionFacts& f, bool capable, const std::string& retry) {
+  if (capable) {
+    return {PermissionCheck::user_namespace,
+            fmt::format("{}, in another user namespace, where our CAP_SYS_PTRACE does not count", ids_of(f)),
+            "run phlox as root of the host (the initial user namespace)"};
+  }
+  if (f.our_uid.effective == 0) {
+    return {PermissionCheck::container, fmt::format("{}, and this root lacks CAP_SYS_PTRACE", ids_of(f)),
+            for_container()};
+  }
+  // It is enough to become the target's user, even if root has no CAP_SYS_PTRACE.
+  if (f.in_container && f.uid.real != 0) {
+    return {PermissionCheck::user, ids_of(f),
+            fmt::format("run phlox as that user: docker exec -u {} CONTAINER phlox {}", f.uid.real, retry)};
+  }
+  return {PermissionCheck::user, ids_of(f), with_sudo(retry)};
+}
+
+std::optional<Refusal> by_yama(const PermissionFacts& f, bool capable_there, const std::string& retry) {
+  const int scope = f.yama_scope.value_or(0);
+  if (scope >= 3) {
+    return Refusal{PermissionCheck::yama_off,
+                   "kernel.yama.ptrace_scope is 3: no process may read another until the next boot",
+                   "boot the machine with kernel.yama.ptrace_scope below 3"};
+  }
+  if (scope == 2 && !capable_there) {
+    return Refusal{PermissionCheck::yama_capability,
+                   "kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may read other processes",
+                   to_get_the_capability(f, retry)};
+  }
+  if (scope == 1 && !capable_there && !f.descendant) {
+    return Refusal{PermissionCheck::yama_descendant,
+                   "kernel.yama.ptrace_scope is 1: a process may only read those that it started",
+                   f.in_container
+                       ? for_container()
+                       : fmt::format("{}, or for all: sudo sysctl kernel.yama.ptrace_scope=0, or start "
+                                     "the program by phlox: phlox "
+                                     "record -- python3 app.py",
+                                     with_sudo(retry))};
+  }
+  return {};
+}
+
+Refusal by_filter_or_module(const PermissionFacts& f) {
+  if (f.in_container && f.our_seccomp == 2) {
+    return {PermissionCheck::system_call, "the container's seccomp profile filters the call",
+            for_container()};
+  }
+  if (f.our_seccomp == 2) {
+    return {PermissionCheck::system_call, "a seccomp filter around phlox seems to forbid the call",
+            "run phlox outside of the sandbox that set the filter (Seccomp in /proc/self/status)"};
+  }
+  return {PermissionCheck::security_module,
+          "user, capabilities and Yama would allow it, so a security module (AppArmor, SELinux) or a sandbox "
+          "forbids it",
+          "its log says which: sudo dmesg | grep -iE 'apparmor|avc|audit'"};
+}
+
 }  // namespace
 
 std::string describe_user(uint32_t uid) {
@@ -84,24 +142,7 @@ Refusal explain_refusal(const PermissionFacts& f, const std::string& retry) {
     return {PermissionCheck::system_call, "this kernel or sandbox does not have the call",
             "a sandbox like gVisor leaves it out: run phlox on the host"};
   }
-  if (!is_one_user(f) && !capable_there) {
-    if (capable) {
-      return {
-          PermissionCheck::user_namespace,
-          fmt::format("{}, in another user namespace, where our CAP_SYS_PTRACE does not count", ids_of(f)),
-          "run phlox as root of the host (the initial user namespace)"};
-    }
-    if (f.our_uid.effective == 0) {
-      return {PermissionCheck::container, fmt::format("{}, and this root lacks CAP_SYS_PTRACE", ids_of(f)),
-              for_container()};
-    }
-    // It is enough to become the target's user, even if root has no CAP_SYS_PTRACE.
-    if (f.in_container && f.uid.real != 0) {
-      return {PermissionCheck::user, ids_of(f),
-              fmt::format("run phlox as that user: docker exec -u {} CONTAINER phlox {}", f.uid.real, retry)};
-    }
-    return {PermissionCheck::user, ids_of(f), with_sudo(retry)};
-  }
+  if (!is_one_user(f) && !capable_there) return by_user(f, capable, retry);
   if (f.dumpable == false && !capable_there) {
     return {PermissionCheck::dumpable,
             "it is not dumpable: it changed its user, was started from a file that its user may not read, or "
@@ -118,38 +159,8 @@ Refusal explain_refusal(const PermissionFacts& f, const std::string& retry) {
             fmt::format("it has capabilities that phlox lacks ({:#x})", f.capabilities & ~f.our_capabilities),
             to_get_the_capability(f, retry)};
   }
-  const int scope = f.yama_scope.value_or(0);
-  if (scope >= 3) {
-    return {PermissionCheck::yama_off,
-            "kernel.yama.ptrace_scope is 3: no process may read another until the next boot",
-            "boot the machine with kernel.yama.ptrace_scope below 3"};
-  }
-  if (scope == 2 && !capable_there) {
-    return {PermissionCheck::yama_capability,
-            "kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may read other processes",
-            to_get_the_capability(f, retry)};
-  }
-  if (scope == 1 && !capable_there && !f.descendant) {
-    return {PermissionCheck::yama_descendant,
-            "kernel.yama.ptrace_scope is 1: a process may only read those that it started",
-            f.in_container ? for_container()
-                           : fmt::format("{}, or for all: sudo sysctl kernel.yama.ptrace_scope=0, or start "
-                                         "the program by phlox: phlox "
-                                         "record -- python3 app.py",
-                                         with_sudo(retry))};
-  }
-  if (f.in_container && f.our_seccomp == 2) {
-    return {PermissionCheck::system_call, "the container's seccomp profile filters the call",
-            for_container()};
-  }
-  if (f.our_seccomp == 2) {
-    return {PermissionCheck::system_call, "a seccomp filter around phlox seems to forbid the call",
-            "run phlox outside of the sandbox that set the filter (Seccomp in /proc/self/status)"};
-  }
-  return {PermissionCheck::security_module,
-          "user, capabilities and Yama would allow it, so a security module (AppArmor, SELinux) or a sandbox "
-          "forbids it",
-          "its log tells: sudo dmesg | grep -iE 'apparmor|avc|audit'"};
+  if (auto refusal = by_yama(f, capable_there, retry)) return *std::move(refusal);
+  return by_filter_or_module(f);
 }
 
 PermissionFacts read_permission_facts(const ProcessState& state) {

@@ -161,25 +161,32 @@ class TreeBuilder {
   std::vector<uint32_t> frame_labels_;
 };
 
-// `event`: 0: the samples that are shown.
-Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool whole, uint16_t event = 0) {
-  const auto filter =
-      whole ? SampleFilter::make_judging(profile, choices) : SampleFilter::make(profile, choices);
-  if (!filter) return fail(filter);
-
-  // Joins spans of equal stack (and thread, if shown), so that the remaining cost does not depend on their
-  // number.
-  const bool grouped = choices.by.thread || choices.by.process || choices.by.program;
-  const auto& stacks = profile.stacks();
+// Spans of equal stack (and thread, if shown), so that the remaining cost does not depend on their number.
+struct StackSums {
   tsl::robin_map<uint64_t, Sum, Spread> sums;  // thread << 32 | stack
   Sum rejected;
+
+  // Ordered by stack, so that the tree does not depend on the hash.
+  std::vector<std::pair<uint64_t, Sum>> rows() const {
+    std::vector<std::pair<uint64_t, Sum>> rows(sums.begin(), sums.end());
+    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    return rows;
+  }
+};
+
+// `event`: 0: the samples that are shown.
+StackSums sums_of(const Profile& profile, const Choices& choices, const SampleFilter& filter, bool whole,
+                  uint16_t event) {
+  const bool grouped = choices.by.thread || choices.by.process || choices.by.program;
+  const size_t stacks = profile.stacks().size();
+  StackSums out;
   for (const Sample& sample : event == 0 ? profile.samples() : profile.samples_of_others()) {
     if (event != 0 && event_number(sample) != event) continue;
-    const SampleFilter::Part part = whole ? filter->part_of_everything(sample) : filter->part(sample);
+    const SampleFilter::Part part = whole ? filter.part_of_everything(sample) : filter.part(sample);
     if (!part.passes) continue;
-    const uint32_t stack = sample.stack.value <= stacks.size() ? sample.stack.value : 0;
+    const uint32_t stack = sample.stack.value <= stacks ? sample.stack.value : 0;
     const uint64_t key = (grouped ? uint64_t{sample.thread.value} << 32 : 0) | stack;
-    Sum& sum = sample.quality == Quality::rejected ? rejected : sums[key];
+    Sum& sum = sample.quality == Quality::rejected ? out.rejected : out.sums[key];
     NodePart& done = sum.parts[static_cast<size_t>(part.doing)];
     done.self += part.weight;
     done.samples += static_cast<uint64_t>(part.samples);
@@ -187,46 +194,67 @@ Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool
     sum.weight += part.weight;
     sum.samples += part.samples;
   }
+  return out;
+}
 
-  // Ordered by stack, so that the tree does not depend on the hash.
-  std::vector<std::pair<uint64_t, Sum>> rows(sums.begin(), sums.end());
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+// Adds stacks to the tree, group by group. Within a group, each row of a stack becomes one node.
+class StackNodes {
+ public:
+  StackNodes(const std::vector<Stack>& stacks, TreeBuilder& builder)
+      : stacks_(stacks), builder_(builder), node_of_(stacks.size() + 1), seen_in_(stacks.size() + 1, 0) {}
+
+  void begin_group(ThreadId thread) {
+    ++epoch_;
+    root_ = builder_.group(thread);
+    node_of_[0] = root_;
+    seen_in_[0] = epoch_;
+  }
+
+  uint32_t node(uint32_t leaf) {
+    if (leaf == 0) return builder_.child(root_, builder_.label(no_frames_label()));
+    path_.clear();
+    uint32_t at = leaf;
+    while (seen_in_[at] != epoch_) {
+      path_.push_back(at);
+      // Parents come before children; a row that claims otherwise is treated as a root, so the loop ends.
+      const uint32_t parent = stacks_[at - 1].parent.value;
+      at = parent < at ? parent : 0;
+    }
+    uint32_t node = node_of_[at];
+    while (!path_.empty()) {
+      const uint32_t stack = path_.back();
+      path_.pop_back();
+      node = builder_.child(node, builder_.label(stacks_[stack - 1].frame));
+      node_of_[stack] = node;
+      seen_in_[stack] = epoch_;
+    }
+    return node;
+  }
+
+ private:
+  const std::vector<Stack>& stacks_;
+  TreeBuilder& builder_;
+  std::vector<uint32_t> node_of_;  // tree node of a stack, in the group of `seen_in_`
+  std::vector<uint32_t> seen_in_;
+  std::vector<uint32_t> path_;
+  uint32_t epoch_ = 0, root_ = 0;
+};
+
+Result<CallTree> build_tree(const Profile& profile, const Choices& choices, bool whole, uint16_t event = 0) {
+  const auto filter =
+      whole ? SampleFilter::make_judging(profile, choices) : SampleFilter::make(profile, choices);
+  if (!filter) return fail(filter);
+  const StackSums sums = sums_of(profile, choices, *filter, whole, event);
+  const auto rows = sums.rows();
   TreeBuilder builder(profile, choices, whole);
-  std::vector<uint32_t> node_of(stacks.size() + 1);  // tree node of a stack, in the group of `seen_in`
-  std::vector<uint32_t> seen_in(stacks.size() + 1, 0);
-  std::vector<uint32_t> path;
-  uint32_t epoch = 0;
+  StackNodes nodes(profile.stacks(), builder);
   for (size_t i = 0; i < rows.size();) {
     const auto thread = static_cast<uint32_t>(rows[i].first >> 32);
-    const uint32_t root = builder.group(ThreadId(thread));
-    ++epoch;
-    node_of[0] = root;
-    seen_in[0] = epoch;
-    for (; i < rows.size() && rows[i].first >> 32 == thread; ++i) {
-      const auto leaf = static_cast<uint32_t>(rows[i].first);
-      if (leaf == 0) {
-        builder.add(builder.child(root, builder.label(no_frames_label())), rows[i].second);
-        continue;
-      }
-      path.clear();
-      uint32_t at = leaf;
-      while (seen_in[at] != epoch) {
-        path.push_back(at);
-        // Parents come before children; a row that claims otherwise is treated as a root, so the loop ends.
-        const uint32_t parent = stacks[at - 1].parent.value;
-        at = parent < at ? parent : 0;
-      }
-      uint32_t node = node_of[at];
-      while (!path.empty()) {
-        const uint32_t stack = path.back();
-        path.pop_back();
-        node = builder.child(node, builder.label(stacks[stack - 1].frame));
-        node_of[stack] = node;
-        seen_in[stack] = epoch;
-      }
-      builder.add(node, rows[i].second);
-    }
+    nodes.begin_group(ThreadId(thread));
+    for (; i < rows.size() && rows[i].first >> 32 == thread; ++i)
+      builder.add(nodes.node(static_cast<uint32_t>(rows[i].first)), rows[i].second);
   }
+  const Sum& rejected = sums.rejected;
   const bool any_rejected = std::any_of(rejected.parts.begin(), rejected.parts.end(),
                                         [](const NodePart& part) { return part.samples > 0; });
   if (any_rejected) {

@@ -91,6 +91,41 @@ Error not_python(const ProcessView& view, const std::string& executable, const O
   return error;
 }
 
+// What the modules are in which no interpreter was found.
+struct Examined {
+  bool not_up = false, any_python = false;
+  std::string unsupported;
+  Outcome executables;
+};
+
+Error nothing_found(const ProcessView& view, const std::string& executable, const Examined& seen) {
+  if (!seen.unsupported.empty()) {
+    return Error{
+        ErrorKind::unsupported_python,
+        fmt::format("process {} runs {}, which this phlox does not read", view.pid, seen.unsupported),
+        "what is read: docs/pythons.md"};
+  }
+  if (seen.not_up) {
+    return Error{
+        ErrorKind::target_state,
+        fmt::format("the Python of process {} is not running: it has no interpreter yet, or all have ended",
+                    view.pid),
+        "try again in a moment"};
+  }
+  if (seen.executables.unreadable.find("32-bit") != std::string::npos) {
+    return Error{
+        ErrorKind::unsupported_python,
+        fmt::format("process {} is a 32-bit program, which phlox does not read: {}", view.pid, executable),
+        "what is read: docs/pythons.md"};
+  }
+  if (seen.any_python) {
+    return Error{ErrorKind::target_state,
+                 fmt::format("process {} has a Python in it, but no interpreter was found", view.pid),
+                 "--verbose says what was tried"};
+  }
+  return not_python(view, executable, seen.executables);
+}
+
 // A process may run two libpythons: one is read, and a warning names the other. Only files named libpython
 // are examined: others would cost time on every attach, and almost never matter.
 void warn_of_another(const ProcessView& view, const Module& chosen, const std::vector<const Module*>& all,
@@ -127,51 +162,25 @@ Result<Interpreter> locate(const ProcessView& view, std::vector<Attempt>* attemp
   for (const Module& m : modules) order.push_back(&m);
   std::stable_sort(order.begin(), order.end(),
                    [&](const Module* a, const Module* b) { return rank(*a) < rank(*b); });
-  bool not_up = false, any_python = false;
-  std::string unsupported;
-  Outcome executables;
-  std::vector<std::string> failures;
+  Examined seen;
   for (const Module* module : order) {
     // Only a module with writable memory can hold an interpreter. A file that is mapped twice is examined
     // twice.
     if (std::none_of(module->mappings.begin(), module->mappings.end(),
                      [](const Mapping& m) { return m.writable; }))
       continue;
-    if (rank(*module) == Rank::other && (not_up || !unsupported.empty())) break;
+    if (rank(*module) == Rank::other && (seen.not_up || !seen.unsupported.empty())) break;
     Outcome outcome = examine(view, *module, rank(*module) != Rank::other, attempts);
     if (outcome.found) {
       warn_of_another(view, *module, order, *outcome.found);
       return std::move(*outcome.found);
     }
-    not_up = not_up || outcome.not_up;
-    any_python = any_python || outcome.python;
-    if (unsupported.empty()) unsupported = outcome.unsupported;
-    if (module->path == executable) executables = std::move(outcome);
+    seen.not_up = seen.not_up || outcome.not_up;
+    seen.any_python = seen.any_python || outcome.python;
+    if (seen.unsupported.empty()) seen.unsupported = outcome.unsupported;
+    if (module->path == executable) seen.executables = std::move(outcome);
   }
-  if (!unsupported.empty()) {
-    return fail(ErrorKind::unsupported_python,
-                fmt::format("process {} runs {}, which this phlox does not read", view.pid, unsupported),
-                "what is read: docs/pythons.md");
-  }
-  if (not_up) {
-    return fail(
-        ErrorKind::target_state,
-        fmt::format("the Python of process {} is not running: it has no interpreter yet, or all have ended",
-                    view.pid),
-        "try again in a moment");
-  }
-  if (executables.unreadable.find("32-bit") != std::string::npos) {
-    return fail(
-        ErrorKind::unsupported_python,
-        fmt::format("process {} is a 32-bit program, which phlox does not read: {}", view.pid, executable),
-        "what is read: docs/pythons.md");
-  }
-  if (any_python) {
-    return fail(ErrorKind::target_state,
-                fmt::format("process {} has a Python in it, but no interpreter was found", view.pid),
-                "--verbose says what was tried");
-  }
-  return tl::unexpected<Error>(not_python(view, executable, executables));
+  return tl::unexpected<Error>(nothing_found(view, executable, seen));
 }
 
 Result<Interpreter> locate(pid_t pid, std::vector<Attempt>* attempts) {

@@ -57,7 +57,7 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::opt
   return writer;
 }
 
-Result<void> Writer::continue_after_what_is_there() {
+Result<void> Writer::add_what_older_ones_lack() {
   for (const auto& [table, added] : {std::pair("wake", kAddWakers),
                                      {"awaited", kAddWaitTargets},
                                      {"task_time", kAddTaskTimes},
@@ -78,9 +78,10 @@ Result<void> Writer::continue_after_what_is_there() {
     run(added);
     if (auto done = commit_rows(); !done) return done;
   }
-  // Its recorder was killed before the first commit: the recording begins now.
-  if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
-    return prepare_statements();
+  return {};
+}
+
+Result<Writer::Began> Writer::check_same_clock() {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   const auto same_host = number(fmt::format("SELECT value = '{}' FROM meta WHERE key = 'host'", host));
@@ -95,7 +96,10 @@ Result<void> Writer::continue_after_what_is_there() {
   const Nanoseconds offset = clock_now(CLOCK_REALTIME) - now;
   if (*start > now || std::abs((*unix_start - *start) - offset) > kClockSet)
     return cannot_append(path_, "this host was rebooted since, so its clock started again");
+  return Began{*start, *unix_start};
+}
 
+Result<void> Writer::continue_ids() {
   const auto most = [&](const char* column, const char* table) {
     return number(fmt::format("SELECT coalesce(max({}), 0) FROM {}", column, table)).value_or(0);
   };
@@ -123,19 +127,32 @@ Result<void> Writer::continue_after_what_is_there() {
         name,
         number(fmt::format("SELECT value FROM tally WHERE process = 0 AND name = '{}'", name)).value_or(0));
   if (const auto epoch = number(meta_number("sample_epoch_ns"))) epoch_ = *epoch;
+  return {};
+}
+
+Result<void> Writer::continue_after_what_is_there() {
+  if (auto added = add_what_older_ones_lack(); !added) return added;
+  // Its recorder was killed before the first commit: the recording begins now.
+  if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
+    return prepare_statements();
+  const auto began = check_same_clock();
+  if (!began) return fail(began);
+  if (auto continued = continue_ids(); !continued) return continued;
   const Nanoseconds let_go = number(meta_number(profile::kLetGo)).value_or(0);
-  first_start_ = *start - let_go;
-  first_unix_ = *unix_start - let_go;
+  first_start_ = began->monotonic - let_go;
+  first_unix_ = began->unix_clock - let_go;
   const Nanoseconds seen =
-      epoch_ ? *epoch_ + number("SELECT max(start_us * 1000 + wall_ns) FROM sample").value_or(0) : *start;
-  const Nanoseconds until = number(meta_number("end_monotonic_ns")).value_or(std::max(seen, *start));
+      epoch_ ? *epoch_ + number("SELECT max(start_us * 1000 + wall_ns) FROM sample").value_or(0)
+             : began->monotonic;
+  const Nanoseconds until =
+      number(meta_number("end_monotonic_ns")).value_or(std::max(seen, began->monotonic));
   begin();
   run(fmt::format("UPDATE process SET end_ns = {}, how_ended = 'recorder killed' WHERE end_ns = 0", until));
   run("DELETE FROM meta WHERE key IN ('end_monotonic_ns', 'snapshot_of')");
   profile::Event gap;
   gap.kind = profile::EventKind::lost;
   gap.time = until;
-  gap.value = std::max<Nanoseconds>(0, now - until);
+  gap.value = std::max<Nanoseconds>(0, clock_now() - until);
   gap.text = "between two recorders";
   emit(gap);
   if (auto known = continued_.load(database_); !known) return cannot_append(path_, known.error().message);

@@ -116,7 +116,13 @@ class Writer : public profile::Sink, public profile::TaskSink {
   void finalize_statements();
   Result<void> prepare_statements();
   static Result<Descriptor> mark_for_append(const std::string& path, const std::optional<Owner>& owner);
+  struct Began {
+    Nanoseconds monotonic, unix_clock;
+  };
   Result<void> continue_after_what_is_there();
+  Result<void> add_what_older_ones_lack();
+  Result<Began> check_same_clock();
+  Result<void> continue_ids();
   std::optional<int64_t> number(const std::string& sql);
   void run(const std::string& sql);
   void let_go();

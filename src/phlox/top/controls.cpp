@@ -188,6 +188,11 @@ Enum next(Enum value, Enum last) {
   return value == last ? Enum{} : static_cast<Enum>(static_cast<int>(value) + 1);
 }
 
+constexpr std::pair<int, Page> kPageKeys[] = {
+    {'?', Page::help},      {'h', Page::help},      {'1', Page::functions}, {'f', Page::functions},
+    {'2', Page::lines},     {'l', Page::lines},     {'3', Page::threads},   {'t', Page::threads},
+    {'4', Page::processes}, {'p', Page::processes}, {'5', Page::loops},     {'e', Page::loops}};
+
 }  // namespace
 
 PictureOptions Controls::picture_options() const {
@@ -226,39 +231,16 @@ Wish press(Controls& controls, int key, const Picture& picture, size_t visible) 
     type(controls, key);
     return Wish::nothing;
   }
-  const auto to = [&](Page page) {
+  for (const auto& [of_page, page] : kPageKeys) {
+    if (key != of_page) continue;
     if (page == Page::help && controls.page != Page::help) controls.before_help = controls.page;
     go_to(controls, page);
-  };
+  }
   switch (key) {
     case 'q':
       return Wish::quit;
     case 'w':
       return Wish::save;
-    case '?':
-    case 'h':
-      to(Page::help);
-      break;
-    case '1':
-    case 'f':
-      to(Page::functions);
-      break;
-    case '2':
-    case 'l':
-      to(Page::lines);
-      break;
-    case '3':
-    case 't':
-      to(Page::threads);
-      break;
-    case '4':
-    case 'p':
-      to(Page::processes);
-      break;
-    case '5':
-    case 'e':
-      to(Page::loops);
-      break;
     case 's':
       controls.order = next(controls.order, Order::total_all);
       controls.cursor = controls.first = 0;
