@@ -207,6 +207,54 @@ Result<int> check(const std::vector<report::Condition>& conditions, const report
   return status;
 }
 
+Result<std::vector<report::Condition>> conditions_of(const DiffArguments& a) {
+  std::vector<report::Condition> conditions;
+  for (const std::string& text : a.fail_if) {
+    auto condition = report::parse_condition(text);
+    if (!condition) return fail(condition);
+    conditions.push_back(*std::move(condition));
+  }
+  return conditions;
+}
+
+struct Loaded {
+  std::vector<Profile> profiles;  // those before first
+  std::vector<profile::TaskRows> tasks;
+};
+
+Result<Loaded> load(const Files& files, const DiffArguments& a, profile::Choices& choices, Talk& talk) {
+  const std::vector<std::string> names = files.all();
+  auto tasks = read_all_tasks(names);
+  if (!tasks) return fail(tasks);
+  auto profiles = read_all(names, a, talk);
+  if (!profiles) return fail(profiles);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (auto sound = recording::check_tasks((*tasks)[i], (*profiles)[i], names[i]); !sound)
+      return fail(sound);
+  }
+  if (auto prepared = prepare(*profiles, names, a, choices, talk); !prepared) return fail(prepared);
+  return Loaded{*std::move(profiles), *std::move(tasks)};
+}
+
+// Two recordings. A picture has one weight, a page has await time too.
+Result<void> write_picture(const Files& files, const profile::Choices& choices, Loaded& loaded,
+                           WriteDifference write, OutputFile& picture, Talk& talk) {
+  const std::vector<std::string> names = files.all();
+  for (size_t i = 0; write == exporters::write_diff_page && i < loaded.profiles.size(); ++i) {
+    if (auto added = add_await_time(loaded.profiles[i], loaded.tasks[i], Weighed::threads,
+                                    *exporters::find_format("html"), choices, names[i]);
+        !added)
+      return added;
+  }
+  std::vector<std::string> remarks;
+  exporters::ExportOptions options;
+  options.remarks = &remarks;
+  const Profile &before = loaded.profiles.front(), &after = loaded.profiles[files.before.size()];
+  if (auto written = write(before, after, choices, options, picture.stream()); !written) return fail(written);
+  for (const std::string& remark : remarks) talk.warn(remark);
+  return picture.commit();
+}
+
 Result<int> run_diff(const DiffArguments& a, Talk& talk) {
   const auto files = files_of(a);
   if (!files) return fail(files);
@@ -217,50 +265,24 @@ Result<int> run_diff(const DiffArguments& a, Talk& talk) {
                 "phlox diff without --weight; -o diff.html has it as a weight to choose");
   auto options = options_of(a);
   if (!options) return fail(options);
-  std::vector<report::Condition> conditions;
-  for (const std::string& text : a.fail_if) {
-    auto condition = report::parse_condition(text);
-    if (!condition) return fail(condition);
-    conditions.push_back(*std::move(condition));
-  }
+  const auto conditions = conditions_of(a);
+  if (!conditions) return fail(conditions);
   WriteDifference write = nullptr;
   auto picture = open_picture(a, *files, write);
   if (!picture) return fail(picture);
-  const std::vector<std::string> names = files->all();
-  auto tasks = read_all_tasks(names);
-  if (!tasks) return fail(tasks);
-  auto profiles = read_all(names, a, talk);
-  if (!profiles) return fail(profiles);
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (auto sound = recording::check_tasks((*tasks)[i], (*profiles)[i], names[i]); !sound)
-      return fail(sound);
-  }
-  if (auto prepared = prepare(*profiles, names, a, options->choices, talk); !prepared) return fail(prepared);
+  auto loaded = load(*files, a, options->choices, talk);
+  if (!loaded) return fail(loaded);
   report::Profiles before, after;
-  for (size_t i = 0; i < profiles->size(); ++i)
-    (i < files->before.size() ? before : after).push_back(&(*profiles)[i]);
-  const auto split = tasks->begin() + static_cast<ptrdiff_t>(files->before.size());
-  options->tasks_before.assign(tasks->begin(), split);
-  options->tasks_after.assign(split, tasks->end());
+  for (size_t i = 0; i < loaded->profiles.size(); ++i)
+    (i < files->before.size() ? before : after).push_back(&loaded->profiles[i]);
+  const auto split = loaded->tasks.begin() + static_cast<ptrdiff_t>(files->before.size());
+  options->tasks_before.assign(loaded->tasks.begin(), split);
+  options->tasks_after.assign(split, loaded->tasks.end());
   const auto made = report::make_diff(before, after, *options);
   if (!made) return fail(made);
   if (*picture) {
-    std::vector<std::string> remarks;
-    // Two recordings. A picture has one weight.
-    for (size_t i = 0; write == exporters::write_diff_page && i < profiles->size(); ++i) {
-      if (auto added = add_await_time((*profiles)[i], (*tasks)[i], Weighed::threads,
-                                      *exporters::find_format("html"), options->choices, names[i]);
-          !added)
-        return fail(added);
-    }
-    exporters::ExportOptions export_options;
-    export_options.remarks = &remarks;
-    if (auto written =
-            write(*before.front(), *after.front(), options->choices, export_options, (*picture)->stream());
-        !written)
+    if (auto written = write_picture(*files, options->choices, *loaded, write, **picture, talk); !written)
       return fail(written);
-    for (const std::string& remark : remarks) talk.warn(remark);
-    if (auto committed = (*picture)->commit(); !committed) return fail(committed);
     talk.note(fmt::format("wrote {}", with_size(a.output)));
   }
   // With a picture and no word of another format the picture is what was asked for.
@@ -269,9 +291,9 @@ Result<int> run_diff(const DiffArguments& a, Talk& talk) {
     const std::string text = a.json       ? report::diff_json(*made)
                              : a.markdown ? report::diff_markdown(*made)
                                           : report::diff_text(*made);
-    if (auto printed = print(text, names); !printed) return fail(printed);
+    if (auto printed = print(text, files->all()); !printed) return fail(printed);
   }
-  return check(conditions, *made, talk);
+  return check(*conditions, *made, talk);
 }
 
 }  // namespace

@@ -33,9 +33,9 @@ std::optional<profile::Profile> with_inherited_frames(const profile::Profile& pr
   return any ? std::optional(std::move(all)) : std::nullopt;
 }
 
-Result<void> export_file(const ExportRequest& request, const exporters::Format& format, Talk& talk) {
-  auto choices = choices_of(request.view);
-  if (!choices) return fail(choices);
+namespace {
+
+Result<exporters::ExportOptions> options_of(const ExportRequest& request, const exporters::Format& format) {
   exporters::ExportOptions options;
   options.title = request.title;
   if (!request.page_size.empty()) {
@@ -48,6 +48,39 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
       return fail(ErrorKind::usage, fmt::format("--source is for a page, and this is {}", format.name),
                   "phlox export app.phlox --source -o app.html");
   }
+  return options;
+}
+
+// What the choices make of the recording before it is written. Returns it with inherited frames too, if the
+// format shows both.
+Result<std::optional<profile::Profile>> prepare(profile::Profile& profile, const profile::TaskRows& tasks,
+                                                Weighed weighed, const exporters::Format& format,
+                                                const profile::Choices& choices,
+                                                const ExportRequest& request) {
+  profile::show_process_names(profile);
+  auto with_inherited = with_inherited_frames(profile, format);
+  profile::show_forks(profile, with_inherited ? profile::Inherited::hidden : inherited_of(request.view));
+  for (profile::Profile* one : {&profile, with_inherited ? &*with_inherited : nullptr}) {
+    if (one == nullptr) continue;
+    profile::show_native_frames(*one, choices);
+    if (auto labelled = profile::show_time_labels(*one, choices); !labelled) return fail(labelled);
+  }
+  for (profile::Profile* one : {&profile, with_inherited ? &*with_inherited : nullptr}) {
+    if (one == nullptr) continue;
+    if (auto added = add_await_time(*one, tasks, weighed, format, choices, request.file); !added)
+      return fail(added);
+    if (choices.by.endpoint) profile::show_endpoints(*one);
+  }
+  return with_inherited;
+}
+
+}  // namespace
+
+Result<void> export_file(const ExportRequest& request, const exporters::Format& format, Talk& talk) {
+  auto choices = choices_of(request.view);
+  if (!choices) return fail(choices);
+  auto options = options_of(request, format);
+  if (!options) return fail(options);
   auto output = OutputFile::open(request.output, {.owner = recording_owner(),
                                                   .inputs = {request.file},
                                                   .force = request.force,
@@ -65,33 +98,21 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (weighed == Weighed::threads || format.awaits == exporters::Awaits::page) {
     if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   }
-  profile::show_process_names(*profile);
-  auto with_inherited = with_inherited_frames(*profile, format);
-  profile::show_forks(*profile, with_inherited ? profile::Inherited::hidden : inherited_of(request.view));
-  for (profile::Profile* one : {&*profile, with_inherited ? &*with_inherited : nullptr}) {
-    if (one == nullptr) continue;
-    profile::show_native_frames(*one, *choices);
-    if (auto labelled = profile::show_time_labels(*one, *choices); !labelled) return fail(labelled);
-  }
-  for (profile::Profile* one : {&*profile, with_inherited ? &*with_inherited : nullptr}) {
-    if (one == nullptr) continue;
-    if (auto added = add_await_time(*one, *tasks, weighed, format, *choices, request.file); !added)
-      return added;
-    if (choices->by.endpoint) profile::show_endpoints(*one);
-  }
+  auto with_inherited = prepare(*profile, *tasks, weighed, format, *choices, request);
+  if (!with_inherited) return fail(with_inherited);
   if (profile::shows_await_time(*profile)) {
     if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
   }
-  options.with_inherited = with_inherited ? &*with_inherited : nullptr;
-  options.show_inherited = request.view.inherited_frames;
-  options.weigh_awaits = weighed == Weighed::tasks;
+  options->with_inherited = *with_inherited ? &**with_inherited : nullptr;
+  options->show_inherited = request.view.inherited_frames;
+  options->weigh_awaits = weighed == Weighed::tasks;
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
   const SourceFiles sources(*profile);
-  if (request.source) options.source = [&](const std::string& file) { return sources.read(file); };
+  if (request.source) options->source = [&](const std::string& file) { return sources.read(file); };
   std::vector<std::string> remarks, notes;
-  options.remarks = &remarks;
-  options.notes = &notes;
-  if (auto written = format.write(*profile, *choices, options, (*output)->stream()); !written)
+  options->remarks = &remarks;
+  options->notes = &notes;
+  if (auto written = format.write(*profile, *choices, *options, (*output)->stream()); !written)
     return fail(written);
   for (const std::string& remark : remarks) talk.warn(remark);
   for (const std::string& note : notes) talk.note(note);

@@ -2,6 +2,40 @@
 #include "phlox/cli/grammar.h"
 
 namespace phlox::cli {
+namespace {
+
+constexpr const char* kMoreOnRecord =
+    "Phlox changes nothing in the program and, by default, never stops it.\n\nChild processes are recorded "
+    "in the same file: the workers of a server, the children of a pool, tests that run side by side. Each "
+    "is a process of the recording (--by process, --by program, --pid). COMMAND, or the process with the "
+    "PID, need not be a Python itself: it may be a script, make, or a wrapper such as timeout. With "
+    "--no-follow, the first Python that COMMAND starts is recorded and, when it has ended, the next. "
+    "--max-overhead holds for each process.\n\n--name, --user, --cgroup and --all choose among the Pythons "
+    "of this host, also those that start later, and include what these start. If you give several, a "
+    "process has to match all; a process given with --pid is always recorded. Such a recording ends with "
+    "-d or Ctrl-C, not when the programs end. Phlox never records itself, nor what it started.\n\nCtrl-C "
+    "(SIGINT) ends the recording and writes all of it; a second Ctrl-C ends phlox at once. SIGTERM ends "
+    "the recording of a program that was running before. Both also work where a script has put phlox into "
+    "the background with SIGINT ignored. A program that phlox starts gets the signals that phlox gets, and "
+    "phlox exits with its exit status. Under sudo that program runs as the calling user, who also owns the "
+    "files.\n\nWith --keep or --max-size, phlox can record for days; the file then holds the last part. "
+    "SIGUSR1 writes what there is to another file, and the recording goes on. If phlox started the "
+    "program, use phlox snapshot instead.\n\nThe choices of the view apply to .svg, .html and .txt outputs "
+    "only: a .phlox file holds everything.";
+
+constexpr const char* kMoreOnAgent =
+    "For each interval, phlox sends one profile of each process: CPU time, wall time, and the time in "
+    "which "
+    "threads were off the CPU, waited for the GIL or waited for a CPU. It sends the names of functions, "
+    "files and threads, line numbers, and what identifies the process, but not command lines, variables "
+    "or data. docs/agent.md has the list, and a systemd unit.\n\nIf a server does not answer, phlox says "
+    "why, once. It tries again after longer and longer waits, and sends everything when the server is "
+    "back. SIGTERM or Ctrl-C stops the agent. It tries to send the last interval for up to five seconds, "
+    "and keeps the rest for the next start.\n\nPhlox reads these environment variables: "
+    "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, http_proxy, "
+    "https_proxy and no_proxy. With PHLOX_MESSAGES=json, each message is a JSON object.";
+
+}  // namespace
 
 void Grammar::describe_record() {
   CommandBuilder b = command("record", "record a running or a new Python program",
@@ -86,24 +120,7 @@ void Grammar::describe_record() {
            false});
   b.native(a.native);
   b.view(a.view, false);
-  text().more =
-      "Phlox changes nothing in the program and, by default, never stops it.\n\nChild processes are recorded "
-      "in the same file: the workers of a server, the children of a pool, tests that run side by side. Each "
-      "is a process of the recording (--by process, --by program, --pid). COMMAND, or the process with the "
-      "PID, need not be a Python itself: it may be a script, make, or a wrapper such as timeout. With "
-      "--no-follow, the first Python that COMMAND starts is recorded and, when it has ended, the next. "
-      "--max-overhead holds for each process.\n\n--name, --user, --cgroup and --all choose among the Pythons "
-      "of this host, also those that start later, and include what these start. If you give several, a "
-      "process has to match all; a process given with --pid is always recorded. Such a recording ends with "
-      "-d or Ctrl-C, not when the programs end. Phlox never records itself, nor what it started.\n\nCtrl-C "
-      "(SIGINT) ends the recording and writes all of it; a second Ctrl-C ends phlox at once. SIGTERM ends "
-      "the recording of a program that was running before. Both also work where a script has put phlox into "
-      "the background with SIGINT ignored. A program that phlox starts gets the signals that phlox gets, and "
-      "phlox exits with its exit status. Under sudo that program runs as the calling user, who also owns the "
-      "files.\n\nWith --keep or --max-size, phlox can record for days; the file then holds the last part. "
-      "SIGUSR1 writes what there is to another file, and the recording goes on. If phlox started the "
-      "program, use phlox snapshot instead.\n\nThe choices of the view apply to .svg, .html and .txt outputs "
-      "only: a .phlox file holds everything.";
+  text().more = kMoreOnRecord;
 }
 
 void Grammar::describe_dump() {
@@ -235,17 +252,7 @@ void Grammar::describe_agent() {
            "serve /metrics and /healthz at 127.0.0.1:PORT, for this host only (default: do not listen)",
            {},
            false});
-  text().more =
-      "For each interval, phlox sends one profile of each process: CPU time, wall time, and the time in "
-      "which "
-      "threads were off the CPU, waited for the GIL or waited for a CPU. It sends the names of functions, "
-      "files and threads, line numbers, and what identifies the process, but not command lines, variables "
-      "or data. docs/agent.md has the list, and a systemd unit.\n\nIf a server does not answer, phlox says "
-      "why, once. It tries again after longer and longer waits, and sends everything when the server is "
-      "back. SIGTERM or Ctrl-C stops the agent. It tries to send the last interval for up to five seconds, "
-      "and keeps the rest for the next start.\n\nPhlox reads these environment variables: "
-      "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, http_proxy, "
-      "https_proxy and no_proxy. With PHLOX_MESSAGES=json, each message is a JSON object.";
+  text().more = kMoreOnAgent;
 }
 
 void Grammar::describe_pyflame() {

@@ -77,8 +77,55 @@ std::optional<pid_t> pid_of(std::string_view text) {
   return pid && *pid > 0 ? pid : std::nullopt;
 }
 
+enum : int { kAbi = 256, kThreads, kFlamechart };
+
+Result<void> read_value(Arguments& a, int option, const char* value) {
+  switch (option) {
+    case kAbi: {
+      const auto abi = parse_number<double>(value);
+      if (!abi || *abi < 26) return off(fmt::format("Unknown or unsupported ABI version: {}", value));
+      break;
+    }
+    case 'o':
+      a.output = value;
+      break;
+    case 'p':
+      a.pid = pid_of(value);
+      if (!a.pid) return off(fmt::format("failed to parse \"{}\" as a PID", value));
+      break;
+    case 'r': {
+      const auto interval = parse_number<double>(value);
+      if (!interval || *interval <= 0)
+        return off(fmt::format("'{}' is not a number of seconds between two samples", value));
+      a.interval = *interval;
+      break;
+    }
+    default: {
+      const auto seconds = parse_number<double>(value);
+      if (!seconds || *seconds > 3e7) return off(fmt::format("'{}' is not a number of seconds", value));
+      a.seconds = *seconds;
+    }
+  }
+  return {};
+}
+
+// What follows the options: a command, or as in old versions the process.
+Result<void> read_rest(Arguments& a, const std::vector<std::string>& rest) {
+  if (a.trace) {
+    if (a.dump) return off("options -t and -d are not mutually compatible");
+    if (a.pid) return off("options -t and -p are not mutually compatible");
+    if (rest.empty()) return off("option -t requires a command to run");
+    a.command = rest;
+    a.seconds = -1;
+  } else if (!a.pid) {
+    if (rest.size() == 1) a.pid = pid_of(rest[0]);
+    if (!a.pid) return off("which process?");
+    a.old_pid = true;
+  }
+  return {};
+}
+
 Result<Arguments> parse(const std::vector<std::string>& words) {
-  enum : int { kAbi = 256, kThreads, kFlamechart };
   static const option kLong[] = {{"abi", required_argument, nullptr, kAbi},
                                  {"dump", no_argument, nullptr, 'd'},
                                  {"help", no_argument, nullptr, 'h'},
@@ -104,11 +151,13 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   for (int c = 0; !a.trace && (c = ::getopt_long(static_cast<int>(words.size()), argv.data(),
                                                  ":dhno:p:r:s:tvx", kLong, nullptr)) != -1;) {
     switch (c) {
-      case kAbi: {
-        const auto abi = parse_number<double>(::optarg);
-        if (!abi || *abi < 26) return off(fmt::format("Unknown or unsupported ABI version: {}", ::optarg));
+      case kAbi:
+      case 'o':
+      case 'p':
+      case 'r':
+      case 's':
+        if (auto read = read_value(a, c, ::optarg); !read) return fail(read);
         break;
-      }
       case kThreads:
         a.format.threads = true;
         break;
@@ -124,26 +173,6 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
       case 'n':
         a.format.line_numbers = false;
         break;
-      case 'o':
-        a.output = ::optarg;
-        break;
-      case 'p':
-        a.pid = pid_of(::optarg);
-        if (!a.pid) return off(fmt::format("failed to parse \"{}\" as a PID", ::optarg));
-        break;
-      case 'r': {
-        const auto interval = parse_number<double>(::optarg);
-        if (!interval || *interval <= 0)
-          return off(fmt::format("'{}' is not a number of seconds between two samples", ::optarg));
-        a.interval = *interval;
-        break;
-      }
-      case 's': {
-        const auto seconds = parse_number<double>(::optarg);
-        if (!seconds || *seconds > 3e7) return off(fmt::format("'{}' is not a number of seconds", ::optarg));
-        a.seconds = *seconds;
-        break;
-      }
       case 't':
         a.trace = true;
         break;
@@ -162,17 +191,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   if (a.help || a.version) return a;
   const std::vector<std::string> rest(words.begin() + std::min(::optind, static_cast<int>(words.size())),
                                       words.end());
-  if (a.trace) {
-    if (a.dump) return off("options -t and -d are not mutually compatible");
-    if (a.pid) return off("options -t and -p are not mutually compatible");
-    if (rest.empty()) return off("option -t requires a command to run");
-    a.command = rest;
-    a.seconds = -1;
-  } else if (!a.pid) {
-    if (rest.size() == 1) a.pid = pid_of(rest[0]);
-    if (!a.pid) return off("which process?");
-    a.old_pid = true;
-  }
+  if (auto read = read_rest(a, rest); !read) return fail(read);
   return a;
 }
 

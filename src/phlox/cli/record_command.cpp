@@ -276,15 +276,42 @@ class Recording {
   int finish(const sampler::Outcome& outcome) {
     std::optional<Error> error = outcome.error;
     std::vector<NativeRows::Missing> missing;
-    if (options_.native && !error) {
-      // A debuginfod server may take any time.
-      if (request_.destination.debug_search.debuginfod) overdue_.reset();
-      missing = destination_->name(outcome.modules);
-      keep_within(options_.unwind_cache);
-      keep_within(request_.destination.debug_search.name_cache);
-    }
+    if (options_.native && !error) missing = name_native_frames(outcome);
     overdue_.reset();
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
+    say_how_it_went(outcome);
+    say_missing(missing, talk_);
+    const bool empty = outcome.progress.samples == 0 && !error;
+    if (empty) {
+      error = nothing_seen(outcome);
+    } else if (!outcome.why_no_python.empty()) {
+      talk_.warn(fmt::format("no Python was seen: {}", outcome.why_no_python));
+    } else if (destination_->exports() && !error) {
+      if (const auto why = profile::why_empty(destination_->profile(), request_.destination.choices))
+        talk_.warn(*why);
+    }
+    if (!error && !destination_->profile().samples().empty()) say_summary();
+    say_what_was_written(error, empty);
+    const int failure = empty ? kNothingSeen : error ? exit_status(error->kind) : kSuccess;
+    if (!program_) return failure;
+    if (!program_->try_wait()) {
+      talk_.note(fmt::format("the program runs on as process {}: waiting for it{}", pid_,
+                             stop_ ? " (Ctrl-C again leaves it running)" : ""));
+    }
+    const process::ExitStatus status = program_->wait();
+    return error ? failure : status.shell_status();
+  }
+
+  std::vector<NativeRows::Missing> name_native_frames(const sampler::Outcome& outcome) {
+    // A debuginfod server may take any time.
+    if (request_.destination.debug_search.debuginfod) overdue_.reset();
+    auto missing = destination_->name(outcome.modules);
+    keep_within(options_.unwind_cache);
+    keep_within(request_.destination.debug_search.name_cache);
+    return missing;
+  }
+
+  void say_how_it_went(const sampler::Outcome& outcome) {
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
     if (request_.selection) {
       if (const std::string refused = request_.selection->refused(); !refused.empty()) talk_.warn(refused);
@@ -304,39 +331,35 @@ class Recording {
                            profile::quality_line(quality)));
     if (quality.needs_warning()) talk_.warn(profile::quality_warning(quality));
     if (const auto cost = profile::cost_warning(quality); !cost.empty()) {
-      talk_.warn(cost +
-                 (outcome.progress.rests > 0 ? "; it was left half of its time, which no option takes" : ""));
+      talk_.warn(cost + (outcome.progress.rests > 0 ? "; sampling was limited to half of its time" : ""));
     }
-    say_missing(missing, talk_);
-    const bool empty = outcome.progress.samples == 0 && !error;
-    if (empty && pid_ == 0) {
-      error =
-          Error{ErrorKind::system,
-                "the recording is empty: " +
-                    (outcome.why_no_python.empty() ? none_runs(*request_.selection) : outcome.why_no_python),
-                "which Pythons are running: phlox list"};
-    } else if (empty) {
-      error = Error{ErrorKind::system,
-                    fmt::format("no sample was taken of process {}, so the recording is empty: {}", pid_,
-                                outcome.why_no_python),
-                    options_.native
-                        ? "a longer recording may see it: -d 60"
-                        : fmt::format("what it does outside of Python: phlox record --native -p {}", pid_)};
-    } else if (!outcome.why_no_python.empty()) {
-      talk_.warn(fmt::format("no Python was seen: {}", outcome.why_no_python));
-    } else if (destination_->exports() && !error) {
-      if (const auto why = profile::why_empty(destination_->profile(), request_.destination.choices))
-        talk_.warn(*why);
-    }
-    if (!error && !destination_->profile().samples().empty()) {
-      // The first lines of `phlox report`.
-      report::ReportOptions options;
-      options.choices = request_.destination.choices;
-      options.shortest_stall = request_.shortest_stall;
-      options.tasks = &destination_->task_rows();
-      if (const auto made = report::make_report(destination_->profile(), options))
-        talk_.lines(report::report_summary(*made));
-    }
+  }
+
+  Error nothing_seen(const sampler::Outcome& outcome) const {
+    if (pid_ == 0)
+      return {ErrorKind::system,
+              "the recording is empty: " +
+                  (outcome.why_no_python.empty() ? none_runs(*request_.selection) : outcome.why_no_python),
+              "which Pythons are running: phlox list"};
+    return {ErrorKind::system,
+            fmt::format("no sample was taken of process {}, so the recording is empty: {}", pid_,
+                        outcome.why_no_python),
+            options_.native
+                ? "a longer recording may see it: -d 60"
+                : fmt::format("what it does outside of Python: phlox record --native -p {}", pid_)};
+  }
+
+  // The first lines of `phlox report`.
+  void say_summary() {
+    report::ReportOptions options;
+    options.choices = request_.destination.choices;
+    options.shortest_stall = request_.shortest_stall;
+    options.tasks = &destination_->task_rows();
+    if (const auto made = report::make_report(destination_->profile(), options))
+      talk_.lines(report::report_summary(*made));
+  }
+
+  void say_what_was_written(const std::optional<Error>& error, bool empty) {
     if (error) {
       talk_.error(*error);
       if (!empty && !destination_->where().empty())
@@ -350,14 +373,6 @@ class Recording {
                      ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)
                      : fmt::format("more: phlox report {}; in the browser: phlox view {}", path, path));
     }
-    const int failure = empty ? kNothingSeen : error ? exit_status(error->kind) : kSuccess;
-    if (!program_) return failure;
-    if (!program_->try_wait()) {
-      talk_.note(fmt::format("the program runs on as process {}: waiting for it{}", pid_,
-                             stop_ ? " (Ctrl-C again leaves it running)" : ""));
-    }
-    const process::ExitStatus status = program_->wait();
-    return error ? failure : status.shell_status();
   }
 
   const RecordRequest& request_;

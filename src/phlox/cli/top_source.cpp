@@ -236,44 +236,11 @@ class LiveSource : public TopSource {
                   "is there room? df -h /tmp");
     std::vector<pid_t> pids = options_.pids;
     if (options_.selection) {
-      options_.recorder.chosen = [selection = options_.selection](pid_t pid) {
-        return selection->takes(pid);
-      };
-      const std::string& words = options_.selection->words();
-      if (pids.empty()) options_.recorder.command = "Pythons " + words;
-      if (pids.empty() && !options_.selection->takes_any())
-        talk.note(fmt::format("no Python {}is running: waiting for one", words + (words.empty() ? "" : " ")));
+      choose(pids, talk);
     } else if (pids.empty()) {
-      process::LaunchOptions launch;
-      launch.user = process::calling_user();
-      launch.signal_mask = mask;
-      const Aside aside(scratch_.output());
-      auto program = process::LaunchedProgram::start(options_.program, launch);
-      if (!program) return fail(program);
-      program_.emplace(*std::move(program));
-      options_.recorder.release = [this] { return program_->release(); };
-      pids = {program_->pid()};
-      options_.recorder.command = fmt::format("{}", fmt::join(options_.program, " "));
+      if (auto started = start_program(mask, pids); !started) return started;
     }
-    for (const pid_t pid : pids) {
-      if (program_) break;  // it is no Python yet
-      const auto state = process::read_process_state(pid);
-      if (!state) return fail(state);
-      if (auto possible = process::check_recordable(*state); !possible) return possible;
-      for (const std::string& remark : process::remarks_on(*state)) talk.warn(remark);
-      if (pid == pids.front()) {
-        head_.title = title_of(pid, state->title());
-        if (pids.size() > 1) head_.title += fmt::format(" and {} more", pids.size() - 1);
-        if (options_.recorder.command.empty()) options_.recorder.command = state->command_line;
-      }
-    }
-    if (program_) head_.title = title_of(pids.front(), options_.recorder.command);
-    if (pids.empty())
-      head_.title =
-          options_.selection->words().empty() ? "all Pythons of this host" : options_.recorder.command;
-    name_ = default_recording_name(
-        pids.empty() ? std::vector<std::string>{"pythons"} : words_of(options_.recorder.command),
-        pids.empty() ? ::getpid() : pids.front(), std::time(nullptr));
+    if (auto described = describe(pids, talk); !described) return described;
     std::vector<python::Attempt> attempts;
     auto recorder = sampler::Recorder::attach(pids, options_.recorder, stop_, &attempts);
     say_attempts(attempts, talk);
@@ -350,6 +317,52 @@ class LiveSource : public TopSource {
   std::optional<Error> error() const override { return outcome_.error; }
 
  private:
+  void choose(const std::vector<pid_t>& pids, Talk& talk) {
+    options_.recorder.chosen = [selection = options_.selection](pid_t pid) { return selection->takes(pid); };
+    const std::string& words = options_.selection->words();
+    if (pids.empty()) options_.recorder.command = "Pythons " + words;
+    if (pids.empty() && !options_.selection->takes_any())
+      talk.note(fmt::format("no Python {}is running: waiting for one", words + (words.empty() ? "" : " ")));
+  }
+
+  Result<void> start_program(const sigset_t& mask, std::vector<pid_t>& pids) {
+    process::LaunchOptions launch;
+    launch.user = process::calling_user();
+    launch.signal_mask = mask;
+    const Aside aside(scratch_.output());
+    auto program = process::LaunchedProgram::start(options_.program, launch);
+    if (!program) return fail(program);
+    program_.emplace(*std::move(program));
+    options_.recorder.release = [this] { return program_->release(); };
+    pids = {program_->pid()};
+    options_.recorder.command = fmt::format("{}", fmt::join(options_.program, " "));
+    return {};
+  }
+
+  // The title, and the name of a recording that the user asks for.
+  Result<void> describe(const std::vector<pid_t>& pids, Talk& talk) {
+    for (const pid_t pid : pids) {
+      if (program_) break;  // it is no Python yet
+      const auto state = process::read_process_state(pid);
+      if (!state) return fail(state);
+      if (auto possible = process::check_recordable(*state); !possible) return possible;
+      for (const std::string& remark : process::remarks_on(*state)) talk.warn(remark);
+      if (pid == pids.front()) {
+        head_.title = title_of(pid, state->title());
+        if (pids.size() > 1) head_.title += fmt::format(" and {} more", pids.size() - 1);
+        if (options_.recorder.command.empty()) options_.recorder.command = state->command_line;
+      }
+    }
+    if (program_) head_.title = title_of(pids.front(), options_.recorder.command);
+    if (pids.empty())
+      head_.title =
+          options_.selection->words().empty() ? "all Pythons of this host" : options_.recorder.command;
+    name_ = default_recording_name(
+        pids.empty() ? std::vector<std::string>{"pythons"} : words_of(options_.recorder.command),
+        pids.empty() ? ::getpid() : pids.front(), std::time(nullptr));
+    return {};
+  }
+
   std::string known_end() const {
     return outcome_.how_target_ended == "ended" ? "" : outcome_.how_target_ended;
   }
