@@ -8,6 +8,7 @@
 
 #include "phlox/unwind/arch/aarch64.h"
 #include "phlox/unwind/arch/x86_64.h"
+#include "phlox/unwind/frame_steps.h"
 
 namespace phlox::unwind {
 
@@ -43,46 +44,6 @@ const char* describe(StackEnd end) {
       break;
   }
   return "";
-}
-
-void ModuleMap::add(RemoteAddress start, RemoteAddress end, uint64_t bias, uint32_t module) {
-  ++generation_;
-  if (start < end) entries_.push_back({start.value, end.value, bias, module, {}});
-}
-
-void ModuleMap::add_code(RemoteAddress start, RemoteAddress end, const Rule& returned_to) {
-  ++generation_;
-  if (start < end) entries_.push_back({start.value, end.value, 0, kNoModule, returned_to});
-}
-
-void ModuleMap::settle() {
-  std::stable_sort(entries_.begin(), entries_.end(),
-                   [](const Entry& a, const Entry& b) { return a.start < b.start; });
-  uint64_t covered = 0;
-  std::erase_if(entries_, [&covered](const Entry& e) {
-    if (e.start < covered) return true;
-    covered = e.end;
-    return false;
-  });
-}
-
-void ModuleMap::clear() {
-  entries_.clear();
-  ++generation_;
-}
-
-void ModuleMap::set_bias(uint32_t module, uint64_t bias) {
-  for (Entry& entry : entries_) {
-    if (entry.module == module) entry.bias = bias;
-  }
-}
-
-const ModuleMap::Entry* ModuleMap::find(RemoteAddress pc) const {
-  auto next = std::upper_bound(entries_.begin(), entries_.end(), pc.value,
-                               [](uint64_t value, const Entry& e) { return value < e.start; });
-  if (next == entries_.begin()) return nullptr;
-  --next;
-  return pc.value < next->end ? &*next : nullptr;
 }
 
 Unwinder::Unwinder(const ModuleMap& map, uint16_t machine, TableOf table_of, CodeOf code_of)
@@ -143,157 +104,6 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
 
 namespace {
 
-// The stack's words: from the bytes at hand, otherwise by a request.
-class Words {
- public:
-  Words(const UnwindInput& input, unsigned& asked) : input_(input), asked_(asked) {}
-
-  bool read(uint64_t address, uint64_t& value) {
-    const uint64_t into = address - input_.stack_start.value;
-    if (input_.stack.size() >= 8 && into <= input_.stack.size() - 8) {
-      std::memcpy(&value, input_.stack.data() + into, 8);
-      return true;
-    }
-    if (!input_.read_more || !is_plausible(RemoteAddress(address))) return false;
-    ++asked_;
-    return input_.read_more(RemoteAddress(address), value);
-  }
-
- private:
-  const UnwindInput& input_;
-  unsigned& asked_;
-};
-
-uint64_t plus(uint64_t base, int32_t offset) {
-  return base + static_cast<uint64_t>(int64_t{offset});
-}
-
-struct Step {
-  Registers caller;
-  uint64_t cfa = 0;
-  FoundBy found_by = FoundBy::cfi;
-  bool exact = false;
-};
-
-enum class Outcome : uint8_t { stepped, end, no_rule, unreadable, senseless };
-
-template <class Arch>
-Outcome step_by_signal(const Registers& regs, Words& words, Step& step) {
-  uint64_t pc = 0, sp = 0, fp = 0;
-  if (!words.read(regs.sp.value + Arch::kSignalPc, pc) || !words.read(regs.sp.value + Arch::kSignalSp, sp) ||
-      !words.read(regs.sp.value + Arch::kSignalFp, fp)) {
-    return Outcome::unreadable;
-  }
-  step.caller = {RemoteAddress(Arch::strip(pc)), RemoteAddress(sp), fp, 0, true, false};
-  if constexpr (Arch::kSignalHasLr)
-    step.caller.lr_known = words.read(regs.sp.value + Arch::kSignalLr, step.caller.lr);
-  if constexpr (Arch::kSignalBx != 0)
-    step.caller.bx_known = words.read(regs.sp.value + Arch::kSignalBx, step.caller.bx);
-  // On the thread's own stack the frame ends where the interrupted code's begins; an alternate stack lies
-  // elsewhere.
-  step.cfa = sp > regs.sp.value ? sp : regs.sp.value;
-  step.found_by = FoundBy::signal;
-  step.exact = true;
-  return Outcome::stepped;
-}
-
-template <class Arch>
-Outcome step_by_rule(const Rule& rule, const Registers& regs, Words& words, Step& step) {
-  if (rule.kind == RuleKind::none) return Outcome::no_rule;
-  if (rule.kind == RuleKind::end) return Outcome::end;
-  if (rule.kind == RuleKind::signal) return step_by_signal<Arch>(regs, words, step);
-  uint64_t base = regs.sp.value;
-  switch (rule.base) {
-    case CfaBase::sp:
-      break;
-    case CfaBase::plt:
-      base += (regs.pc.value & 15) >= static_cast<uint64_t>(rule.inner) ? 8 : 0;
-      break;
-    case CfaBase::deref_sp:
-      if (!words.read(plus(base, rule.inner), base)) return Outcome::unreadable;
-      break;
-    case CfaBase::bx:
-      if (!regs.bx_known) return Outcome::no_rule;
-      base = regs.bx;
-      break;
-    case CfaBase::fp:
-    case CfaBase::deref_fp:
-      if (!regs.fp_known) return Outcome::no_rule;
-      base = regs.fp;
-      if (rule.base == CfaBase::deref_fp && !words.read(plus(base, rule.inner), base))
-        return Outcome::unreadable;
-      break;
-  }
-  const uint64_t cfa = plus(base, rule.cfa_offset);
-  if (cfa < regs.sp.value || !is_plausible(RemoteAddress(cfa))) return Outcome::senseless;
-  uint64_t pc = regs.lr;
-  if (rule.ra == RaRule::at_cfa) {
-    if (!words.read(plus(cfa, rule.ra_offset), pc)) return Outcome::unreadable;
-  } else if (!regs.lr_known) {
-    return Outcome::senseless;
-  }
-  step.caller = {RemoteAddress(Arch::strip(pc)), RemoteAddress(cfa), regs.fp, 0, regs.fp_known, false};
-  if (rule.fp == FpRule::unknown) step.caller.fp_known = false;
-  if (rule.fp == FpRule::at_cfa || rule.fp == FpRule::at_fp) {
-    const uint64_t saved_at = plus(rule.fp == FpRule::at_cfa ? cfa : regs.fp, rule.fp_offset);
-    const bool known = rule.fp == FpRule::at_cfa || regs.fp_known;
-    step.caller.fp_known = known && words.read(saved_at, step.caller.fp);
-    // gcc's epilogues keep "fp at cfa-16" after the pop: the slot is then below sp, and fp is restored.
-    if (!step.caller.fp_known && saved_at < regs.sp.value && regs.fp_known) {
-      step.caller.fp = regs.fp;
-      step.caller.fp_known = true;
-    }
-  }
-  step.caller.bx = regs.bx;
-  step.caller.bx_known = regs.bx_known && rule.bx != BxRule::unknown;
-  if (rule.bx == BxRule::at_cfa) {
-    const uint64_t saved_at = plus(cfa, rule.bx_offset);
-    // As with fp: a slot below sp that was not copied has been popped.
-    const bool popped = saved_at < regs.sp.value && regs.bx_known;
-    step.caller.bx_known = words.read(saved_at, step.caller.bx) || popped;
-  }
-  step.cfa = cfa;
-  step.found_by = FoundBy::cfi;
-  step.exact = false;
-  return Outcome::stepped;
-}
-
-// For code without a description, or with one that does not fit: if fp points at a pair of words that can be
-// a frame, sets its caller. The caller has to check that this is the return address of a call.
-template <class Arch>
-bool step_by_frame_pointer(const ModuleMap& map, const Registers& regs, Words& words, Step& step) {
-  uint64_t pc = 0, fp = 0;
-  if (!regs.fp_known || regs.fp < regs.sp.value || (regs.fp & 7) != 0) return false;
-  if (!words.read(regs.fp, fp) || !words.read(regs.fp + 8, pc)) return false;
-  pc = Arch::strip(pc);
-  if (fp != 0 && fp <= regs.fp) return false;
-  if (pc == 0 || map.find(RemoteAddress(pc - 1)) == nullptr) return false;
-  step.caller = {RemoteAddress(pc), RemoteAddress(regs.fp + 16), fp, 0, true, false};
-  step.cfa = regs.fp + 16;
-  step.found_by = FoundBy::frame_pointer;
-  step.exact = false;
-  return true;
-}
-
-// The innermost Python entry beyond sp, whose C frame ends at a known constant distance.
-template <class Arch>
-std::optional<std::pair<Restart, Step>> step_by_restart(const UnwindInput& input, RemoteAddress beyond,
-                                                        Words& words) {
-  const auto next = std::upper_bound(input.restarts.begin(), input.restarts.end(), beyond,
-                                     [](RemoteAddress a, const Restart& r) { return a < r.anchor; });
-  uint64_t pc = 0;
-  if (next == input.restarts.end() || next->cfa <= next->anchor ||
-      !words.read(plus(next->cfa.value, next->ra_offset), pc))
-    return std::nullopt;
-  Step step;
-  step.caller = {RemoteAddress(Arch::strip(pc)), next->cfa, 0, 0, false, false};
-  if (next->fp_offset != 0)
-    step.caller.fp_known = words.read(plus(next->cfa.value, next->fp_offset), step.caller.fp);
-  step.cfa = next->cfa.value;
-  step.found_by = FoundBy::cfi;
-  return std::pair(*next, step);
-}
-
 // Whether a rule needs the stack pointer.
 bool needs_sp(const Rule& rule) {
   if (rule.kind == RuleKind::signal) return true;
@@ -301,24 +111,20 @@ bool needs_sp(const Rule& rule) {
          (rule.base == CfaBase::sp || rule.base == CfaBase::deref_sp || rule.base == CfaBase::plt);
 }
 
-StackEnd end_of(Outcome outcome) {
+StackEnd end_of(StepOutcome outcome) {
   switch (outcome) {
-    case Outcome::no_rule:
+    case StepOutcome::no_rule:
       return StackEnd::no_cfi;
-    case Outcome::unreadable:
+    case StepOutcome::unreadable:
       return StackEnd::truncated;
-    case Outcome::senseless:
+    case StepOutcome::senseless:
       return StackEnd::bad_memory;
-    case Outcome::stepped:
-    case Outcome::end:
+    case StepOutcome::stepped:
+    case StepOutcome::end:
       break;
   }
   return StackEnd::reached_end;
 }
-
-}  // namespace
-
-namespace {
 
 // Limits of the search for a frame pointer: how far out it lies, and how far before pc its function begins.
 constexpr uint64_t kLargestFrame = 4096;
@@ -403,7 +209,7 @@ uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers&
 
 template <class Arch>
 void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
-  Words words(input, out.read_more);
+  StackWords words(input, out.read_more);
   Registers regs = input.registers;
   regs.pc = RemoteAddress(Arch::strip(regs.pc.value));
   out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, FoundBy::registers, true});
@@ -414,19 +220,19 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
     const Slot& slot = next != nullptr ? *next : look_up(regs.pc, frame.exact_pc);
     next = nullptr;
     frame.module = slot.module;
-    Step step;
+    FrameStep step;
     const Rule rule = slot.rule;  // a copy: the next look_up() may reuse the slot
     bool by_code = slot.by_code;
     const bool until_return = slot.until_return;
-    Outcome outcome =
-        !sp_known && needs_sp(rule) ? Outcome::no_rule : step_by_rule<Arch>(rule, regs, words, step);
-    if (outcome == Outcome::end) break;
+    StepOutcome outcome =
+        !sp_known && needs_sp(rule) ? StepOutcome::no_rule : step_by_rule<Arch>(rule, regs, words, step);
+    if (outcome == StepOutcome::end) break;
     sp_known = true;
-    if (outcome == Outcome::no_rule && !regs.fp_known) {
+    if (outcome == StepOutcome::no_rule && !regs.fp_known) {
       outcome = step_by_rule<Arch>(by_stack_pointer(slot, regs.pc, frame.exact_pc), regs, words, step);
-      by_code = by_code || outcome == Outcome::stepped;
+      by_code = by_code || outcome == StepOutcome::stepped;
     }
-    if (outcome == Outcome::no_rule && !regs.fp_known) {
+    if (outcome == StepOutcome::no_rule && !regs.fp_known) {
       if (const uint64_t fp = find_frame_pointer<Arch>(input, regs, rule); fp != 0) {
         regs.fp = fp;
         regs.fp_known = true;
@@ -434,7 +240,7 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
         step.found_by = FoundBy::frame_pointer;
       }
     }
-    if (outcome == Outcome::stepped) {
+    if (outcome == StepOutcome::stepped) {
       // At the start of a thread or program pc is 0 if the CFI does not mark it.
       if (!step.caller.pc && !by_code) {
         frame.cfa = RemoteAddress(step.cfa);
@@ -444,33 +250,33 @@ void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
                          (Arch::kHasLinkRegister && out.frames.size() == 1) ||
                          (Arch::kHasLinkRegister && frame.exact_pc);
       if (!grows) {
-        outcome = Outcome::senseless;
+        outcome = StepOutcome::senseless;
       } else if (by_code) {
         // Not proven yet, so no table is requested for it.
-        if (map_.find(step.caller.pc - 1) == nullptr) outcome = Outcome::senseless;
+        if (map_.find(step.caller.pc - 1) == nullptr) outcome = StepOutcome::senseless;
       } else if (const Slot& caller = look_up(step.caller.pc, step.exact); caller.mapped) {
         next = &caller;
       } else {
-        outcome = Outcome::senseless;
+        outcome = StepOutcome::senseless;
       }
       // A result from instructions is proven like a frame pointer: by the call before the return address. A
       // path that the program never takes, from one function into the next, is recognised by the stack's
       // alignment.
-      if (by_code && outcome == Outcome::stepped) {
+      if (by_code && outcome == StepOutcome::stepped) {
         step.found_by = FoundBy::code;
         if ((until_return && (step.cfa & 15) != 0) || !returns_from_call<Arch>(input, step.caller.pc.value))
-          outcome = Outcome::no_rule;
+          outcome = StepOutcome::no_rule;
       }
     }
     // No description, or a wrong one, as in builds rewritten by BOLT.
-    if ((outcome == Outcome::no_rule || outcome == Outcome::senseless) &&
+    if ((outcome == StepOutcome::no_rule || outcome == StepOutcome::senseless) &&
         step_by_frame_pointer<Arch>(map_, regs, words, step) &&
         returns_from_call<Arch>(input, step.caller.pc.value)) {
-      outcome = Outcome::stepped;
+      outcome = StepOutcome::stepped;
       // There the pair of words is where the function made room for it, not at the end of its frame.
       sp_known = !Arch::kHasLinkRegister;
     }
-    if (outcome != Outcome::stepped) {
+    if (outcome != StepOutcome::stepped) {
       const auto restart = step_by_restart<Arch>(input, regs.sp, words);
       if (!restart || out.frames.size() == kMaxFrames ||
           map_.find(restart->second.caller.pc - 1) == nullptr) {
