@@ -135,7 +135,7 @@ def test_diff_says_how_many_tasks_wait_before_and_after(recording, other, tmp_pa
     assert future["line"] == 7 and future["file"] == str(other.parent / "app.py")
     text = phlox("diff", recording, other).stdout
     assert "What tasks await: how many wait at a time" in text and "no verdict" in text and "a future" in text
-    assert "How far chance moves" in phlox("diff", "--markdown", recording, other).stdout
+    assert "The sampling error of these numbers is not known" in phlox("diff", "--markdown", recording, other).stdout
     done = phlox("diff", recording, other, "-o", tmp_path / "d.html")
     assert done.returncode == 0 and '"awaits":true' in (tmp_path / "d.html").read_text(), done.stderr
 

@@ -59,11 +59,11 @@ def test_three_hundred_threads_get_half_of_their_time(start, workdir, options, c
     assert max(shares) > 0.4, shares
     took = float(re.search(r"took ([\d.]+) % of a CPU from the target", said).group(1))
     if took >= 10:
-        assert re.search(rf"warning: looking took {took:g}", said), said
+        assert re.search(rf"warning: sampling took {took:g}", said), said
 
 
 def test_a_recording_that_is_not_felt_is_not_warned_of(start, workdir):
     crowd = Crowd(start, 1)
     done = subprocess.run([PHLOX, "record", "-p", str(crowd.process.pid), "-d", "1", "-o", "a.phlox", "-r", "10"], capture_output=True, text=True,
                           timeout=LIMIT)
-    assert done.returncode == 0 and "looking took" not in done.stderr, done.stderr
+    assert done.returncode == 0 and "sampling took" not in done.stderr, done.stderr

@@ -67,12 +67,12 @@ TEST_F(AwaitTime, is_an_event_with_the_coroutines_as_stacks_and_what_they_await_
   ASSERT_TRUE(show_event(profile_, kAwaitTime));
   EXPECT_TRUE(shows_await_time(profile_));
   EXPECT_EQ(weight_title(profile_, Weight::wall), "await time");
-  EXPECT_EQ(lines({}), (Lines{"handle;(awaits something that is not known) 2",
+  EXPECT_EQ(lines({}), (Lines{"handle;(awaits something unknown) 2",
                               "handle;acquire;(awaits a lock (Lock)) 35",
                               "handle;acquire;(awaits the end of sleep()) 7"}));
   Choices by_line;
   by_line.by.line = by_line.by.thread = true;
-  EXPECT_EQ(lines(by_line).front(), "Thread MainThread (4711);handle;(awaits something that is not known) 2");
+  EXPECT_EQ(lines(by_line).front(), "Thread MainThread (4711);handle;(awaits something unknown) 2");
   EXPECT_EQ(line_label(profile_, tasks_.stacks[0].frame).line, 12);
 }
 

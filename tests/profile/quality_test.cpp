@@ -75,7 +75,7 @@ TEST(quality, what_is_taken_from_the_program_is_a_warning_where_it_is_felt) {
   quality.target_time = 900'000'000;
   EXPECT_EQ(cost_warning(quality), "");
   quality.target_time = 4'800'000'000;
-  EXPECT_EQ(cost_warning(quality).substr(0, 45), "looking took 48.0 % of a CPU from the program");
+  EXPECT_EQ(cost_warning(quality).substr(0, 46), "sampling took 48.0 % of a CPU from the program");
 }
 
 TEST(quality, more_than_was_allowed_is_a_warning_though_it_is_hardly_felt) {

@@ -69,16 +69,14 @@ TEST_F(TaskFindingsOf, a_lock_that_nobody_gets) {
   EXPECT_EQ(kinds(), Kinds{"tasks_stuck"});
   EXPECT_EQ(
       texts_,
-      "214 tasks of worker (/app/app.py:12) wait for a lock (Lock), and none was seen to get it: in 30.0 s "
-      "each "
-      "of about 300 censuses found all that had come there. phlox dump names its holder, if it was taken "
-      "by `async with`\n");
+      "214 tasks of worker (/app/app.py:12) wait for a lock (Lock), and none was seen to get it: in 30.0 s, "
+      "each of about 300 censuses found all earlier ones still waiting. phlox dump names its "
+      "holder, if it was taken by `async with`\n");
   waits_.at_end = 1;
   EXPECT_EQ(kinds(), Kinds{"tasks_stuck"});
   EXPECT_EQ(texts_.substr(0, texts_.find(". ")),
             "one task of worker (/app/app.py:12) waits for a lock (Lock), and was not seen to get it: in "
-            "30.0 s each "
-            "of about 300 censuses found it there");
+            "30.0 s, each of about 300 censuses found it still waiting");
 }
 
 TEST_F(TaskFindingsOf, a_lock_that_one_of_them_got_is_none) {
@@ -133,7 +131,7 @@ TEST_F(TaskFindingsOf, a_number_of_tasks_that_only_grows) {
   waits_.kind = "future";
   EXPECT_EQ(kinds_with_group(), Kinds{"tasks_grow"});
   EXPECT_EQ(texts_,
-            "the tasks of worker (/app/app.py:1) only grow in number: from 100 to 1,000 in 30.0 s, 30 a "
+            "the number of tasks of worker (/app/app.py:1) only grows: from 100 to 1,000 in 30.0 s, 30 a "
             "second. Most "
             "await a future, none was seen to end. They leak, unless each belongs to something that is still "
             "open, such as a connection\n");

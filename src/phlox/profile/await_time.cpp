@@ -156,7 +156,7 @@ std::string_view awaited_by_task(std::string_view kind) {
 }
 
 std::string awaited_by_task_words(std::string_view kind, std::string_view awaited) {
-  if (kind.empty()) return "something that is not known";
+  if (kind.empty()) return "something unknown";
   const std::string_view words = awaited_by_task(kind);
   return awaited.empty() ? std::string(words) : fmt::format("{} ({})", words, awaited);
 }

@@ -192,16 +192,17 @@ std::string cost_warning(const QualitySummary& quality) {
   constexpr double kMuchMore = 1.25;
   const double share = quality.target_share();
   if (share >= kFelt) {
-    return "looking took " + percent(share) +
-           " of a CPU from the program, which ran that much slower while it was recorded: a lower rate (-r) "
-           "or --max-overhead takes less" +
-           (quality.in_kernel() ? ", --way no-kernel of threads that leave their CPUs all the time" : "");
+    return "sampling took " + percent(share) +
+           " of a CPU from the program, which ran that much slower while it was recorded: use a lower rate "
+           "(-r) "
+           "or --max-overhead" +
+           (quality.in_kernel() ? ", or --way no-kernel if its threads leave their CPUs often" : "");
   }
   const bool is_above = quality.max_overhead > 0 && share > quality.max_overhead * kMuchMore;
   if (!is_above || !quality.in_kernel() || quality.processes > 1 || quality.elapsed < kSecond) return {};
   // Above the budget, and a lower rate does not help.
   return fmt::format(
-      "its threads leave their CPUs so often that recording when they did took {} of a CPU from it, above "
+      "its threads leave their CPUs so often that recording these switches took {} of a CPU from it, above "
       "the limit of {} (--max-overhead); --way no-kernel takes less, and knows less about waits",
       percent(share), percent(quality.max_overhead));
 }

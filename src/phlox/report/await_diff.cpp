@@ -84,7 +84,7 @@ Table await_diff_table(const AwaitDiff& diff, size_t limit) {
   Table table;
   table.title = "What tasks await: how many wait at a time";
   table.note = fmt::format(
-      "Sampled: before {}, after {}. How far chance moves these numbers is not known, so there is no "
+      "Sampled: before {}, after {}. The sampling error of these numbers is not known, so there is no "
       "verdict.",
       sampled_words(diff.before), sampled_words(diff.after));
   table.columns = {{"change", true},

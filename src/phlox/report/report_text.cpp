@@ -294,8 +294,8 @@ std::vector<std::string> other_findings(const Report& report) {
 }
 
 constexpr std::string_view kIntervals =
-    "Beside each share: its 99 % interval. It says what sampling leaves open about this recording, not how "
-    "much another run would differ.";
+    "Next to each share is its 99 % interval: the sampling error of this recording, not how much another run "
+    "would differ.";
 
 constexpr std::string_view kNothing = "No sample of the recording passes these choices.";
 

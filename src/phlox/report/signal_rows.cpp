@@ -17,9 +17,9 @@ namespace {
 using SignalOutcome = profile::Signal::Outcome;
 using SignalSender = profile::Signal::Sender;
 
-// A process that ends in this time after a signal ends because of it.
+// If a process ends within this time after a signal, the signal ended it.
 constexpr Nanoseconds kAtOnce = kSecond;
-// Of the threads of one process.
+// The most threads of one process that are listed.
 constexpr size_t kMostThreads = 100;
 
 SignalThread thread_of(const profile::Profile& profile, const std::vector<profile::StackPlace>& places,
@@ -53,7 +53,7 @@ std::string program_of(const std::string& command) {
 
 std::string sender_words(const SignalRow& row) {
   const profile::Signal& signal = row.signal;
-  if (signal.no_memory) return "the kernel (memory had run out)";
+  if (signal.no_memory) return "the kernel (out of memory)";
   if (signal.sent_by == SignalSender::kernel) return "the kernel";
   if (signal.sent_by == SignalSender::own_fault) return "itself (a fault)";
   return signal.sender.empty() ? "an unknown process" : plain(signal.sender);

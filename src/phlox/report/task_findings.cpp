@@ -98,10 +98,10 @@ class TaskFindings {
     const bool one = group.at_end == 1;
     add("tasks_stuck", loop.loop,
         fmt::format(
-            "{} {} for {}, and {} seen to get it: in {} each of about {} censuses found {} there{}",
+            "{} {} for {}, and {} seen to get it: in {}, each of about {} censuses found {} still waiting{}",
             tasks_of(label, group.at_end), one ? "waits" : "wait",
             profile::awaited_by_task_words(group.kind, plain(group.awaited)), one ? "was not" : "none was",
-            time_words(group.longest), count_words(censuses), one ? "it" : "all that had come",
+            time_words(group.longest), count_words(censuses), one ? "it" : "all earlier ones",
             group.kind == "lock" ? ". phlox dump names its holder, if it was taken by `async with`" : ""),
         {{"tasks", double(group.at_end)}, {"wall_ns", double(group.longest)}, {"line", double(label.line)}},
         label);
@@ -171,7 +171,7 @@ class TaskFindings {
     const bool unobserved = group.unobserved == group.last;
     add("tasks_grow", group.loop,
         fmt::format(
-            "the tasks of {} ({}) only grow in number: from {} to {} in {}, {:.{}f} a second. Most await "
+            "the number of tasks of {} ({}) only grows: from {} to {} in {}, {:.{}f} a second. Most await "
             "{}{}{}. They leak, unless each belongs to something that is still open, such as a connection",
             plain(label.name), location_words(label.file, label.line), count_words(group.first),
             count_words(group.last), time_words(group.lasted), rate, rate < 10 ? 1 : 0,

@@ -125,7 +125,7 @@ Table gil_table(const Report& report) {
 
 Table ended_waits_table(const Report& report) {
   Table table;
-  table.title = "What ended waits: a lock was released, a queue or a pipe was written to, a timeout was over";
+  table.title = "What ended waits: a lock was released, a queue or a pipe was written to, a timeout expired";
   table.note =
       "Only where the recording proves it. What ended the other waits is not known, or they had not ended.";
   table.columns = {
@@ -166,7 +166,7 @@ Table stall_table(const Report& report) {
   table.note =
       exact ? "From one wait for events to the next. A poll that did not wait is not in the recording: where "
               "no single wait proves one turn, there may have been several."
-            : "As samples show it: between two of them a loop may have waited for events.";
+            : "From samples: between two of them, a loop may have waited for events.";
   table.columns = {{"at", true}, {"length", true},         {"turns"},      {"callbacks", true},
                    {"thread"},   {"in", false, Fit::name}, {"what it did"}};
   for (const auto& [loop, row] : stalls) {

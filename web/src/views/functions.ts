@@ -50,7 +50,7 @@ function create(page: Page): Showing {
     { name: side, title, about, number: true, ascending: false, text: (row) => shareWords(amount(side, row), amount("total", 0)), bar: (row) => share(side, row),
       compare: (a, b) => amount(side, a) - amount(side, b) },
     { name: `${side}-time`, title: `${title} time`, about, number: true, ascending: false, text: (row) => time(amount(side, row)), compare: (a, b) => amount(side, a) - amount(side, b) },
-    { name: `${side}-interval`, title: `${title} 99 %`, about: `99 % interval of the share: what sampling leaves open about this recording. ${about}`, number: true, ascending: false,
+    { name: `${side}-interval`, title: `${title} 99 %`, about: `99 % interval of the share: the sampling error of this recording. ${about}`, number: true, ascending: false,
       text: (row) => interval(side, row), compare: (a, b) => certain ? certain[side].low[a] - certain[side].low[b] : 0 },
   ];
   // As in `phlox report`: nativeWords.

@@ -69,7 +69,7 @@ function create(page: Page): Showing {
       setText(words, stalls.length
         ? `${countWords(stalls.length)} ${stalls.length === 1 ? "time" : "times"} without a wait for events, ${weightWords(all, "ns")} in all, whatever the filters let pass. Click a row to see it in the timeline.`
         : "No event loop was seen to go without a wait for events for 50 ms or more");
-      setText(note, stalls.every(({ exact }) => exact) ? "" : "As samples show it: between two of them a loop may have waited for events.");
+      setText(note, stalls.every(({ exact }) => exact) ? "" : "From samples: between two of them, a loop may have waited for events.");
       page.drawn();
     },
     keys: [...tableKeys("that time in the timeline"), { on: "t", shown: "t", meaning: "copy the table", run: () => page.copy(rows.asText()) }],

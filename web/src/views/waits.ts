@@ -41,7 +41,7 @@ function create(page: Page): Showing {
     { ...number("share", "Share", "Of the time of all threads that the filters let pass", ({ wall }) => wall, (ns) => shareWords(ns, whole())), bar: (row) => at(row).wall / Math.max(1, whole()) },
     number("threads", "Threads", "That waited", ({ threads }) => threads, countWords),
     number("idle", "Idle", "That part of it was for something to do", ({ idle, wall }) => idle / Math.max(1, wall), partWords),
-    number("not-known", "Not known", "Of that part nobody can tell whether it was for something to do or for something that it needs", ({ unknown, wall }) => unknown / Math.max(1, wall), partWords),
+    number("not-known", "Not known", "For this part it is not known whether the thread waited for something to do or for something that it needs", ({ unknown, wall }) => unknown / Math.max(1, wall), partWords),
     text("for", "Waits for", "And in which system call", ({ words }) => words),
     text("where", "Where", "The function that asked for it, outside of what the standard library waits with; for the GIL and a CPU the innermost Python function",
       ({ place }) => placeWords(page, place) || "(no Python frames)"),
