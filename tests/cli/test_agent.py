@@ -216,7 +216,7 @@ def test_an_agent_ends_though_its_server_is_away(start, targets, tmp_path):
     agent = Running(start, tmp_path, mark, "--otlp", f"http://localhost:{free_port()}", "-o", tmp_path / "a.phlox")
     wait_until(lambda: agent.waiting(), "a push that waits")
     said = agent.end()
-    assert "for the next start" in said and agent.waiting()
+    assert "until the next start" in said and agent.waiting()
     assert (tmp_path / "a.phlox").exists()
 
 

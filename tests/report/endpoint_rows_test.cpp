@@ -164,7 +164,7 @@ TEST_F(EndpointRows, a_program_without_a_framework_has_none_and_is_told_so) {
   choices.by.endpoint = true;
   const Report made = report(choices);
   EXPECT_TRUE(made.endpoints.empty());
-  EXPECT_NE(report_text(made).find("None: no stack of the recording"), std::string::npos);
+  EXPECT_NE(report_text(made).find("None. No stack of the recording"), std::string::npos);
   for (const Finding& finding : made.findings) EXPECT_NE(finding.kind, "endpoints");
 }
 
