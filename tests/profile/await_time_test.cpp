@@ -67,9 +67,9 @@ TEST_F(AwaitTime, is_an_event_with_the_coroutines_as_stacks_and_what_they_await_
   ASSERT_TRUE(show_event(profile_, kAwaitTime));
   EXPECT_TRUE(shows_await_time(profile_));
   EXPECT_EQ(weight_title(profile_, Weight::wall), "await time");
-  EXPECT_EQ(lines({}), (Lines{"handle;(awaits something unknown) 2",
-                              "handle;acquire;(awaits a lock (Lock)) 35",
-                              "handle;acquire;(awaits the end of sleep()) 7"}));
+  EXPECT_EQ(lines({}),
+            (Lines{"handle;(awaits something unknown) 2", "handle;acquire;(awaits a lock (Lock)) 35",
+                   "handle;acquire;(awaits the end of sleep()) 7"}));
   Choices by_line;
   by_line.by.line = by_line.by.thread = true;
   EXPECT_EQ(lines(by_line).front(), "Thread MainThread (4711);handle;(awaits something unknown) 2");

@@ -30,8 +30,8 @@ struct Target {
 // URL, a protocol other than HTTP, or a user name or password in it.
 Result<Target> target_of(Protocol protocol, std::string_view url);
 
-// A line of a header file, "Name: value", below "[otlp]", "[pyroscope]" or "[URL]", which says which server it is
-// for.
+// A line of a header file, "Name: value", below "[otlp]", "[pyroscope]" or "[URL]", which says which server
+// it is for.
 struct HeaderLine {
   std::string whom;  // empty: above the first of these lines
   Header header;
