@@ -110,6 +110,10 @@ asan tsan:
 	@$(MAKE) build_and_pythons PRESET=$@
 	@tools/run_tests.py --sanitized $(only_tests) build/$@
 
+.PHONY: test-aarch64
+test-aarch64: ## build for aarch64 and run its tests, in emulated machines, as root
+	@tools/test-aarch64.sh
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while: make fuzz SECONDS=60
 	@tools/install-build-deps.sh

@@ -15,7 +15,7 @@ case $suite in
   *) curl=libcurl4t64 ;;
 esac
 packages=linux-image-arm64,kmod,busybox-static,libc-bin,bash,coreutils,findutils,grep,sed,procps,util-linux,python3,python3-pytest
-packages=$packages,libstdc++6,libdw1,libelf1,libsqlite3-0,libncursesw6,zlib1g,liblzma5,libzstd1,$curl
+packages=$packages,gcc,libc6-dev,libpython3-dev,libstdc++6,libdw1,libelf1,libsqlite3-0,libncursesw6,zlib1g,liblzma5,libzstd1,$curl
 modules='9p 9pnet 9pnet_virtio fscache netfs overlay virtio virtio_pci virtio_pci_legacy_dev virtio_pci_modern_dev virtio_ring'
 
 make_root() {
@@ -30,6 +30,7 @@ make_root() {
   mv "$root"/boot/vmlinuz-* "$root.kernel"
   rm -rf "$root/boot" "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/locale" "$root/usr/share/perl" \
     "$root/usr/lib/aarch64-linux-gnu/perl" "$root/usr/lib/aarch64-linux-gnu/perl-base" "$root/var/lib/apt" "$root/var/cache"
+  find "$root/usr/lib" -name 'libpython*.a' -delete
   keep=$(echo "$modules" | sed 's/ /|/g')
   find "$root"/lib/modules/*/kernel -type f | grep -vE "/($keep)\.ko[^/]*\$" | xargs rm -f
   find "$root"/lib/modules/*/kernel -type d -empty -delete
@@ -77,5 +78,5 @@ chmod +x "$work/init"
 # Pointer authentication with QEMU's own cipher: the architecture's costs more than all else.
 timeout "${SECONDS_AT_MOST:-1800}" qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -smp 2 -m 4G -nographic -nic none -no-reboot \
   -kernel "$root.kernel" -initrd "$work/root.cpio" -append "console=ttyAMA0 quiet panic=1" \
-  -virtfs "local,path=$tree,mount_tag=tree,security_model=none" < "${MACHINE_INPUT:-/dev/null}" | tr -d '\r' | tee "$work/log"
+  -virtfs "local,path=$tree,mount_tag=tree,security_model=none" < "${MACHINE_INPUT:-/dev/null}" | sed -u 's,\r,,' | tee "$work/log"
 exit "$(sed -n 's/^STATUS \([0-9]*\).*/\1/p' "$work/log" | tail -1)"

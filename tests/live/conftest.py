@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from live_support import CACHE, INTERPRETERS, PHLOX, Recording
+from live_support import CACHE, INTERPRETERS, PHLOX, SLOWER, Recording
 
 
 def pytest_collection_modifyitems(items):
@@ -44,6 +44,7 @@ def loops(monkeypatch):
 def record(tmp_path):
     """record(pid, seconds, *options) -> Recording. By default without the capture inside the kernel, which has its own tests."""
     def run(pid, seconds, *options, expect=0):
+        seconds *= SLOWER
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.phlox"
         mode = [] if {"--way", "--hands-off"} & set(options) else ["--way", "no-kernel"]
         done = subprocess.run([PHLOX, "record", *mode, "-p", str(pid), "-d", str(seconds), "-o", str(path), *map(str, options)],

@@ -144,6 +144,9 @@ class Recording:
         return sum(value for (value,) in self.query("SELECT value FROM tally WHERE name = ?", name))
 
 
+# How much slower Python runs than usual: in an emulated machine (tools/test-aarch64.sh). Recordings last that much longer.
+SLOWER = float(os.environ.get("PHLOX_SLOWER", 1))
+
 READY_WITHIN = 120  # seconds: a program that needs longer hangs
 
 
