@@ -162,10 +162,16 @@ void SymbolTable::add_plt(const elf::ElfFile& file) {
 }
 
 void SymbolTable::put(uint64_t start, uint64_t size, std::string_view name, uint8_t rank) {
-  if (size > ~uint64_t{0} - start || names_.size() + name.size() > 0xffffffff) return;
+  if (size > ~uint64_t{0} - start || name.empty() || name.size() > kBlock) return;
+  if (used_ + name.size() > blocks_.size() * kBlock) {
+    used_ = blocks_.size() * kBlock;
+    if (used_ > 0xffffffff - kBlock) return;
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(kBlock));
+  }
   entries_.push_back(
-      {start, start + size, static_cast<uint32_t>(names_.size()), static_cast<uint32_t>(name.size()), rank});
-  names_ += name;
+      {start, start + size, static_cast<uint32_t>(used_), static_cast<uint32_t>(name.size()), rank});
+  std::memcpy(blocks_.back().get() + used_ % kBlock, name.data(), name.size());
+  used_ += name.size();
 }
 
 void SymbolTable::settle() {
@@ -192,8 +198,8 @@ bool SymbolTable::may_reach(uint64_t start, uint64_t address) const {
 }
 
 SymbolTable::Found SymbolTable::found(const Entry& entry, uint64_t address) const {
-  return {std::string_view(names_).substr(entry.name, entry.name_size), address - entry.start,
-          entry.end != entry.start};
+  const char* block = blocks_[entry.name / kBlock].get();
+  return {{block + entry.name % kBlock, entry.name_size}, address - entry.start, entry.end != entry.start};
 }
 
 std::optional<SymbolTable::Found> SymbolTable::find(ImageAddress address) const {

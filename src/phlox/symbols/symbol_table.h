@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,7 +50,11 @@ class SymbolTable {
 
   std::vector<Entry> entries_;
   std::vector<std::pair<uint64_t, uint64_t>> sections_;  // of code, from and to; sorted
-  std::string names_;
+  // Names lie in blocks, and none in two: one string would need twice as much memory each time it grows. The
+  // names of a library can have 60 MB.
+  static constexpr size_t kBlock = size_t{1} << 20;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  uint64_t used_ = 0;
 };
 
 // For two names of one place, whether `a` is the usual one: "malloc", not "__libc_malloc".
