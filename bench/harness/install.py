@@ -47,6 +47,19 @@ def packages(cache, python, version):
     return inside
 
 
+def huge_packages(cache, python, version):
+    """The interpreter of an environment with the imports of huge.py. torch is left out: with what it needs, it takes
+    gigabytes. Install it there to measure with it."""
+    directory = os.path.join(cache, "huge-" + version)
+    inside = os.path.join(directory, "bin", "python")
+    done = os.path.join(directory, "complete")
+    if not os.path.exists(done):
+        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
+        subprocess.run([inside, "-m", "pip", "-q", "install", "--only-binary", ":all:", "numpy", "scipy", "scikit-learn", "polars", "pyarrow"], check=True)
+        open(done, "w").close()
+    return inside
+
+
 def server_packages(cache, python, version):
     """The interpreter of an environment with gunicorn."""
     directory = os.path.join(cache, "server-" + version)
