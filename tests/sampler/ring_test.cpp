@@ -36,6 +36,19 @@ TEST(Ring, gives_back_what_was_put_in_order_across_the_end_of_its_memory) {
   EXPECT_EQ(pop(ring), "(empty)");
 }
 
+TEST(Ring, fills_the_same_memory_again_when_it_was_empty) {
+  Ring ring(1024);
+  ASSERT_TRUE(ring.push(bytes("first")));
+  const std::byte* first = ring.front().data();
+  ring.pop();
+  ASSERT_TRUE(ring.push(bytes("second")));
+  ASSERT_TRUE(ring.push(bytes("third")));
+  EXPECT_EQ(ring.front().data(), first);
+  EXPECT_EQ(pop(ring), "second");
+  EXPECT_NE(ring.front().data(), first);
+  EXPECT_EQ(pop(ring), "third");
+}
+
 TEST(Ring, refuses_what_does_not_fit_and_keeps_the_rest) {
   Ring ring(64);
   EXPECT_TRUE(ring.push(bytes(std::string(30, 'a'))));

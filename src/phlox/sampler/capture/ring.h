@@ -83,9 +83,13 @@ class Ring {
       const uint64_t length = (uint64_t{0} + ... + parts.size());
       const uint64_t size = align(sizeof length + length);
       uint64_t at = written_.load(std::memory_order_relaxed);
-      const uint64_t to_end = capacity_ - (at & (capacity_ - 1));
+      const uint64_t waiting = at - read_.load(std::memory_order_acquire);
+      // An empty one is filled from its start again, so it takes only as much memory as waited at once. The
+      // reader reads this only after a record was written.
+      if (waiting == 0) start_.store(at, std::memory_order_relaxed);
+      const uint64_t to_end = to_end_from(at);
       const uint64_t skipped = size > to_end ? to_end : 0;
-      if (size + skipped > capacity_ - (at - read_.load(std::memory_order_acquire))) return false;
+      if (size + skipped > capacity_ - waiting) return false;
       if (skipped != 0) std::memcpy(bytes_at(at), &kGoesOnAtTheStart, sizeof kGoesOnAtTheStart);
       at += skipped;
       std::byte* into = bytes_at(at);
@@ -103,7 +107,7 @@ class Ring {
       if (read == written_.load(std::memory_order_acquire)) return {};
       uint64_t length = length_at(read);
       if (length == kGoesOnAtTheStart) {
-        read += capacity_ - (read & (capacity_ - 1));
+        read += to_end_from(read);
         read_.store(read, std::memory_order_release);
         length = length_at(read);
       }
@@ -118,7 +122,11 @@ class Ring {
     // In place of a length.
     static constexpr uint64_t kGoesOnAtTheStart = ~uint64_t{0};
     static uint64_t align(uint64_t n) { return (n + 7) & ~uint64_t{7}; }
-    std::byte* bytes_at(uint64_t at) { return bytes_.get() + (at & (capacity_ - 1)); }
+    uint64_t place_of(uint64_t at) const {
+      return (at - start_.load(std::memory_order_relaxed)) & (capacity_ - 1);
+    }
+    uint64_t to_end_from(uint64_t at) const { return capacity_ - place_of(at); }
+    std::byte* bytes_at(uint64_t at) { return bytes_.get() + place_of(at); }
     uint64_t length_at(uint64_t at) {
       uint64_t length = 0;
       std::memcpy(&length, bytes_at(at), sizeof length);
@@ -128,6 +136,7 @@ class Ring {
     const size_t capacity_;
     std::unique_ptr<std::byte[]> bytes_;
     alignas(64) std::atomic<uint64_t> written_{0};
+    std::atomic<uint64_t> start_{0};  // the position at the start of the memory
     alignas(64) std::atomic<uint64_t> read_{0};
   };
 

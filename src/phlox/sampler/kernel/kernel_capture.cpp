@@ -12,8 +12,11 @@
 
 #ifndef PHLOX_KERNEL_CAPTURE_MISSING
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -22,15 +25,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/write_all.h"
 #include "phlox/process/clock_offset.h"
-#include "phlox/sampler/kernel/kernel_host.h"
+#include "phlox/sampler/kernel/kernel_types.h"
 #include "phlox/sampler/kernel/program.h"
+#include "phlox/sampler/kernel/record_ring.h"
 #endif
 
 namespace phlox::sampler {
@@ -60,6 +67,10 @@ Release kernel_release(const utsname& host) {
   const auto major = std::from_chars(host.release, end, release.major);
   if (major.ptr != end) std::from_chars(major.ptr + 1, end, release.minor);
   return release;
+}
+
+bool is_since(const Release& release, int major, int minor) {
+  return release.major > major || (release.major == major && release.minor >= minor);
 }
 
 // Our PID namespace; none: /proc shows the processes of another one.
@@ -102,7 +113,7 @@ namespace {
 
 // What opening needs to know of where phlox runs.
 struct Surroundings {
-  bool admin = false;  // CAP_SYS_ADMIN counts
+  bool allocates = false;  // the kernel can add to a map in an interrupt without preallocated elements
   kernel_namespace pids{};
 };
 
@@ -110,7 +121,7 @@ Result<Surroundings> find_surroundings(const std::string& retry) {
   utsname host{};
   ::uname(&host);
   const Release release = kernel_release(host);
-  if (release.major < kOldestMajor || (release.major == kOldestMajor && release.minor < kOldestMinor)) {
+  if (!is_since(release, kOldestMajor, kOldestMinor)) {
     return refused(ErrorKind::system,
                    fmt::format("Linux {} is older than {}.{}", host.release, kOldestMajor, kOldestMinor));
   }
@@ -131,7 +142,7 @@ Result<Surroundings> find_surroundings(const std::string& retry) {
                    "/proc belongs to another PID namespace, so it lists processes by other numbers",
                    "mount the /proc of this namespace: mount -t proc proc /proc");
   }
-  return Surroundings{admin, *pids};
+  return Surroundings{is_since(release, 6, 1), *pids};
 }
 
 struct CloseObject {
@@ -139,9 +150,6 @@ struct CloseObject {
 };
 struct DestroyLink {
   void operator()(bpf_link* link) const { bpf_link__destroy(link); }
-};
-struct FreeRing {
-  void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };
 struct Unmap {
   void operator()(kernel_known* known) const { ::munmap(known, sizeof *known); }
@@ -159,8 +167,89 @@ int keep_warning(libbpf_print_level level, const char* format, va_list arguments
   return 0;
 }
 
-// For stacks of some 10 KB per sample: a fortieth of a second of 100 busy CPUs at 1 kHz.
-constexpr uint32_t kNativeRing = 32 << 20;
+// Sections of programs for tracepoints of the kernel begin like this.
+constexpr std::string_view kTracepoints = "tp_btf/";
+
+// The kernel's types, mapped; before Linux 6.17 they must be copied.
+class TypesFile {
+ public:
+  TypesFile() {
+    const Descriptor file(::open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC));
+    struct stat facts {};
+    if (!file || ::fstat(file.get(), &facts) != 0) return;
+    const auto size = static_cast<size_t>(facts.st_size);
+    mapped_ = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (mapped_ != MAP_FAILED) {
+      bytes_ = {static_cast<const std::byte*>(mapped_), size};
+      return;
+    }
+    copy_ = std::make_unique_for_overwrite<std::byte[]>(size);
+    size_t have = 0;
+    for (ssize_t n = 1; n > 0 && have < size; have += static_cast<size_t>(std::max<ssize_t>(n, 0)))
+      n = ::read(file.get(), copy_.get() + have, size - have);
+    bytes_ = {copy_.get(), have};
+  }
+  TypesFile(const TypesFile&) = delete;
+  TypesFile& operator=(const TypesFile&) = delete;
+  ~TypesFile() {
+    if (mapped_ != MAP_FAILED) ::munmap(mapped_, bytes_.size());
+  }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  void* mapped_ = MAP_FAILED;
+  std::unique_ptr<std::byte[]> copy_;
+  std::span<const std::byte> bytes_;
+};
+
+std::vector<bpf_program*> tracepoint_programs(const bpf_object* object) {
+  std::vector<bpf_program*> programs;
+  for (bpf_program* one = nullptr; (one = bpf_object__next_program(object, one)) != nullptr;)
+    if (std::string_view(bpf_program__section_name(one)).starts_with(kTracepoints)) programs.push_back(one);
+  return programs;
+}
+
+KernelTypes pick_types(const bpf_object* object) {
+  std::set<std::string, std::less<>> tracepoints;
+  for (const bpf_program* one : tracepoint_programs(object))
+    tracepoints.emplace(bpf_program__section_name(one) + kTracepoints.size());
+  uint32_t size = 0;
+  const void* own = btf__raw_data(bpf_object__btf(object), &size);
+  KernelTypes picked = pick_kernel_types(
+      TypesFile().bytes(), names_of_structs({static_cast<const std::byte*>(own), size}), tracepoints);
+  // arch/x86/include/asm/page_64_types.h and arch/arm64/include/asm/memory.h, THREAD_SIZE: at least a page.
+  picked.host.stack_size = std::max<uint64_t>(16384, static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
+  return picked;
+}
+
+// libbpf asks for the types of tracepoints in its own search through all types, unless it does not know that
+// a program is for one. So it learns that from here, with the type, when it loads the program.
+thread_local const KernelTypes* kernel_types = nullptr;
+int prepare_tracepoint(bpf_program* program, bpf_prog_load_opts* options, long) {
+  const std::string_view section = bpf_program__section_name(program);
+  const auto type = kernel_types->tracepoints.find(section.substr(kTracepoints.size()));
+  if (type == kernel_types->tracepoints.end()) return -ESRCH;
+  options->attach_btf_id = type->second;
+  return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+}
+bool register_tracepoints() {
+  libbpf_prog_handler_opts options{};
+  options.sz = sizeof options;
+  options.prog_prepare_load_fn = prepare_tracepoint;
+  static const bool registered =
+      libbpf_register_prog_handler("tp_btf+", BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_TRACE_RAW_TP, &options) >= 0;
+  return registered;
+}
+
+// The ring holds what comes while the recorder does not run, so it grows with the number of CPUs. With native
+// frames, samples have some 10 KB: 0.4 s of every CPU at 1 kHz. It is a power of two.
+struct RingSizes {
+  uint32_t for_each_cpu, least, most;
+};
+constexpr RingSizes kPlainRing{2 << 20, 4 << 20, 16 << 20}, kNativeRing{4 << 20, 16 << 20, 32 << 20};
+uint32_t ring_size(const RingSizes& sizes, uint32_t cpus) {
+  return std::bit_ceil(std::clamp(std::min(cpus, 64u) * sizes.for_each_cpu, sizes.least, sizes.most));
+}
 
 // Threads that are ending at once, in a PID namespace of our own.
 constexpr uint32_t kMostEnding = 8192;
@@ -174,7 +263,7 @@ class LibbpfCapture : public KernelCapture {
   explicit LibbpfCapture(bpf_object* object) : object_(object) {}
 
   // Call it before the program is loaded.
-  bool ask_for_native(uint32_t each_cpu);
+  bool size_maps(const Surroundings& here, uint32_t cpus, bool native);
   Result<void> attach(double rate_hz, const std::string& retry);
 
   void set_rate(double rate_hz) override {
@@ -200,7 +289,7 @@ class LibbpfCapture : public KernelCapture {
     return value;
   }
   bool drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) override;
-  int descriptor() const override { return ring_buffer__epoll_fd(ring_.get()); }
+  int descriptor() const override { return poll_.get(); }
   uint64_t count(kernel_count what) override;
 
  private:
@@ -209,31 +298,31 @@ class LibbpfCapture : public KernelCapture {
     return std::atomic_ref(known_->processes[static_cast<uint32_t>(process) % KERNEL_KNOWN]);
   }
   int map(const char* name) const { return bpf_object__find_map_fd_by_name(object_.get(), name); }
-  static int one(void* context, void* data, size_t size);
-
-  struct Drain {
-    const std::function<void(std::span<const std::byte>)>* take = nullptr;
-    Nanoseconds deadline = 0;
-    size_t bytes = 0;
-  };
+  bool map_ring();
 
   std::unique_ptr<bpf_object, CloseObject> object_;
+  std::vector<Descriptor> tracepoints_;
   // Descriptors first: destroying a link detaches its program from one of them.
   std::vector<Descriptor> events_;
   std::vector<BpfLink> links_;
-  std::unique_ptr<ring_buffer, FreeRing> ring_;
+  RecordRing ring_;
+  // Polling the ring itself would find every record, and not only those that wake.
+  Descriptor poll_;
   std::unique_ptr<kernel_known, Unmap> known_;
-  Drain drain_;
   uint32_t last_id_ = 0;
 };
 
-bool LibbpfCapture::ask_for_native(uint32_t each_cpu) {
+bool LibbpfCapture::size_maps(const Surroundings& here, uint32_t cpus, bool native) {
+  const auto named = [this](const char* name) { return bpf_object__find_map_by_name(object_.get(), name); };
+  if (bpf_map__set_max_entries(named("scratches"), cpus) != 0 ||
+      bpf_map__set_max_entries(named("ring"), ring_size(native ? kNativeRing : kPlainRing, cpus)) != 0)
+    return false;
+  if (here.allocates && bpf_map__set_map_flags(named("threads"), BPF_F_NO_PREALLOC) != 0) return false;
+  if (here.pids.inode != 0 && bpf_map__set_max_entries(named("ending"), kMostEnding) != 0) return false;
   const uint32_t with_native = 1;
-  bpf_map* constant = bpf_object__find_map_by_name(object_.get(), ".rodata.native");
-  bpf_map* halves = bpf_object__find_map_by_name(object_.get(), "natives");
-  bpf_map* ring = bpf_object__find_map_by_name(object_.get(), "ring");
-  return bpf_map__set_initial_value(constant, &with_native, sizeof with_native) == 0 &&
-         bpf_map__set_max_entries(halves, each_cpu) == 0 && bpf_map__set_max_entries(ring, kNativeRing) == 0;
+  return !native ||
+         (bpf_map__set_initial_value(named(".rodata.native"), &with_native, sizeof with_native) == 0 &&
+          bpf_map__set_max_entries(named("natives"), cpus) == 0);
 }
 
 bool LibbpfCapture::add(pid_t process, kernel_process& where) {
@@ -248,17 +337,22 @@ bool LibbpfCapture::add(pid_t process, kernel_process& where) {
   return true;
 }
 
-int LibbpfCapture::one(void* context, void* data, size_t size) {
-  Drain& drain = *static_cast<Drain*>(context);
-  (*drain.take)({static_cast<const std::byte*>(data), size});
-  drain.bytes += size;
-  // Ends the pass; this record was taken.
-  return drain.bytes >= kAtOnce || clock_now() >= drain.deadline ? -ECANCELED : 0;
+bool LibbpfCapture::drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) {
+  size_t bytes = 0;
+  return ring_.consume([&](std::span<const std::byte> record) {
+    take(record);
+    bytes += record.size();
+    return bytes < kAtOnce && clock_now() < deadline;
+  });
 }
 
-bool LibbpfCapture::drain(Nanoseconds deadline, const std::function<void(std::span<const std::byte>)>& take) {
-  drain_ = {&take, deadline, 0};
-  return ring_buffer__consume(ring_.get()) == -ECANCELED;
+bool LibbpfCapture::map_ring() {
+  epoll_event readable{};
+  readable.events = EPOLLIN;
+  poll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  const bpf_map* ring = bpf_object__find_map_by_name(object_.get(), "ring");
+  return poll_ && ::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, bpf_map__fd(ring), &readable) == 0 &&
+         ring_.map(bpf_map__fd(ring), bpf_map__max_entries(ring));
 }
 
 uint64_t LibbpfCapture::count(kernel_count what) {
@@ -288,12 +382,10 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
   if (known == MAP_FAILED) return refusal("what it knows was not mapped", errno, retry);
   known_.reset(static_cast<kernel_known*>(known));
   known_->clock_offset = static_cast<uint64_t>(process::monotonic_offset());
-  for (const char* name :
-       {"on_switch", "on_waking", "on_exit", "on_fork", "on_exec", "on_signal", "on_deliver"}) {
-    bpf_program* program = bpf_object__find_program_by_name(object_.get(), name);
-    BpfLink link(program != nullptr ? bpf_program__attach(program) : nullptr);
+  for (const bpf_program* program : tracepoint_programs(object_.get())) {
+    Descriptor link(bpf_raw_tracepoint_open(nullptr, bpf_program__fd(program)));
     if (!link) return refusal("a program for the scheduler's events was not attached", errno, retry);
-    links_.push_back(std::move(link));
+    tracepoints_.push_back(std::move(link));
   }
   bpf_program* clock = bpf_object__find_program_by_name(object_.get(), "on_clock");
   const long cpus = ::sysconf(_SC_NPROCESSORS_CONF);
@@ -315,8 +407,7 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
     if (own) events_.push_back(std::move(own));
     links_.push_back(std::move(link));
   }
-  ring_.reset(ring_buffer__new(map("ring"), one, &drain_, nullptr));
-  if (!ring_) return refusal("its ring was not mapped", errno, retry);
+  if (!map_ring()) return refusal("its ring was not mapped", errno, retry);
   return {};
 }
 
@@ -333,25 +424,30 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool 
   if (!here) return fail(here);
   libbpf_set_print(keep_warning);
   last_warning.clear();
+  if (!register_tracepoints()) return refusal("libbpf took no handler", errno, retry);
+  // libbpf takes types other than the kernel's own from a file.
+  const Descriptor types(::memfd_create("phlox-types", MFD_CLOEXEC));
+  const std::string path = fmt::format("/proc/self/fd/{}", types.get());
   const std::string_view program = kernel::program();
-  // If the kernel lacks a type, libbpf 1.1 also searches the types of its modules. Reading those needs
-  // CAP_SYS_ADMIN. libbpf leaves them out if the caller names the file of the kernel's types.
   bpf_object_open_opts options{};
   options.sz = sizeof options;
-  if (!here->admin) options.btf_custom_path = "/sys/kernel/btf/vmlinux";
+  options.btf_custom_path = path.c_str();
   bpf_object* object = bpf_object__open_mem(program.data(), program.size(), &options);
   if (object == nullptr) return refusal("its program was not opened", errno, retry);
   auto capture = std::make_unique<LibbpfCapture>(object);
   const auto each_cpu = static_cast<uint32_t>(std::max(libbpf_num_possible_cpus(), 1));
-  bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"), each_cpu);
-  const kernel_host host = read_kernel_host();
-  bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.host"), &host, sizeof host);
+  if (!capture->size_maps(*here, each_cpu, native)) return refusal("its program is not whole", EINVAL, retry);
+  const KernelTypes picked = pick_types(object);
+  bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.host"), &picked.host,
+                             sizeof picked.host);
   bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.namespace"), &here->pids,
                              sizeof here->pids);
-  if (here->pids.inode != 0)
-    bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ending"), kMostEnding);
-  if (native && !capture->ask_for_native(each_cpu)) return refusal("its program is not whole", EINVAL, retry);
-  if (bpf_object__load(object) != 0) return refusal("its program was not loaded", errno, retry);
+  if (!write_all(types.get(), picked.structs))
+    return refusal("no memory for the kernel's types", errno, retry);
+  kernel_types = &picked;
+  const int loaded = bpf_object__load(object);
+  kernel_types = nullptr;
+  if (loaded != 0) return refusal("its program was not loaded", errno, retry);
   if (auto attached = capture->attach(rate_hz, retry); !attached) return fail(attached);
   return capture;
 }

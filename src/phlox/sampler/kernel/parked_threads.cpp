@@ -25,6 +25,8 @@ constexpr size_t kMostParked = 4096;
 // For all threads: their times begin when the search is over.
 constexpr Nanoseconds kLongestSearch = kSecond;
 constexpr size_t kMostCounted = 65536;
+// Room for the longest walk is made only for a stack that is deeper: it takes megabytes for each process.
+constexpr size_t kUsualSteps = 1024;
 // For C stacks: all of them go into a ring of twice that size at once.
 constexpr size_t kMostNative = size_t{8} << 20;
 
@@ -132,8 +134,12 @@ class Search {
     bool unreadable = false;
     const RemoteAddress top = python::top_frame(layout_, bytes, pieces, unreadable);
     if (unreadable) return false;
-    frames_.resize(KERNEL_MOST_STEPS);
-    const auto walk = python::walk_frames(layout_, top, pieces, std::span(frames_));
+    python::WalkResult walk;
+    for (const size_t most : {kUsualSteps, size_t{KERNEL_MOST_STEPS}}) {
+      if (frames_.size() < most) frames_.resize(most);
+      walk = python::walk_frames(layout_, top, pieces, std::span(frames_).first(most));
+      if (walk.end != python::WalkEnd::full) break;
+    }
     switch (walk.end) {
       case python::WalkEnd::base:
       case python::WalkEnd::empty:
