@@ -126,8 +126,15 @@ def recorder(stored):
 
 def first_sample(stored):
     row = stored.one("at-once", "at_once", python=stored.usual(), user="root")
-    return "**The first sample** is taken %s after `phlox record` starts, %.1f ms at worst (median of %s starts, CPython %s)." % (
+    return "**The first sample**, read from outside, is taken %s after `phlox record` starts, %.1f ms at worst (median of %s starts, CPython %s)." % (
         interval(row, 1, "median_ms", " ms"), row["worst_ms"], many(row["starts"]), row["python"]), ["at-once"]
+
+
+def starting(stored):
+    kernel, outside = (stored.one("start", "one", mode=mode) for mode in ("kernel", "outside"))
+    return ("**A very short recording** of one process costs %.3f s of CPU and %.1f MiB in the kernel, with its first sample after %.0f ms; from outside %.3f s, %.1f MiB and %.0f ms "
+            "(median of %s starts, CPython %s)." % (kernel["cpu_s"], kernel["rss_mib"], kernel["first_ms"], outside["cpu_s"], outside["rss_mib"], outside["first_ms"],
+                                                   many(kernel["runs"]), kernel["python"])), ["start"]
 
 
 def threads(stored):
@@ -178,5 +185,5 @@ def importing(stored):
 
 
 CLAIMS = {"Truth": [stacks_kernel, stacks_outside, names_of_the_moment, shares, services, conclusions],
-          "Cost": [slow_down_kernel, slow_down_outside, tracers, server, recorder, first_sample],
+          "Cost": [slow_down_kernel, slow_down_outside, tracers, server, recorder, first_sample, starting],
           "Scale": [threads, idle, host, ten_minutes, opening, importing]}
