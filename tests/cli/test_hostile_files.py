@@ -28,9 +28,10 @@ def changed(recording, folder, *statements):
 
 
 HOSTILE = {
-    "trigger": ["CREATE TRIGGER t AFTER UPDATE ON process BEGIN INSERT INTO meta SELECT hex(randomblob(9)), 'x' FROM frame a, frame b, frame c, frame d, frame e; END",
-                "CREATE TRIGGER l AFTER INSERT ON event BEGIN INSERT INTO meta SELECT hex(randomblob(9)), 'x' FROM frame a, frame b, frame c, frame d, frame e; END",
-                "DELETE FROM meta WHERE key = 'end_monotonic_ns'", "UPDATE process SET end_ns = 0"],
+    # The changes come first: they would run the triggers.
+    "trigger": ["DELETE FROM meta WHERE key = 'end_monotonic_ns'", "UPDATE process SET end_ns = 0",
+                "CREATE TRIGGER t AFTER UPDATE ON process BEGIN INSERT INTO meta SELECT hex(randomblob(9)), 'x' FROM frame a, frame b, frame c, frame d, frame e; END",
+                "CREATE TRIGGER l AFTER INSERT ON event BEGIN INSERT INTO meta SELECT hex(randomblob(9)), 'x' FROM frame a, frame b, frame c, frame d, frame e; END"],
     "computed column": ["ALTER TABLE meta RENAME TO old", "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT AS (hex(zeroblob(5000000))) VIRTUAL)", "INSERT INTO meta (key) SELECT key FROM old",
                         "DROP TABLE old"],
     "default": ["ALTER TABLE state ADD COLUMN more TEXT DEFAULT 'x'"],
