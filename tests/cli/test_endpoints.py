@@ -102,8 +102,9 @@ def test_each_endpoint_has_the_cpu_time_and_the_await_time_that_the_program_meas
         assert row["file"].endswith("/shop.py")
         assert row["total"]["low"] <= measured["cpu"][name] / whole <= row["total"]["high"], (name, row["total"], measured)
     slow = rows["Slow.get"]
-    # What it measured has the time between the end of its sleep and its turn.
-    assert 0.8 * measured["slept"]["Slow.get"] < slow["await_ns"] * 1e-9 < 1.05 * measured["slept"]["Slow.get"], (slow, measured)
+    # Of four requests, each asleep for 80 % of the time, 60 censuses see the mean with a standard error of 3 %. What the program
+    # measured also has the time between the end of its sleep and its turn.
+    assert 0.8 * measured["slept"]["Slow.get"] < slow["await_ns"] * 1e-9 < 1.15 * measured["slept"]["Slow.get"], (slow, measured)
     assert slow["awaits_for"] == "the end of sleep()"
     assert rows["add"]["await_ns"] == rows["Busy.get"]["await_ns"] == 0
 
