@@ -50,7 +50,9 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE)
   # What one clone or worktree compiled serves the others (the source files' directory in the debug information is the first one's).
-  set(_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+  # The sloppiness is what precompiled headers need, and no source uses __TIME__.
+  set(_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${_launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${_launcher})
 endif()

@@ -162,12 +162,12 @@ TEST(PerfScript, records_that_are_no_samples_are_none) {
 
 // -F comm,pid,tid,ip,sym,dso and with period and event: stackcollapse-perf.pl needs no time.
 TEST(PerfScript, samples_may_have_no_time) {
-  constexpr std::string_view kText =
+  constexpr std::string_view kLines =
       "[ perf record: Woken up 1 times to write data ]\n"
       "Web Content  4711/4712 \n\t 7f00 PyObject_Call+0x24 (/usr/bin/python3)\n\t 55 main (/bin/app)\n\n"
       "python3 4711/4713 [002] 250000 cycles:u: \n\t 55 main (/bin/app)\n\n"
       "python3 4714  55 other+0x1 (/bin/app)\n";
-  const Imported in = import_text(import_perf_script, kText);
+  const Imported in = import_text(import_perf_script, kLines);
   ASSERT_EQ(in.profile.samples().size(), 3u);
   EXPECT_EQ(in.stack(0), (std::vector<std::string>{"PyObject_Call", "main"}));
   EXPECT_EQ(in.profile.threads()[0].name, "Web Content");
@@ -175,7 +175,7 @@ TEST(PerfScript, samples_may_have_no_time) {
   EXPECT_EQ(in.profile.samples()[1].value, 250'000);
   EXPECT_EQ(in.stack(2), std::vector<std::string>{"other"});
   EXPECT_EQ(in.outcome.warnings.size(), 1u);
-  EXPECT_TRUE(recognise_perf_script(std::as_bytes(std::span(kText))));
+  EXPECT_TRUE(recognise_perf_script(std::as_bytes(std::span(kLines))));
   EXPECT_FALSE(recognise_perf_script(std::as_bytes(std::span(std::string_view("main 12\n\nwork 13\n")))));
 }
 
@@ -253,11 +253,11 @@ TEST(PerfScript, source_lines_without_a_place_are_recognised) {
 }
 
 TEST(PerfScript, what_perf_says_before_it_is_no_obstacle) {
-  constexpr std::string_view kText =
+  constexpr std::string_view kLines =
       "Warning:\nKernel address maps were restricted\n\napp 1 [000] 3.0: 1 cycles: \n\t 12 f+0x1 "
       "(/bin/app)\n\n";
-  EXPECT_TRUE(recognise_perf_script(std::as_bytes(std::span(kText))));
-  EXPECT_EQ(import_text(import_perf_script, kText).outcome.samples, 1u);
+  EXPECT_TRUE(recognise_perf_script(std::as_bytes(std::span(kLines))));
+  EXPECT_EQ(import_text(import_perf_script, kLines).outcome.samples, 1u);
 }
 
 TEST(PerfScript, cores_of_both_kinds_count_one_event) {

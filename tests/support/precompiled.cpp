@@ -1,0 +1,1 @@
+// Only for its flags: with them precompiled.h is compiled (tests/CMakeLists.txt).
