@@ -20,7 +20,7 @@ def of_a_version(python):
 def of_a_family(python):
     """Frame formats: objects up to 3.10, later one per version. Debug builds move fields but do not change
     the format: their rows of the version table are tested on all (test_truth, test_matrix)."""
-    return python.major, max(python.minor, 10), python.flags.strip("d")
+    return python.major, max(python.minor, 10), python.flags.strip("d-")
 
 
 def pytest_generate_tests(metafunc):
