@@ -55,7 +55,7 @@ class Consumers : public testing::Test {
 TEST_F(Consumers, a_deadline_ends_a_drain_whatever_is_left) {
   const uint32_t f = send({.name = "f"});
   for (int i = 0; i < 1000; ++i) sample({{f, 0}, {f, i}});
-  consumer_.drain(ring_, 0);
+  consumer_.drain(ring_, [] { return true; });
   EXPECT_NE(ring_.front().data(), nullptr);
   consumer_.discard(ring_);
   EXPECT_EQ(ring_.front().data(), nullptr);

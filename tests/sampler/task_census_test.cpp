@@ -7,6 +7,7 @@
 
 #include "phlox/profile/profile.h"
 #include "phlox/profile/task_time.h"
+#include "phlox/sampler/session/system_host.h"
 #include "support/fake_asyncio.h"
 #include "support/layout_rows.h"
 
@@ -22,7 +23,7 @@ bool knows_tasks(const python::Layout& layout) {
 class TaskCensusOf : public testing::TestWithParam<const python::Layout*> {
  protected:
   TaskCensusOf() {
-    census_.emplace(profile::ProcessId(1), kBegin, interpreter_, program_.fake.memory(), clock_, seen_,
+    census_.emplace(host_, profile::ProcessId(1), kBegin, interpreter_, program_.fake.memory(), clock_, seen_,
                     interner_, ids_, 2.0);
   }
   void wait_for_a_future(int32_t line) {
@@ -44,6 +45,7 @@ class TaskCensusOf : public testing::TestWithParam<const python::Layout*> {
   profile::TaskRows seen_;
   TaskRowIds ids_;
   process::ProcessClock clock_{0x7fffffff};  // of no process: whether it has run is never known
+  SystemHost host_;
   std::optional<TaskCensus> census_;
   int pauses_ = 0;
 };

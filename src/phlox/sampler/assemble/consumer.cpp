@@ -459,11 +459,11 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
   }
 }
 
-void Consumer::drain(Ring& ring, Nanoseconds deadline) {
+void Consumer::drain(Ring& ring, const std::function<bool()>& is_late) {
   for (auto bytes = ring.front(); bytes.data() != nullptr; bytes = ring.front()) {
     take(bytes, ring);
     ring.pop();
-    if (clock_now() >= deadline) break;
+    if (is_late()) break;
   }
 }
 

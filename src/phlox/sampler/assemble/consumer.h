@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -63,9 +62,10 @@ class Consumer {
   void put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used);
   bool has_begun() const { return has_begun_; }
 
-  // Empties the ring, until `deadline`: a writer may be faster than we are. Intervals that still grow are in
-  // Identities::spans: flush() them before a commit.
-  void drain(Ring& ring, Nanoseconds deadline = std::numeric_limits<Nanoseconds>::max());
+  // Empties the ring, or stops after the record at which it is late: a writer may be faster than we are.
+  // Intervals that still grow are in Identities::spans: flush() them before a commit.
+  void drain(
+      Ring& ring, const std::function<bool()>& is_late = [] { return false; });
   // Empties the ring, and drops the records.
   void discard(Ring& ring);
   // Reports the pieces that wait for the account of a next sample. Call it at the end.

@@ -8,13 +8,12 @@
 
 #include "phlox/process/cpu_list.h"
 #include "phlox/process/resident_memory.h"
-#include "phlox/process/thread_probe.h"
 #include "phlox/python/code_object.h"
 #include "phlox/sampler/assemble/wait_target_files.h"
 #include "phlox/sampler/capture/process_sampler.h"
-#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/scheduling.h"
+#include "phlox/sampler/session/system_host.h"
 
 namespace phlox::sampler {
 namespace {
@@ -54,19 +53,19 @@ constexpr size_t kBytesOfLocals = size_t{64} << 20;
 
 // Takes turns until every thread is sampled, and then one more: the list of threads may have changed while it
 // was read, and be longer than it seemed.
-void read_everybody(ProcessSampler& sampler, Workers& workers, Consumer& consumer, Ring& ring,
+void read_everybody(Host& host, ProcessSampler& sampler, Workers& workers, Consumer& consumer, Ring& ring,
                     Nanoseconds limit) {
-  const Nanoseconds start = clock_now();
+  const Nanoseconds start = host.now();
   for (;;) {
-    sampler.turn(clock_now(), workers.begin_turn());
+    sampler.turn(host.now(), workers.begin_turn());
     sampler.flush();
     consumer.drain(ring);
     const ProcessSampler::Unseen unseen = sampler.unseen();
-    const Nanoseconds since = clock_now() - start;
+    const Nanoseconds since = host.now() - start;
     if (!unseen.any() || sampler.process_gone() || since >= limit) return;
     if (unseen.threads > 0) continue;
     if (since >= std::min(limit, kLongestListing)) return;
-    sleep_until(clock_now() + kSecond / 1000);
+    host.sleep_until(host.now() + kSecond / 1000);
   }
 }
 
@@ -88,17 +87,18 @@ std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanosecond
 
 Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
                             std::vector<python::Attempt>* attempts) {
-  auto pidfd = watch(pid);
+  SystemHost host;
+  auto pidfd = host.watch(pid);
   if (!pidfd) return fail(pidfd);
   const std::atomic<bool> never{false};
-  auto found = find_program(pid, *pidfd, {}, never, attempts);
+  auto found = find_program(host, pid, *pidfd, {}, never, attempts);
   if (!found) return fail(found);
   Program& program = **found;
   const python::Layout& layout = program.interpreter.layout;
-  const Nanoseconds start = clock_now();
-  put_host(sink, start);
+  const Nanoseconds start = host.now();
+  put_host(host, sink, start);
   const profile::ProcessId process(1);
-  profile::Process row = program.process_row();
+  profile::Process row = program.process_row(host.facts(pid), start);
 
   std::map<uint32_t, std::vector<FrameLocals>> locals;  // by thread
   size_t bytes_of_locals = 0;
@@ -134,11 +134,10 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
   take_best_class(/*allow_real_time=*/false);
   Ring ring(kInstantRingBytes);
   Identities identities(sink);
-  Consumer consumer(layout, process, sink, identities, [&](profile::Thread& thread) {
-    thread.kernel_name = process::ThreadProbe(pid, thread.tid).kernel_name();
-  });
-  WaitTargetFiles::Host host;
-  WaitTargetFiles files(pid, host);
+  Consumer consumer(layout, process, sink, identities,
+                    [&](profile::Thread& thread) { thread.kernel_name = host.thread_name(pid, thread.tid); });
+  WaitTargetFiles::Host shared_files;
+  WaitTargetFiles files(pid, shared_files);
   files.begin();
   consumer.with_wait_targets(files);
   memory::ProcessMemory native_memory(pid);
@@ -151,7 +150,7 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
   {
     Workers workers(process::read_kept_free_cpus());
     ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
-    read_everybody(sampler, workers, consumer, ring, options.limit);
+    read_everybody(host, sampler, workers, consumer, ring, options.limit);
     if (options.tasks) {
       python::TaskSources sources;
       sources.link = [pid](int32_t descriptor) { return link_of(pid, descriptor); };
@@ -169,8 +168,8 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
     sink.emit(process, row);
     consumer.settle_all();
     identities.spans.flush();
-    program.name_threads(consumer, options.limit);
-    sampler.finish(clock_now());
+    program.name_threads(host, consumer, options.limit);
+    sampler.finish(host.now());
   }
   consumer.drain(ring);
   instant.description = program.description();

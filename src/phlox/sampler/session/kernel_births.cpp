@@ -63,11 +63,11 @@ bool KernelBirths::keep(uint32_t id, std::span<const std::byte> record) {
   return true;
 }
 
-std::vector<KernelBirth> KernelBirths::give(Nanoseconds until) {
-  std::vector<KernelBirth> all;
+std::vector<Birth> KernelBirths::give(Nanoseconds until) {
+  std::vector<Birth> all;
   for (auto& [id, newborn] : newborn_) {
     const auto& program = newborn.birth.program;
-    if (program && (newborn.ended || program->begin() < until)) all.push_back(std::move(newborn.birth));
+    if (program && (newborn.ended || program->begin(until) < until)) all.push_back(std::move(newborn.birth));
   }
   return all;
 }

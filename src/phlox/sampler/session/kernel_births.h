@@ -13,19 +13,15 @@
 #include <vector>
 
 #include "phlox/sampler/kernel/wire.h"
+#include "phlox/sampler/session/backend.h"
 #include "phlox/sampler/session/program.h"
 
 namespace phlox::sampler {
 
-struct KernelBirth {
-  std::unique_ptr<Program> program;  // as its parent's, in the child
-  pid_t parent = 0;
-};
-
 class KernelBirths {
  public:
   struct Newborn {
-    KernelBirth birth;
+    Birth birth;
     kernel_process place{};
     bool ended = false;
     std::vector<std::vector<std::byte>> said;  // records
@@ -45,7 +41,7 @@ class KernelBirths {
   void forget(uint32_t id) { take(id); }
   // Those born before `until`, or ended, that were not returned before, the oldest first. Their records are
   // kept until take().
-  std::vector<KernelBirth> give(Nanoseconds until);
+  std::vector<Birth> give(Nanoseconds until);
   Newborn take(uint32_t id);
 
   // Records for which there was no room.

@@ -4,24 +4,23 @@
 
 namespace phlox::sampler {
 
-Result<std::unique_ptr<KernelSources>> open_kernel(const std::vector<pid_t>& roots, const Options& options,
-                                                   std::string& why_not) {
+Result<std::unique_ptr<KernelSources>> open_kernel(Host& host, const std::vector<pid_t>& roots,
+                                                   const Options& options, std::string& why_not) {
   const bool asked = options.mode == Mode::kernel;
   const bool any_native = !options.native || options.native == NativeSource::automatic;
   if (!asked && (options.mode != Mode::automatic || !any_native)) return nullptr;
   const std::string retry = roots.size() == 1 && !options.launched
                                 ? fmt::format("record --way kernel -p {}", roots.front())
                                 : std::string("record --way kernel");
-  auto kernel = KernelSources::open(options.rate_hz, options.max_overhead_percent, options.native.has_value(),
-                                    options.follow, retry);
+  auto kernel = KernelSources::open(host, options.rate_hz, options.max_overhead_percent,
+                                    options.native.has_value(), options.follow, retry);
   if (kernel || asked) return kernel;
   why_not = kernel.error().message;
   return nullptr;
 }
 
-Result<void> check_kernel(std::unique_ptr<KernelSources>& kernel,
-                          const std::vector<ProgramFinder::Found>& programs, const Options& options,
-                          std::string& why_not) {
+Result<void> check_kernel(std::unique_ptr<KernelSources>& kernel, const std::vector<Finder::Found>& programs,
+                          const Options& options, std::string& why_not) {
   if (!kernel) return {};
   bool any = programs.empty();
   for (const auto& one : programs) {

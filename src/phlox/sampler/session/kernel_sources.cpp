@@ -15,7 +15,6 @@
 #include "phlox/process/maps.h"
 #include "phlox/process/process_state.h"
 #include "phlox/process/thread_block.h"
-#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 #include "phlox/sampler/kernel/process_config.h"
 
@@ -60,9 +59,10 @@ constexpr double kJitter = 0.1;
 
 }  // namespace
 
-KernelSources::KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
+KernelSources::KernelSources(Host& host, std::unique_ptr<KernelCapture> capture, double rate_hz,
                              std::optional<double> max_overhead_percent, bool native, bool follow)
-    : capture_(std::move(capture)),
+    : host_(host),
+      capture_(std::move(capture)),
       budget_(max_overhead_percent, rate_hz),
       shortest_wait_(max_overhead_percent),
       shortest_gil_wait_(max_overhead_percent),
@@ -74,7 +74,7 @@ KernelSources::KernelSources(std::unique_ptr<KernelCapture> capture, double rate
       native_(native),
       follow_(follow) {}
 
-Result<std::unique_ptr<KernelSources>> KernelSources::open(double rate_hz,
+Result<std::unique_ptr<KernelSources>> KernelSources::open(Host& host, double rate_hz,
                                                            std::optional<double> max_overhead_percent,
                                                            bool native, bool follow,
                                                            const std::string& retry) {
@@ -82,7 +82,7 @@ Result<std::unique_ptr<KernelSources>> KernelSources::open(double rate_hz,
   auto capture = KernelCapture::open(rate_hz, native, retry);
   if (!capture) return fail(capture);
   return std::unique_ptr<KernelSources>(
-      new KernelSources(*std::move(capture), rate_hz, max_overhead_percent, native, follow));
+      new KernelSources(host, *std::move(capture), rate_hz, max_overhead_percent, native, follow));
 }
 
 Result<kernel_process> KernelSources::place(Program& program, const Descriptor& pidfd) const {
@@ -109,12 +109,12 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
                 "without --way kernel phlox takes the best of the other modes");
   place->thread_block = *block;
   const bool has_key = program.interpreter.layout.runtime.autoTSSkey.present();
-  for (const Nanoseconds until = clock_now() + kPatience;;) {
-    const bool late = clock_now() >= until || has_ended(pidfd);
+  for (const Nanoseconds until = host_.now() + kPatience;;) {
+    const bool late = host_.now() >= until || host_.has_ended(pidfd);
     if (find_thread_state_word(program.interpreter, program.memory, *place)) return place;
     if ((late || !has_key) && find_listed_threads(program.interpreter, program.memory, *place)) return place;
     if (late) break;
-    sleep_until(clock_now() + kPause);
+    host_.sleep_until(host_.now() + kPause);
   }
   return fail(ErrorKind::unsupported_python,
               fmt::format("cannot sample process {} inside the kernel: none of its thread states says which "
@@ -144,8 +144,9 @@ void KernelSources::Member::stop() {
   KernelSources* sources = std::exchange(sources_, nullptr);
   if (sources == nullptr) return;
   sources->capture_->remove(pid_, place_.id);
-  const Nanoseconds end = clock_now();
-  while (sources->drain(clock_now() + kSecond / 10)) {
+  Host& host = sources->host_;
+  const Nanoseconds end = host.now();
+  while (sources->drain(host.now() + kSecond / 10)) {
   }
   sources->check_members(end);
   source_.end_all(end, sources->asks(place_.id));
@@ -157,11 +158,18 @@ void KernelSources::Member::stop() {
 
 // The kernel reports a process's end on its descriptor before its last thread has left its CPU.
 void KernelSources::Member::await_end() {
-  for (const Nanoseconds until = clock_now() + kLastWord; sources_ != nullptr && !source_.end();) {
-    sources_->drain(clock_now() + kSecond / 10);
-    if (source_.end() || clock_now() >= until) return;
-    sleep_until(clock_now() + kLastWord / 20);
+  if (sources_ == nullptr) return;
+  Host& host = sources_->host_;
+  for (const Nanoseconds until = host.now() + kLastWord; !source_.end();) {
+    sources_->drain(host.now() + kSecond / 10);
+    if (source_.end() || host.now() >= until) return;
+    host.sleep_until(host.now() + kLastWord / 20);
   }
+}
+
+std::optional<Source::End> KernelSources::Member::end() const {
+  const auto& end = source_.end();
+  return end ? std::optional(End{end->time, end->used}) : std::nullopt;
 }
 
 void KernelSources::Member::renew() {
@@ -175,14 +183,14 @@ void KernelSources::Member::renew() {
 }
 
 std::unique_ptr<Source> KernelSources::begin(Program& program, const kernel_process& place, Ring& ring) {
-  auto member = std::make_unique<Member>(*this, program, place, ring, clock_now());
+  auto member = std::make_unique<Member>(*this, program, place, ring, host_.now());
   if (program.kept_as) keep_sums(program, *member);
   if (!capture_->add(program.pid, member->place_)) return nullptr;
   members_.emplace(member->place_.id, member.get());
   is_known(program);
   const auto parked = find_parked_threads(program.pid, program.interpreter, program.memory, native_);
   program.threads_not_read = parked.not_read;
-  member->source_.begin(parked, clock_now());
+  member->source_.begin(parked, host_.now());
   return member;
 }
 
@@ -226,7 +234,7 @@ void KernelSources::take_exec(const kernel_exec& exec, Member* member) {
   KernelStart birth;
   if (const auto* newborn = births_.find(before); newborn != nullptr && newborn->birth.program) {
     birth.parent = newborn->birth.parent;
-    birth.begin = newborn->birth.program->begin();
+    birth.begin = newborn->birth.program->begin(host_.now());
   }
   if (member != nullptr) {
     birth.parent = member->parent_;
@@ -265,7 +273,7 @@ void KernelSources::take_birth(const kernel_birth& birth) {
 
 std::unique_ptr<Source> KernelSources::begin_born(Program& program, Ring& ring) {
   const KernelBirths::Newborn newborn = births_.take(*program.kernel_id);
-  auto member = std::make_unique<Member>(*this, program, newborn.place, ring, program.begin());
+  auto member = std::make_unique<Member>(*this, program, newborn.place, ring, program.begin(host_.now()));
   member->parent_ = newborn.birth.parent;
   members_.emplace(member->place_.id, member.get());
   for (const auto& said : newborn.said) pass_on(*member, parse_kernel_record(said));
@@ -276,7 +284,7 @@ void KernelSources::expect(pid_t pid) {
   kernel_process plain{};
   plain.plain = 1;
   plain.follow = follow_;
-  if (capture_->add(pid, plain)) starts_.add(pid, plain.id, clock_now());
+  if (capture_->add(pid, plain)) starts_.add(pid, plain.id, host_.now());
 }
 
 void KernelSources::note_start(Program& program) const {
@@ -302,7 +310,7 @@ void KernelSources::keep_sums(const Program& program, Member& member) {
   for (const auto& [tid, name] : process::read_threads(program.pid)) {
     auto thread = capture_->thread(tid);
     if (!thread || thread->id != *program.kept_as) continue;
-    const auto now = static_cast<uint64_t>(clock_now());
+    const auto now = static_cast<uint64_t>(host_.now());
     if (thread->state == KERNEL_RUNNING && now > thread->since) thread->ran += now - thread->since;
     sums.emplace(tid, *thread);
   }
@@ -317,7 +325,8 @@ void KernelSources::is_known(const Program& program) {
   const Executable executable{file.st_ino, major(file.st_dev) << kMinorBits | minor(file.st_dev)};
   if (known(executable) != nullptr) return;
   if (known_.size() >= kMostKnown) known_.erase(known_.begin());
-  known_.push_back({executable, program.interpreter, program.process_row()});
+  known_.push_back(
+      {executable, program.interpreter, program.process_row(host_.facts(program.pid), host_.now())});
 }
 
 const KernelSources::Known* KernelSources::known(const Executable& executable) const {
@@ -326,7 +335,7 @@ const KernelSources::Known* KernelSources::known(const Executable& executable) c
   return found == known_.end() ? nullptr : &*found;
 }
 
-std::vector<KernelBirth> KernelSources::births(Nanoseconds until) {
+std::vector<Birth> KernelSources::births(Nanoseconds until) {
   for (const KernelStart& start : starts_.ended()) end_start(start);
   return births_.give(until);
 }
@@ -353,7 +362,7 @@ void KernelSources::leave(const Program& born) {
 }
 
 bool KernelSources::drain(Nanoseconds deadline) {
-  const Nanoseconds now = clock_now();
+  const Nanoseconds now = host_.now();
   if (capture_->drain(deadline, [this](std::span<const std::byte> bytes) { take(bytes); })) return true;
   heard_until_ = now - kOnItsWay;
   if (now - read_waits_ >= kReadWaitsEvery) {

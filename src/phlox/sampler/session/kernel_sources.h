@@ -20,7 +20,9 @@
 #include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/sampler/kernel/kernel_source.h"
+#include "phlox/sampler/session/backend.h"
 #include "phlox/sampler/session/budget.h"
+#include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/kernel_births.h"
 #include "phlox/sampler/session/kernel_starts.h"
 #include "phlox/sampler/session/program.h"
@@ -32,7 +34,7 @@ class KernelSources {
  public:
   // `rate_hz` 0: as often as the budget allows. `native`: with native frames. `follow`: their forks are
   // sampled, too.
-  static Result<std::unique_ptr<KernelSources>> open(double rate_hz,
+  static Result<std::unique_ptr<KernelSources>> open(Host& host, double rate_hz,
                                                      std::optional<double> max_overhead_percent, bool native,
                                                      bool follow, const std::string& retry);
 
@@ -50,26 +52,18 @@ class KernelSources {
 
   // Processes forked before `until` that run no other program, and Pythons that were started and ended before
   // they were found. Begin each of them, or leave it.
-  std::vector<KernelBirth> births(Nanoseconds until);
+  std::vector<Birth> births(Nanoseconds until);
   // Whether it was forked, and waits for that.
   bool is_newborn(pid_t pid) const { return births_.has(pid); }
   std::unique_ptr<Source> begin_born(Program& program, Ring& ring);
   void leave(const Program& born);
-  // Pythons, by their names, that ended before a similar one was recorded, and the command line of the last.
-  struct Brief {
-    size_t programs = 0;
-    std::string command_line;
-  };
+  using Brief = Backend::Brief;
   const Brief& too_brief() const { return brief_; }
   // The time of the last birth.
   Nanoseconds last_birth() const { return last_birth_; }
   // Whether the kernel has reported its birth.
   bool has_reported(pid_t pid) const { return reported_.contains(pid); }
-  // Processes of the tree whose program has ended by execve since the last call.
-  struct Exec {
-    pid_t pid = 0;
-    bool was_begun_with = false;
-  };
+  using Exec = Backend::Exec;
   std::vector<Exec> execs() { return std::exchange(execs_, {}); }
   // Readable when there is one, or a birth after a while without.
   int descriptor() const { return capture_->descriptor(); }
@@ -91,7 +85,7 @@ class KernelSources {
 
     void stop() override;
     void await_end() override;
-    std::optional<KernelSource::End> end() const override { return source_.end(); }
+    std::optional<End> end() const override;
     SourceNumbers numbers() override { return numbers_; }
     uint64_t published() const override { return published_; }
     void stay_above(std::span<const pid_t>) override {}
@@ -119,7 +113,7 @@ class KernelSources {
     profile::Process row;
   };
 
-  KernelSources(std::unique_ptr<KernelCapture> capture, double rate_hz,
+  KernelSources(Host& host, std::unique_ptr<KernelCapture> capture, double rate_hz,
                 std::optional<double> max_overhead_percent, bool native, bool follow);
   void take(std::span<const std::byte> bytes);
   Member* member(uint32_t id) const;
@@ -144,6 +138,7 @@ class KernelSources {
   void share_out(Nanoseconds taken, uint64_t lost);
   void publish(Member& member, Nanoseconds now);
 
+  Host& host_;
   std::unique_ptr<KernelCapture> capture_;
   Budget budget_;
   ClockSetting clock_;
@@ -171,7 +166,7 @@ class KernelSources {
   uint64_t walks_ = 0, skipped_ = 0;  // of the clock, when the last of its walks was judged
   Nanoseconds of_rate_ = 0, of_switches_ = 0, of_waits_ = 0;  // of the process that was sampled most
   uint64_t not_understood_ = 0;
-  std::minstd_rand random_{static_cast<uint32_t>(clock_now())};
+  std::minstd_rand random_{static_cast<uint32_t>(host_.now())};
 };
 
 }  // namespace phlox::sampler

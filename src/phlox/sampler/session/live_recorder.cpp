@@ -10,13 +10,9 @@
 #include <limits>
 #include <utility>
 
-#include "phlox/process/cpu_list.h"
-#include "phlox/profile/cpu_shortage.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/session/program.h"
-#include "phlox/sampler/session/tree_search.h"
 #include "phlox/sampler/session/warnings.h"
 
 namespace phlox::sampler {
@@ -25,7 +21,7 @@ namespace {
 // A wake-up takes 0.1 ms of a CPU, whatever it finds. If little arrives, less than a thirtieth of the
 // smallest ring, the rings are drained less often.
 constexpr Nanoseconds kDrainEvery = kSecond / 40, kDrainAtLeisure = kSecond / 10;
-constexpr size_t kLittle = size_t{16} << 10, kLittleOfKernel = size_t{512} << 10;
+constexpr size_t kLittle = size_t{16} << 10;
 // However much arrives, the end of the recording is noticed within this time.
 constexpr Nanoseconds kLongestDrain = kSecond / 10;
 // On an overloaded machine, where everything is late, a recording waits this long for its first sample.
@@ -53,16 +49,11 @@ constexpr size_t kManyProcesses = 4, kRingShareOfMany = 4;
 
 }  // namespace
 
-void LiveRecorder::begin_program(ProgramFinder::Found found) {
+void LiveRecorder::begin_program(Finder::Found found) {
   const pid_t pid = found.program->pid;
-  cpus_.meet(pid);
-  std::optional<Result<kernel_process>> place;
-  if (kernel_ && !found.program->kernel_id) {
-    kernel_->note_start(*found.program);
-    place = kernel_->place(*found.program, found.pidfd);
-    // The kernel has its times, and reports its end.
-    if (!*place && has_ended(found.pidfd)) return;
-  }
+  host_->meet(pid);
+  const Backend::Begin begin = backend_->prepare(*found.program, found.pidfd);
+  if (!begin) return;
   const profile::ProcessId id(next_process_++);
   for (auto* birth : {&found.program->birth, &found.program->started})
     if (*birth) *birth = std::max(**birth, start_);
@@ -74,14 +65,11 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   note_fork(id, pid, found.parent, found.program->image);
   const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
-  const SamplerThread::SharedTimers timers{watch_ ? &*watch_ : nullptr, timer_ ? &*timer_ : nullptr};
-  const ProgramRecording::Shared shared{
-      options_, *sink_,     *identities_, timers,        ends_,
-      files_,   task_sink_, task_ids_,    kernel_.get(), place ? &*place : nullptr,
-      share};
+  const ProgramRecording::Shared shared{options_,   *sink_,    *identities_, *host_, files_,
+                                        task_sink_, task_ids_, begin,        share};
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
-  if (const std::string& why = active_.back()->why_not_kernel(); !why.empty()) {
+  if (const std::string& why = active_.back()->why_otherwise(); !why.empty()) {
     auto& lines = options_.mode == Mode::kernel ? warnings : outcome_.details;
     lines.push_back(fmt::format("process {} is sampled in another mode: {}", pid, why));
     finder_->births_are_reported(false);  // about the processes that this one starts
@@ -89,7 +77,7 @@ void LiveRecorder::begin_program(ProgramFinder::Found found) {
   const bool again = !rows_.insert_or_assign(pid, id).second;
   if (became_another_ == pid) became_another_ = 0;
   ++outcome_.processes;
-  if (nobody_since_) idle_ += clock_now() - *nobody_since_;
+  if (nobody_since_) idle_ += host_->now() - *nobody_since_;
   nobody_since_.reset();
   said_waiting_ = false;
   if (!again && std::find(roots_.begin(), roots_.end(), pid) == roots_.end() && options_.on_descendant)
@@ -109,24 +97,23 @@ void LiveRecorder::note_fork(profile::ProcessId id, pid_t pid, pid_t parent, con
 void LiveRecorder::check_descendants(Nanoseconds now) {
   std::vector<pid_t> of = roots_;
   for (const auto& one : active_) of.push_back(one->pid());
-  descendants_.check(now, of, [this](pid_t pid) { return rows_.contains(pid); });
+  host_->check_descendants(now, of, [this](pid_t pid) { return rows_.contains(pid); });
 }
 
 bool LiveRecorder::is_recorded(pid_t pid) const {
   return std::any_of(active_.begin(), active_.end(),
-                     [pid](const auto& one) { return one->pid() == pid && !has_ended(one->pidfd()); });
+                     [&](const auto& one) { return one->pid() == pid && !host_->has_ended(one->pidfd()); });
 }
 
-// The kernel reports forks before the search finds them, even if they have ended.
+// Reported before the search finds them, even if they have ended.
 void LiveRecorder::begin_births(Nanoseconds until) {
-  if (!kernel_) return;
-  for (KernelBirth& one : kernel_->births(until)) {
+  for (Birth& one : backend_->births(until)) {
     const pid_t pid = one.program->pid;
     if (is_recorded(pid) || active_.size() >= kMostProcessesAtOnce) {
-      kernel_->leave(*one.program);
+      backend_->leave(*one.program);
       continue;
     }
-    auto pidfd = watch(pid);
+    auto pidfd = host_->watch(pid);
     born_[pid] = std::numeric_limits<Nanoseconds>::max();
     begin_program({std::move(one.program), pidfd ? *std::move(pidfd) : Descriptor(), one.parent});
   }
@@ -134,28 +121,27 @@ void LiveRecorder::begin_births(Nanoseconds until) {
 
 void LiveRecorder::begin_found() {
   auto found = finder_->take();
-  if (!found.empty() && kernel_) {
-    kernel_->drain(clock_now() + kLongestDrain);
-    begin_births(clock_now() - kTreeSettled);
+  if (!found.empty()) {
+    backend_->drain(host_->now() + kLongestDrain);
+    begin_births(host_->now() - kTreeSettled);
   }
   for (auto& one : found) {
     // A thousand at once take seconds to begin. Those left out are counted as not recorded.
     if (!active_.empty() && time_is_up()) break;
     const pid_t pid = one.program->pid;
-    if (kernel_ && image_of(pid) != one.program->image) {
+    if (backend_->reports_births() && host_->image_of(pid) != one.program->image) {
       finder_->check_again(pid);
       continue;
     }
     const auto born = born_.find(pid);
-    const bool known = is_recorded(pid) || (kernel_ && kernel_->is_newborn(pid)) ||
-                       (born != born_.end() && born->second > clock_now() - kFoundLate);
+    const bool known = is_recorded(pid) || backend_->is_newborn(pid) ||
+                       (born != born_.end() && born->second > host_->now() - kFoundLate);
     if (!known) begin_program(std::move(one));
   }
 }
 
 void LiveRecorder::end_execs() {
-  if (!kernel_) return;
-  for (const KernelSources::Exec& exec : kernel_->execs()) {
+  for (const Backend::Exec& exec : backend_->execs()) {
     // The next program of the process may be in active_ already, behind it.
     const auto one = std::find_if(active_.begin(), active_.end(),
                                   [&](const auto& active) { return active->pid() == exec.pid; });
@@ -177,19 +163,13 @@ void LiveRecorder::end_program(size_t index, End end) {
     why_no_python_ = one.why_no_python();
   }
   if (const auto born = born_.find(one.pid()); born != born_.end() && end == End::gone)
-    born->second = clock_now();
+    born->second = host_->now();
   if (end == End::exec) {
     born_.erase(one.pid());
     finder_->check_again(one.pid());
     became_another_ = one.pid();
   }
   active_.erase(active_.begin() + static_cast<ptrdiff_t>(index));
-}
-
-// Called by a thread that is awake for a sample.
-void LiveRecorder::help(Nanoseconds now) {
-  if (watch_) watch_->help(now);
-  finder_->help(now);
 }
 
 // Waits until a process ends or is found, or the rings are due. Returns which of `active_` ended.
@@ -201,12 +181,11 @@ std::vector<size_t> LiveRecorder::wait_for_news() {
     none_to_wait_for |= !one->pidfd();
   }
   all.push_back({finder_->descriptor(), POLLIN, 0});
-  if (kernel_) all.push_back({kernel_->descriptor(), POLLIN, 0});
-  const int longest = none_to_wait_for ? 0 : static_cast<int>((longest_wait() + 999'999) / 1'000'000);
-  if (::poll(all.data(), all.size(), longest) >= 0 || errno == EINTR) {
+  all.push_back({backend_->descriptor(), POLLIN, 0});
+  if (const int refused = host_->wait(all, none_to_wait_for ? 0 : longest_wait()); refused == 0) {
     refused_since_.reset();
   } else {
-    note_refused_wait(errno);
+    note_refused_wait(refused);
   }
   std::vector<size_t> ended;
   for (size_t i = 0; i < active_.size(); ++i) {
@@ -218,9 +197,9 @@ std::vector<size_t> LiveRecorder::wait_for_news() {
 // A single failure may be a passing lack of memory. If it lasts, no process would be seen to end any more.
 void LiveRecorder::note_refused_wait(int error) {
   constexpr Nanoseconds kPatience = kSecond;
-  const Nanoseconds now = clock_now();
+  const Nanoseconds now = host_->now();
   if (!refused_since_) refused_since_ = now;
-  if (now - *refused_since_ < kPatience) return sleep_until(now + kDrainEvery);
+  if (now - *refused_since_ < kPatience) return host_->sleep_until(now + kDrainEvery);
   outcome_.why = Ended::wait_failed;
   outcome_.error =
       Error{ErrorKind::system, fmt::format("cannot wait for processes: {} (poll)", std::strerror(error)),
@@ -232,7 +211,7 @@ void LiveRecorder::note_refused_wait(int error) {
 Nanoseconds LiveRecorder::longest_wait() const {
   Nanoseconds wait = until_rings_are_due();
   // A census is due at a random moment, so that no program runs in step with it.
-  const Nanoseconds now = clock_now();
+  const Nanoseconds now = host_->now();
   for (const auto& one : active_) {
     if (const auto due = one->next_census()) wait = std::min(wait, std::max(*due - now, kCensusApart));
   }
@@ -240,50 +219,49 @@ Nanoseconds LiveRecorder::longest_wait() const {
 }
 
 Nanoseconds LiveRecorder::until_rings_are_due() const {
-  const bool newborn = kernel_ && clock_now() - kernel_->last_birth() < KERNEL_NEWBORN_FOR;
-  if (came_much_ || newborn || active_.empty() || options_.native) return kDrainEvery;
+  if (came_much_ || backend_->has_newborn(host_->now()) || active_.empty() || options_.native)
+    return kDrainEvery;
   if (!options_.duration) return kDrainAtLeisure;
-  return std::clamp(start_ + *options_.duration - clock_now(), kDrainEvery, kDrainAtLeisure);
+  return std::clamp(start_ + *options_.duration - host_->now(), kDrainEvery, kDrainAtLeisure);
 }
 
 void LiveRecorder::drain() {
-  came_much_ =
-      (kernel_ && kernel_->came() > kLittleOfKernel) ||
-      std::any_of(active_.begin(), active_.end(), [](const auto& one) { return one->waiting() > kLittle; });
-  const Nanoseconds deadline = clock_now() + kLongestDrain;
+  came_much_ = backend_->came_much() || std::any_of(active_.begin(), active_.end(),
+                                                    [](const auto& one) { return one->waiting() > kLittle; });
+  const Nanoseconds deadline = host_->now() + kLongestDrain;
   for (bool more = true; more;) {
-    more = kernel_ && kernel_->drain(deadline) && clock_now() < deadline;
-    begin_births(clock_now() - kTreeSettled);
+    more = backend_->drain(deadline) && host_->now() < deadline;
+    begin_births(host_->now() - kTreeSettled);
     for (size_t i = 0; i < active_.size(); ++i)
       active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
     ++first_to_drain_;
   }
-  drained_ = clock_now();
+  drained_ = host_->now();
 }
 
 // Called during long work. Processes that began or ended are handled after it.
 void LiveRecorder::drain_between() {
-  const Nanoseconds now = clock_now();
+  const Nanoseconds now = host_->now();
   if (now - drained_ < kCensusSlice) return;
   const Nanoseconds deadline = now + kLongestDrain;
-  if (kernel_) kernel_->drain(deadline);
+  backend_->drain(deadline);
   for (const auto& one : active_) one->drain(deadline);
-  drained_ = clock_now();
+  drained_ = host_->now();
 }
 
 void LiveRecorder::count_tasks(Nanoseconds now) {
   for (const auto& one : active_) {
-    if (clock_now() - now > kCensusesAtOnce) return;  // the others follow a little later
-    one->count_tasks(clock_now(), [this] { drain_between(); });
+    if (host_->now() - now > kCensusesAtOnce) return;  // the others follow a little later
+    one->count_tasks(host_->now(), [this] { drain_between(); });
   }
 }
 
 // So that the last censuses cover the time until now.
 void LiveRecorder::count_tasks_at_end() {
-  const Nanoseconds until = clock_now() + kLastCensuses;
+  const Nanoseconds until = host_->now() + kLastCensuses;
   for (const auto& one : active_) {
-    if (clock_now() >= until) return;
-    one->count_tasks_at_end(clock_now(), [this] { drain_between(); });
+    if (host_->now() >= until) return;
+    one->count_tasks_at_end(host_->now(), [this] { drain_between(); });
   }
 }
 
@@ -302,7 +280,8 @@ bool LiveRecorder::all_ended(Nanoseconds now) {
   }
   const bool waited = now - *nobody_since_ > kLongWait;
   if (waited && !std::exchange(said_waiting_, true) && options_.on_waiting) options_.on_waiting();
-  const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(), has_ended);
+  const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(),
+                                      [this](const Descriptor& pidfd) { return host_->has_ended(pidfd); });
   // The process that ended last may have left others behind: a whole check that began after its end shows
   // that.
   if (!roots_gone || state.checks < checks_then_ + 2) return false;
@@ -319,13 +298,13 @@ void LiveRecorder::want_more() {
 Progress LiveRecorder::total() {
   Progress now = done_;
   for (const auto& one : active_) add_to(now, one->numbers());
-  const Nanoseconds time = clock_now();
+  const Nanoseconds time = host_->now();
   now.elapsed = time - start_ - idle_ - (nobody_since_ ? time - *nobody_since_ : 0);
   (options_.rate_is_limit ? now.most_rate_hz : now.asked_rate_hz) = options_.rate_hz;
   now.max_overhead_percent = options_.max_overhead_percent.value_or(0);
   if (now.sampled_time > 0)
     now.rate_hz = static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.sampled_time);
-  now.recorder_cpu = clock_now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
+  now.recorder_cpu = host_->read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
   now.processes = active_.size();
   return now;
 }
@@ -343,31 +322,31 @@ void LiveRecorder::warn() {
     sink_->emit_meta(std::string(profile::kCouldNotBeRead),
                      fmt::format("{}", fmt::join(outcome_.not_read, ". ")));
   const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
-  if (const std::string now = root ? image_of(became_another_).executable : ""; !now.empty())
+  if (const std::string now = root ? host_->image_of(became_another_).executable : ""; !now.empty())
     warnings.push_back(became_another(became_another_, now));
-  if (const auto& brief = kernel_ ? kernel_->too_brief() : KernelSources::Brief(); brief.programs > 0)
+  if (const Backend::Brief brief = backend_->too_brief(); brief.programs > 0)
     warnings.push_back(pythons_too_brief(brief.programs, brief.command_line));
   const auto& brief = state.too_brief;
   const auto reported = std::count_if(brief.ids.begin(), brief.ids.end(),
-                                      [this](pid_t pid) { return kernel_ && kernel_->has_reported(pid); });
+                                      [this](pid_t pid) { return backend_->has_reported(pid); });
   if (const size_t unreported = brief.processes - static_cast<size_t>(reported); unreported > 0)
     warnings.push_back(forks_too_brief(unreported, brief.command_line));
-  if (const std::string refused = ends_.refused(); !refused.empty())
+  if (const std::string refused = host_->ends_refused(); !refused.empty())
     warnings.push_back(ends_refused(refused));
   for (std::string& refusal : refusals(options_, outcome_.progress)) warnings.push_back(std::move(refusal));
 }
 
 void LiveRecorder::begin(profile::Sink& sink) {
   sink_ = &sink;
-  start_ = clock_now();
+  start_ = host_->now();
   // A program that we started had begun before its Python was up.
-  if (kernel_) kernel_->drain(start_ + kLongestDrain);
+  backend_->drain(start_ + kLongestDrain);
   for (const auto& one : first_) {
-    if (kernel_) kernel_->note_start(*one.program);
+    backend_->note_start(*one.program);
     if (options_.launched && one.program->started) start_ = std::min(start_, *one.program->started);
   }
-  cpu_start_ = clock_now(CLOCK_PROCESS_CPUTIME_ID);
-  put_host(sink, start_);
+  cpu_start_ = host_->read_clock(CLOCK_PROCESS_CPUTIME_ID);
+  put_host(*host_, sink, start_);
   sink.emit_meta("command_line", options_.command_line);
   sink.emit_meta("rate_hz", fmt::format("{:g}", options_.rate_hz));
   profile::Event event;
@@ -376,23 +355,15 @@ void LiveRecorder::begin(profile::Sink& sink) {
   sink.emit(event);
 
   identities_.emplace(sink);
-  // On CPUs without a tick (nohz_full), the kernel counts the time of running threads too late.
-  if (options_.rate_hz > 0 && !options_.native && process::read_kept_free_cpus().empty())
-    watch_.emplace(options_.rate_hz);
-  if (options_.rate_hz > 0 && !options_.native)
-    timer_.emplace(options_.rate_hz, [this](Nanoseconds now) { help(now); });
-  TreeSearch search(roots_, true, options_.launched || options_.follow, options_.chosen);
-  if (options_.launched) search.is_launched();
-  search.search(0);
-  for (const auto& one : first_) search.is_known(*one.program);
-  finder_.emplace(std::move(search));
-  finder_->births_are_reported(kernel_ != nullptr);
+  backend_->start([this](Nanoseconds now) { finder_->help(now); });
+  finder_ = host_->find_programs(roots_, options_, first_);
+  finder_->births_are_reported(backend_->reports_births());
   for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
   check_descendants(start_);
   want_more();
-  next_.commit = clock_now() + kCommitEvery;
+  next_.commit = host_->now() + kCommitEvery;
   // Names come soon, for the readers of a short recording, and then less often.
-  next_.names = clock_now() + kDrainEvery;
+  next_.names = host_->now() + kDrainEvery;
 }
 
 // Handles the processes that ended, and those that began.
@@ -406,7 +377,7 @@ void LiveRecorder::meet_news() {
 }
 
 bool LiveRecorder::time_is_up() const {
-  return (stop_ != nullptr && *stop_) || (options_.duration && clock_now() - start_ >= *options_.duration);
+  return (stop_ != nullptr && *stop_) || (options_.duration && host_->now() - start_ >= *options_.duration);
 }
 
 bool LiveRecorder::is_over(Nanoseconds now) {
@@ -432,18 +403,17 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
     progress(total());
     next_.progress = now + kProgressEvery;
   }
-  if (descendants_.is_due(now)) check_descendants(now);
+  if (host_->descendants_are_due(now)) check_descendants(now);
   if (now < next_.commit) return;
   identities_->spans.flush();
   for (const auto& one : active_) one->put_counters();
   put_recorder_counters(*sink_, total());
   if (now >= next_.cpus) {
-    profile::put_cpu_use(*sink_, cpus_.since_start());
-    profile::put_descendants(*sink_, descendants_.rows());
+    host_->put_cpu_use(*sink_);
     next_.cpus = now + kCpusEvery;
   }
   commit();
-  next_.commit = clock_now() + kCommitEvery;
+  next_.commit = host_->now() + kCommitEvery;
 }
 
 void LiveRecorder::commit() {
@@ -460,28 +430,27 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   begin(sink);
   while (!stop.load(std::memory_order_relaxed) && !outcome_.error) {
     meet_news();
-    const Nanoseconds now = clock_now();
+    const Nanoseconds now = host_->now();
     if (is_over(now)) break;
     put_what_is_due(now, progress);
   }
   count_tasks_at_end();
   drain();
-  begin_births(clock_now());
+  begin_births(host_->now());
   end_execs();
   for (size_t i = active_.size(); i-- > 0;)
-    end_program(i, has_ended(active_[i]->pidfd()) ? End::gone : End::recording_ended);
-  if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = how_process_ended(root_pidfds_[0]);
+    end_program(i, host_->has_ended(active_[i]->pidfd()) ? End::gone : End::recording_ended);
+  if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = host_->how_ended(root_pidfds_[0]);
   if (!saw_python_) outcome_.why_no_python = why_no_python_;
   profile::Event last;
   last.kind = profile::EventKind::recording_end;
-  last.time = clock_now();
+  last.time = host_->now();
   sink.emit(last);
   sink.emit_meta("end_monotonic_ns", std::to_string(last.time));
   outcome_.progress = total();
   put_recorder_counters(sink, outcome_.progress);
-  profile::put_cpu_use(sink, cpus_.since_start());
   check_descendants(last.time);
-  profile::put_descendants(sink, descendants_.rows());
+  host_->put_cpu_use(sink);
   warn();
   finder_.reset();
   commit();

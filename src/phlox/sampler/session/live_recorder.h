@@ -1,6 +1,6 @@
 // Programs of processes, from the moment that each is found until none is left or the recording ends: their
-// beginnings and ends, their rings, and when rows are emitted. Called by the recorder's thread; the sampling
-// has threads of its own, or is in the kernel.
+// beginnings and ends, their rings, and when rows are emitted. A Backend samples them, and a Host answers
+// for the operating system. Called by the recorder's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -20,31 +20,30 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/sink.h"
 #include "phlox/sampler/assemble/consumer.h"
-#include "phlox/sampler/session/cpu_watch.h"
-#include "phlox/sampler/session/descendant_watch.h"
-#include "phlox/sampler/session/end_watch.h"
-#include "phlox/sampler/session/idle_watch.h"
-#include "phlox/sampler/session/kernel_sources.h"
-#include "phlox/sampler/session/program_finder.h"
+#include "phlox/sampler/session/backend.h"
+#include "phlox/sampler/session/finder.h"
+#include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/program_recording.h"
 #include "phlox/sampler/session/recorder.h"
-#include "phlox/sampler/session/shared_timer.h"
 
 namespace phlox::sampler {
 
 class LiveRecorder : public Recorder {
  public:
   // `programs` run in the roots or in descendants of them, and are watched by descriptors of their own.
-  // `kernel`: samples them; null: threads of ours do.
-  LiveRecorder(std::vector<pid_t> roots, std::vector<Descriptor> root_pidfds,
-               std::vector<ProgramFinder::Found> programs, std::unique_ptr<KernelSources> kernel,
+  // `backend`: samples them.
+  LiveRecorder(std::unique_ptr<Host> host, std::unique_ptr<Backend> backend, std::vector<pid_t> roots,
+               std::vector<Descriptor> root_pidfds, std::vector<Finder::Found> programs,
                const Options& options)
-      : kernel_(std::move(kernel)),
+      : host_(std::move(host)),
+        backend_(std::move(backend)),
         roots_(std::move(roots)),
         root_pidfds_(std::move(root_pidfds)),
         first_(std::move(programs)),
         options_(options),
-        description_(first_.empty() ? "" : first_.front().program->description()) {}
+        description_(first_.empty() ? "" : first_.front().program->description()) {
+    host_->begin();
+  }
 
   void with_tasks(profile::TaskSink& sink) override { task_sink_ = &sink; }
   Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
@@ -63,7 +62,7 @@ class LiveRecorder : public Recorder {
   bool time_is_up() const;
   void put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress);
   void commit();
-  void begin_program(ProgramFinder::Found found);
+  void begin_program(Finder::Found found);
   void note_fork(profile::ProcessId id, pid_t pid, pid_t parent, const Image& image);
   void check_descendants(Nanoseconds now);
   void begin_births(Nanoseconds until);
@@ -71,7 +70,6 @@ class LiveRecorder : public Recorder {
   void begin_found();
   void end_execs();
   void end_program(size_t index, End end);
-  void help(Nanoseconds now);
   std::vector<size_t> wait_for_news();
   void note_refused_wait(int error);
   Nanoseconds longest_wait() const;
@@ -89,28 +87,23 @@ class LiveRecorder : public Recorder {
   Progress total();
   void warn();
 
-  std::unique_ptr<KernelSources> kernel_;
+  std::unique_ptr<Host> host_;
+  std::unique_ptr<Backend> backend_;
   std::vector<pid_t> roots_;
   std::vector<Descriptor> root_pidfds_;
-  std::vector<ProgramFinder::Found> first_;
+  std::vector<Finder::Found> first_;
   Options options_;
   std::string description_;
 
   profile::Sink* sink_ = nullptr;
   const std::atomic<bool>* stop_ = nullptr;  // of the user
   std::optional<Identities> identities_;
-  // Totals of all of them.
-  std::optional<IdleWatch> watch_;
-  std::optional<SharedTimer> timer_;
-  EndWatch ends_;
   WaitTargetFiles::Host files_;
   profile::TaskSink* task_sink_ = nullptr;
   TaskRowIds task_ids_;
   Nanoseconds drained_ = 0;
-  CpuWatch cpus_;
-  DescendantWatch descendants_;
   std::vector<std::unique_ptr<ProgramRecording>> active_;
-  std::optional<ProgramFinder> finder_;
+  std::unique_ptr<Finder> finder_;
   std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
   std::map<pid_t, Image> images_;             // of these
   struct {

@@ -21,6 +21,7 @@
 #include "phlox/process/process_tree.h"
 #include "phlox/process/text_file.h"
 #include "phlox/python/thread_names.h"
+#include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/tree_search.h"
 
 namespace phlox::sampler {
@@ -33,11 +34,6 @@ constexpr Nanoseconds kLongestPause = 20'000'000;
 constexpr int kMostInterpretersNamed = 1024;
 // With up to this many threads, all names are read each time: a thread may be renamed.
 constexpr size_t kFewNamed = 1000;
-
-void pause_for(Nanoseconds time) {
-  const timespec t{time / kSecond, time % kSecond};
-  ::nanosleep(&t, nullptr);
-}
 
 std::string link_of(const std::string& path) {
   char text[4096];
@@ -69,8 +65,7 @@ std::string Program::description() const {
                      interpreter.found_by);
 }
 
-profile::Process Program::process_row() const {
-  const auto facts = process::read_process(pid);
+profile::Process Program::process_row(const process::ProcessFacts& facts, Nanoseconds now) const {
   profile::Process row;
   row.pid = pid;
   row.namespace_pid = facts.namespace_pid != 0 ? facts.namespace_pid : pid;
@@ -84,11 +79,11 @@ profile::Process Program::process_row() const {
   row.python_version = interpreter.version;
   row.python_build = interpreter.build;
   row.found_by = interpreter.found_by;
-  row.start = begin();
+  row.start = begin(now);
   return row;
 }
 
-void Program::name_threads(Consumer& consumer, Nanoseconds longest) {
+void Program::name_threads(Host& host, Consumer& consumer, Nanoseconds longest) {
   auto& live = consumer.live_threads();
   // By Python id, newest interpreter first: a thread that runs code of several gets its name from the oldest
   // of them, which started it; for a subinterpreter it is the MainThread.
@@ -103,9 +98,9 @@ void Program::name_threads(Consumer& consumer, Nanoseconds longest) {
     if (thread.row.name.empty()) nameless.insert(thread.row.python_id);
   }
   const bool many = live.size() > kFewNamed;
-  const Nanoseconds until = clock_now() + longest;
+  const Nanoseconds until = host.now() + longest;
   const auto goes_on = [&](uint64_t python_id) {
-    if (clock_now() >= until) return python::Naming::stop;
+    if (host.now() >= until) return python::Naming::stop;
     return many && !nameless.contains(python_id) ? python::Naming::skip : python::Naming::read;
   };
   for (int i = 0; is_plausible(at) && i < kMostInterpretersNamed; ++i) {
@@ -172,17 +167,17 @@ tl::unexpected<Error> no_python_came(pid_t pid, bool descendants, const std::str
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, Patience patience,
-                                              const std::atomic<bool>& stop,
+Result<std::unique_ptr<Program>> find_program(Host& host, pid_t pid, const Descriptor& pidfd,
+                                              Patience patience, const std::atomic<bool>& stop,
                                               std::vector<python::Attempt>* attempts) {
   Nanoseconds pause = kFirstPause;
-  const Nanoseconds start = clock_now();
+  const Nanoseconds start = host.now();
   std::optional<TreeSearch> descendants;
   if (patience.descendants) descendants.emplace(std::vector{pid}, false, true);
   if (descendants && patience.launched) descendants->is_launched();
   std::optional<Nanoseconds> orphaned;  // since when only its descendants are left
   for (;;) {
-    const Image image = image_of(pid);
+    const Image image = host.image_of(pid);
     auto found = python::locate(pid, attempts);
     if (found) {
       auto program = make_program(pid, *std::move(found), image);
@@ -190,40 +185,40 @@ Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd
       if (patience.launched) note_start(*program);
       return program;
     }
-    bool gone = has_ended(pidfd);
+    bool gone = host.has_ended(pidfd);
     if (descendants) {
       if (auto first = descendants->search(1); !first.empty()) return std::move(first.front().program);
-      if (gone && !orphaned) orphaned = clock_now();
-      gone = gone && (!descendants->any_left() || clock_now() - *orphaned > kOrphansPatience);
+      if (gone && !orphaned) orphaned = host.now();
+      gone = gone && (!descendants->any_left() || host.now() - *orphaned > kOrphansPatience);
       if (gone || orphaned) found = no_python_came(pid, true, descendants->refused());
     }
     const bool may_come = orphaned || found.error().kind == ErrorKind::not_python ||
                           found.error().kind == ErrorKind::target_state;
     // A program that we did not start may just be starting, or caught between two states.
     const bool briefly =
-        found.error().kind == ErrorKind::target_state && clock_now() - start < kBrieflyPatient;
-    const bool over = patience.until && clock_now() >= *patience.until;
+        found.error().kind == ErrorKind::target_state && host.now() - start < kBrieflyPatient;
+    const bool over = patience.until && host.now() >= *patience.until;
     if (!(patience.launched || briefly) || gone || !may_come || over ||
         stop.load(std::memory_order_relaxed)) {
       return gone && !descendants ? no_python_came(pid, false, "") : fail(found);
     }
-    if (patience.waiting && clock_now() - start > kLongWait) std::exchange(patience.waiting, nullptr)();
-    pause_for(pause);
+    if (patience.waiting && host.now() - start > kLongWait) std::exchange(patience.waiting, nullptr)();
+    host.sleep_until(host.now() + pause);
     pause = std::min(pause * 5 / 4, kLongestPause);
   }
 }
 
-void put_host(profile::Sink& sink, Nanoseconds start) {
-  utsname host{};
-  ::uname(&host);
+void put_host(Host& host, profile::Sink& sink, Nanoseconds start) {
+  utsname names{};
+  ::uname(&names);
   sink.emit_meta("phlox_version", PHLOX_VERSION);
-  sink.emit_meta("host", host.nodename);
-  sink.emit_meta("kernel", fmt::format("{} {}", host.sysname, host.release));
-  sink.emit_meta("machine", host.machine);
+  sink.emit_meta("host", names.nodename);
+  sink.emit_meta("kernel", fmt::format("{} {}", names.sysname, names.release));
+  sink.emit_meta("machine", names.machine);
   sink.emit_meta("cpus", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
   sink.emit_meta("clock", "CLOCK_MONOTONIC");
   sink.emit_meta("start_monotonic_ns", std::to_string(start));
-  sink.emit_meta("start_unix_ns", std::to_string(clock_now(CLOCK_REALTIME)));
+  sink.emit_meta("start_unix_ns", std::to_string(host.read_clock(CLOCK_REALTIME)));
 }
 
 }  // namespace phlox::sampler

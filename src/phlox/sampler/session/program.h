@@ -16,12 +16,15 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/base/result.h"
 #include "phlox/memory/process_memory.h"
+#include "phlox/process/process_facts.h"
 #include "phlox/profile/sink.h"
 #include "phlox/python/interpreter.h"
 #include "phlox/python/locate.h"
 #include "phlox/sampler/assemble/consumer.h"
 
 namespace phlox::sampler {
+
+class Host;
 
 // Distinguishes one program image from the next in the same process: execve gives a new stack (its start is
 // random) and often a new executable.
@@ -37,10 +40,11 @@ struct Program {
       : pid(process), memory(process), interpreter(std::move(found)) {}
 
   std::string description() const;
-  profile::Process process_row() const;
+  // `facts`: of its process.
+  profile::Process process_row(const process::ProcessFacts& facts, Nanoseconds now) const;
   // Threads that have no name yet; some stay so while the program is changing them: call it again.
   // With thousands of threads, it names as many as it can in `longest`.
-  void name_threads(Consumer& consumer, Nanoseconds longest = kSecond / 5);
+  void name_threads(Host& host, Consumer& consumer, Nanoseconds longest = kSecond / 5);
 
   pid_t pid;
   memory::ProcessMemory memory;
@@ -63,8 +67,8 @@ struct Program {
   // Threads that were passed over as the recording began: only those that run later are in it.
   size_t threads_not_read = 0;
 
-  // If it is known; otherwise now.
-  Nanoseconds begin() const { return birth ? *birth : started.value_or(clock_now()); }
+  // If it is known; otherwise `now`.
+  Nanoseconds begin(Nanoseconds now) const { return birth ? *birth : started.value_or(now); }
 };
 
 // `image`: from before it was found. Null: it runs another program by now; search again.
@@ -82,7 +86,7 @@ inline constexpr Nanoseconds kOrphansPatience = 2 * kSecond;
 // How long a search continues if there is no interpreter yet.
 struct Patience {
   bool launched = false;             // by us: it may still be coming up; false: only briefly
-  std::optional<Nanoseconds> until;  // clock_now() of the recording's end
+  std::optional<Nanoseconds> until;  // the recording's end
   // A shell script, make or a wrapper is no Python, but may start one: the first that comes up among its
   // descendants is used.
   bool descendants = false;
@@ -92,11 +96,11 @@ struct Patience {
 // The program that runs in the process now, or in the descendant that was found: Program::pid has its
 // process. Waits for its interpreter, the end of the process, or `stop`. `attempts` gets the strategies of
 // the last search in the process itself.
-Result<std::unique_ptr<Program>> find_program(pid_t pid, const Descriptor& pidfd, Patience patience,
-                                              const std::atomic<bool>& stop,
+Result<std::unique_ptr<Program>> find_program(Host& host, pid_t pid, const Descriptor& pidfd,
+                                              Patience patience, const std::atomic<bool>& stop,
                                               std::vector<python::Attempt>* attempts = nullptr);
 
 // Meta of the machine and the clock.
-void put_host(profile::Sink& sink, Nanoseconds start);
+void put_host(Host& host, profile::Sink& sink, Nanoseconds start);
 
 }  // namespace phlox::sampler

@@ -14,41 +14,23 @@
 #include <vector>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/sampler/session/finder.h"
 #include "phlox/sampler/session/tree_search.h"
 
 namespace phlox::sampler {
 
-class ProgramFinder {
+class ProgramFinder : public Finder {
  public:
-  struct Found {
-    std::unique_ptr<Program> program;
-    Descriptor pidfd;
-    pid_t parent = 0;
-  };
   explicit ProgramFinder(TreeSearch search);
-  ~ProgramFinder();  // ends the thread
+  ~ProgramFinder() override;  // ends the thread
 
-  // Readable when something was found.
-  int descriptor() const { return found_.get(); }
-  std::vector<Found> take();
-  // How many more are wanted at the moment; 0: it rests.
-  void want(size_t processes);
-  // Checks whether there is something to search for, in its thread's place, which then sleeps longer. Called
-  // by any thread that is awake; waits for nothing.
-  void help(Nanoseconds now);
-  // The program of this process has ended by execve.
-  void check_again(pid_t pid);
-  // Whether check_again() is called for each execve of the tree, and forks are reported by others. Then few
-  // processes are left to find, and searches are rare.
-  void births_are_reported(bool reported);
-
-  struct State {
-    uint64_t checks = 0;  // whole ones
-    bool any_left = true;
-    std::string refused;
-    TreeSearch::Brief too_brief;
-  };
-  State state();
+  int descriptor() const override { return found_.get(); }
+  std::vector<Found> take() override;
+  void want(size_t processes) override;
+  void help(Nanoseconds now) override;
+  void check_again(pid_t pid) override;
+  void births_are_reported(bool reported) override;
+  State state() override;
 
  private:
   void run();

@@ -1,26 +1,18 @@
 #include "phlox/sampler/session/program_recording.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
-#include <cstring>
 #include <utility>
 
-#include "phlox/memory/living_thread.h"
-#include "phlox/process/process_facts.h"
-#include "phlox/process/process_state.h"
-#include "phlox/process/reading_user.h"
-#include "phlox/process/text_file.h"
-#include "phlox/process/thread_probe.h"
 #include "phlox/profile/counters.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/process_names.h"
 #include "phlox/profile/source_rights.h"
 #include "phlox/python/process_name.h"
 #include "phlox/sampler/session/rank.h"
+#include "phlox/sampler/session/sampler_thread.h"
 
 namespace phlox::sampler {
 namespace {
@@ -75,65 +67,37 @@ std::string why_no_python(const SourceNumbers& numbers, bool ended) {
 
 }  // namespace
 
-std::string how_process_ended(const Descriptor& pidfd) {
-  siginfo_t info{};
-  // Only a child has a status; its parent still has to reap it. glibc has no name for P_PIDFD before 2.36.
-  constexpr auto kPidfd = static_cast<idtype_t>(3);
-  if (::waitid(kPidfd, static_cast<id_t>(pidfd.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-      info.si_pid != 0) {
-    if (info.si_code == CLD_EXITED) return fmt::format("exit {}", info.si_status);
-    return fmt::format("signal {} (SIG{})", info.si_status,
-                       ::sigabbrev_np(info.si_status) ? ::sigabbrev_np(info.si_status) : "?");
-  }
-  return "ended";
-}
-
-ProcessSampler::Config ProgramRecording::config_of(const Program& program, const Options& options) {
-  ProcessSampler::Config config;
-  config.pid = program.pid;
-  config.native = options.native;
-  config.rseq_cpu_offset = program.rseq_cpu_offset;
-  config.birth = program.birth;
-  config.mode = options.mode == Mode::kernel ? Mode::automatic : options.mode;
-  // A non-stopping mode also rules out stops for the native half, unless they were requested.
-  if (config.native == NativeSource::automatic &&
-      (options.mode == Mode::same_cpu || options.mode == Mode::hands_off))
-    config.native = NativeSource::perf;
-  return config;
-}
-
 ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
                                    std::unique_ptr<Program> program, Descriptor pidfd, const Shared& shared)
     : id_(id),
       pidfd_(std::move(pidfd)),
       options_(shared.options),
+      host_(shared.host),
       sink_(shared.sink),
       identities_(shared.identities),
       program_(std::move(program)),
-      row_(program_->process_row()),
+      row_(program_->process_row(host_.facts(program_->pid), host_.now())),
       ring_((options_.native ? kNativeRingBytes : kRingBytes) / shared.ring_share),
       memory_(program_->pid),
       queues_(program_->interpreter.layout, memory_),
-      ends_(shared.ends),
-      its_end_(ends_.watch(program_->pid, pidfd_)),
+      used_at_its_end_(host_.watch_end(program_->pid, pidfd_)),
       files_(program_->pid, shared.files),
       consumer_(program_->interpreter.layout, id, sink_, identities_,
-                [pid = program_->pid, born_as = program_->kernel_name](profile::Thread& thread) {
-                  thread.kernel_name = process::ThreadProbe(pid, thread.tid).kernel_name();
+                [this, pid = program_->pid, born_as = program_->kernel_name](profile::Thread& thread) {
+                  thread.kernel_name = host_.thread_name(pid, thread.tid);
                   // The process has ended already.
                   if (thread.kernel_name.empty() && thread.tid == pid) thread.kernel_name = born_as;
                 }),
       clock_(program_->pid),
       begin_(row_.start),
-      sampled_from_(program_->started ? clock_now() : begin_) {
+      sampled_from_(program_->started ? host_.now() : begin_) {
   row_.parent = parent;
   program_->known_as = row_;
   // Before its row, so that the sink knows which process it is.
-  if (const auto stat = process::read_stat(pid()))
-    sink_.emit_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(stat->start_ticks));
-  if (const auto status = process::read_status(pid()))
-    sink_.emit_meta(
-        profile::source_rights_key({process::file_user_of(*status), process::sees_our_files(pid())}), "");
+  const Host::Identity identity = host_.identity(pid());
+  if (identity.start_ticks)
+    sink_.emit_meta(fmt::format("{}{}", profile::kStartTicks, pid()), std::to_string(*identity.start_ticks));
+  if (identity.rights) sink_.emit_meta(profile::source_rights_key(*identity.rights), "");
   put_process(0, "", "");
   profile::Event event;
   event.kind = profile::EventKind::process_start;
@@ -150,32 +114,19 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   consumer_.with_end(program_->pid, [this] { return used_at_end(); });
   if (program_->started) consumer_.with_start(*program_->started);
   // A fork has none of its parent's kernel threads.
-  if (!program_->birth) kernel_threads_ = process::count_kernel_workers(pid());
-  source_ = make_source(shared);
+  if (!program_->birth) kernel_threads_ = host_.kernel_workers(pid());
+  Backend::Begun begun = shared.begin(ring_);
+  source_ = std::move(begun.source);
+  why_otherwise_ = std::move(begun.why_otherwise);
   if (shared.tasks != nullptr)
-    census_.emplace(id_, begin_, program_->interpreter, memory_, clock_, *shared.tasks, identities_.interner,
-                    shared.task_ids, options_.max_overhead_percent);
+    census_.emplace(host_, id_, begin_, program_->interpreter, memory_, clock_, *shared.tasks,
+                    identities_.interner, shared.task_ids, options_.max_overhead_percent);
 }
 
 // None: it is still running, or was reaped before.
 std::optional<Nanoseconds> ProgramRecording::used_at_end() const {
   if (const auto end = source_ ? source_->end() : std::nullopt) return end->used;
-  return has_ended(pidfd_) ? its_end_->used() : std::nullopt;
-}
-
-std::unique_ptr<Source> ProgramRecording::make_source(const Shared& shared) {
-  ProcessSampler::Config config = config_of(*program_, options_);
-  if (program_->kernel_id) return shared.kernel->begin_born(*program_, ring_);
-  if (shared.place != nullptr) {
-    const auto& place = *shared.place;
-    if (place) {
-      if (auto source = shared.kernel->begin(*program_, *place, ring_)) return source;
-    }
-    shared.kernel->forget_start(*program_);
-    why_not_kernel_ = place ? "too many processes for that" : place.error().message;
-  }
-  return std::make_unique<SamplerThread>(config, options_, program_->interpreter, program_->memory, ring_,
-                                         shared.timers);
+  return host_.has_ended(pidfd_) ? used_at_its_end_() : std::nullopt;
 }
 
 void ProgramRecording::put_process(Nanoseconds end, const std::string& how, const std::string& mode) {
@@ -187,7 +138,7 @@ void ProgramRecording::put_process(Nanoseconds end, const std::string& how, cons
 
 void ProgramRecording::drain(Nanoseconds deadline) {
   const uint64_t before = identities_.interner.left_out();
-  consumer_.drain(ring_, deadline);
+  consumer_.drain(ring_, [&] { return host_.now() >= deadline; });
   left_out_ += identities_.interner.left_out() - before;
 }
 
@@ -201,7 +152,7 @@ RemoteAddress ProgramRecording::first_interpreter() {
 void ProgramRecording::name_threads() {
   auto& live = consumer_.live_threads();
   if (std::none_of(live.begin(), live.end(), [](const auto& t) { return t.row.name.empty(); })) return;
-  program_->name_threads(consumer_);
+  program_->name_threads(host_, consumer_);
 }
 
 const SourceNumbers& ProgramRecording::latest() {
@@ -216,7 +167,7 @@ const SourceNumbers& ProgramRecording::latest() {
 // set after the fork, and so is a title.
 void ProgramRecording::name_process() {
   if (titles_ <= kMostTitles) {
-    const std::string title = process::read_process(pid()).command_line;
+    const std::string title = host_.facts(pid()).command_line;
     if (!title.empty() && title != row_.command_line) {
       if (titles_++ == 0) started_as_ = row_.command_line;
       row_.command_line = titles_ <= kMostTitles ? title : started_as_;
@@ -225,8 +176,7 @@ void ProgramRecording::name_process() {
   }
   if (name_tries_ >= kMostNameTries) return;
   if (name_tries_++ == 0) {
-    const auto text = process::read_text(memory::proc_folder(pid()) + "/environ");
-    if (const std::string rank = text ? rank_words(*text) : ""; !rank.empty())
+    if (const std::string rank = rank_words(host_.environment(pid())); !rank.empty())
       sink_.emit_meta(fmt::format("{}{}", profile::kProcessRank, id_.value), rank);
   }
   const RemoteAddress first = first_interpreter();
@@ -247,7 +197,7 @@ void ProgramRecording::count_calls() {
     if (last == queue.calls || calls_.size() > python::PoolQueues::kMostPools) continue;
     profile::Event event;
     event.kind = profile::EventKind::calls_waiting;
-    event.time = clock_now();
+    event.time = host_.now();
     event.process = id_;
     event.value = queue.calls;
     event.text = queue.kind;
@@ -273,11 +223,11 @@ void ProgramRecording::take_census(Nanoseconds now, const std::function<void()>&
 }
 
 void ProgramRecording::count_tasks(Nanoseconds now, const std::function<void()>& between) {
-  if (census_ && now >= census_->due() && !has_ended(pidfd_)) take_census(now, between);
+  if (census_ && now >= census_->due() && !host_.has_ended(pidfd_)) take_census(now, between);
 }
 
 void ProgramRecording::count_tasks_at_end(Nanoseconds now, const std::function<void()>& between) {
-  if (census_ && census_->has_tasks() && !has_ended(pidfd_)) take_census(now, between);
+  if (census_ && census_->has_tasks() && !host_.has_ended(pidfd_)) take_census(now, between);
 }
 
 std::optional<Nanoseconds> ProgramRecording::next_census() const {
@@ -298,7 +248,7 @@ bool ProgramRecording::check_around() {
   std::vector<pid_t> threads;
   for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);
   source_->stay_above(threads);
-  const Image image = image_of(pid());
+  const Image image = host_.image_of(pid());
   return !image.executable.empty() && image != program_->image;
 }
 
@@ -342,7 +292,7 @@ Progress ProgramRecording::numbers() {
   now.ticks_missed = numbers.ticks_missed;
   now.target_time = numbers.target_time;
   now.rests = numbers.rests;
-  now.sampled_time = (end_ != 0 ? end_ : clock_now()) - sampled_from_;
+  now.sampled_time = (end_ != 0 ? end_ : host_.now()) - sampled_from_;
   now.mode = describe_mode(numbers);
   now.lost += consumer_.discarded();
   now.left_out += consumer_.without_line() + left_out_;
@@ -357,39 +307,14 @@ void ProgramRecording::put_counters() {
   put_process_counters(sink_, id_, now, reported_ ? &*reported_ : nullptr);
   reported_ = std::move(now);
   // A program may have thousands of places where tasks wait.
-  if (const Nanoseconds begun = clock_now(); census_ && (end_ != 0 || begun >= next_tasks_)) {
+  if (const Nanoseconds begun = host_.now(); census_ && (end_ != 0 || begun >= next_tasks_)) {
     census_->put();
-    const Nanoseconds done = clock_now();
+    const Nanoseconds done = host_.now();
     next_tasks_ = done + std::max(kTasksEvery, kRestPerPut * (done - begun));
   }
 }
 
-void ProgramRecording::finish(End end, Outcome& outcome) {
-  if (end == End::recording_ended) {
-    kernel_threads_ = std::max(kernel_threads_, process::count_kernel_workers(pid()));
-    name_threads();
-    name_process();
-  }
-  if (end == End::gone) source_->await_end();
-  source_->stop();
-  drain(clock_now() + kLastDrain);
-  consumer_.discard(ring_);
-  consumer_.settle_all();
-  end_ = clock_now();
-  if (const auto ended = source_->end(); ended && end != End::recording_ended)
-    end_ = std::min(end_, ended->time);
-  if (end == End::gone && !consumer_.has_begun() && (program_->birth || program_->started)) {
-    if (const auto used = used_at_end()) consumer_.put_unseen(begin_, end_, *used);
-  }
-  ends_.forget(pidfd_);
-  identities_.spans.flush();
-  const auto& numbers = latest();
-  if (native_) {
-    for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));
-    for (std::string& line : details_of(numbers)) outcome.details.push_back(std::move(line));
-  }
-  put_counters();
-  if (numbers.counts.reads == 0) why_no_python_ = sampler::why_no_python(numbers, end == End::gone);
+void ProgramRecording::warn_of_missing(const SourceNumbers& numbers, Outcome& outcome) const {
   if (numbers.stateless.unknown > 0) {
     outcome.warnings.push_back(fmt::format(
         "{} thread{} of process {} {} missing: which of its threads runs {} could not be found out",
@@ -412,8 +337,37 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
         missing == 1 ? "it is" : "they are", missing == 1 ? "it ran" : "they ran"));
     outcome.warnings.push_back(outcome.not_read.back());
   }
+}
+
+void ProgramRecording::finish(End end, Outcome& outcome) {
+  if (end == End::recording_ended) {
+    kernel_threads_ = std::max(kernel_threads_, host_.kernel_workers(pid()));
+    name_threads();
+    name_process();
+  }
+  if (end == End::gone) source_->await_end();
+  source_->stop();
+  drain(host_.now() + kLastDrain);
+  consumer_.discard(ring_);
+  consumer_.settle_all();
+  end_ = host_.now();
+  if (const auto ended = source_->end(); ended && end != End::recording_ended)
+    end_ = std::min(end_, ended->time);
+  if (end == End::gone && !consumer_.has_begun() && (program_->birth || program_->started)) {
+    if (const auto used = used_at_end()) consumer_.put_unseen(begin_, end_, *used);
+  }
+  host_.forget_end(pidfd_);
+  identities_.spans.flush();
+  const auto& numbers = latest();
+  if (native_) {
+    for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));
+    for (std::string& line : details_of(numbers)) outcome.details.push_back(std::move(line));
+  }
+  put_counters();
+  if (numbers.counts.reads == 0) why_no_python_ = sampler::why_no_python(numbers, end == End::gone);
+  warn_of_missing(numbers, outcome);
   put_process(end_,
-              end == End::gone   ? how_process_ended(pidfd_)
+              end == End::gone   ? host_.how_ended(pidfd_)
               : end == End::exec ? "exec"
                                  : "recording ended",
               describe_mode(numbers));
@@ -422,7 +376,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   event.kind = end == End::exec ? profile::EventKind::exec : profile::EventKind::process_end;
   event.time = end_;
   event.process = id_;
-  event.text = end == End::exec ? image_of(pid()).executable : row_.how_ended;
+  event.text = end == End::exec ? host_.image_of(pid()).executable : row_.how_ended;
   sink_.emit(event);
 }
 

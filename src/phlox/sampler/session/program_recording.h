@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,11 +23,10 @@
 #include "phlox/sampler/assemble/native_stacks.h"
 #include "phlox/sampler/assemble/wait_target_files.h"
 #include "phlox/sampler/capture/ring.h"
-#include "phlox/sampler/session/end_watch.h"
-#include "phlox/sampler/session/kernel_sources.h"
+#include "phlox/sampler/session/backend.h"
+#include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/recorder.h"
-#include "phlox/sampler/session/sampler_thread.h"
 #include "phlox/sampler/session/source.h"
 #include "phlox/sampler/session/task_census.h"
 
@@ -41,15 +41,12 @@ class ProgramRecording {
     const Options& options;
     profile::Sink& sink;
     Identities& identities;
-    SamplerThread::SharedTimers timers;
-    EndWatch& ends;
+    Host& host;
     WaitTargetFiles::Host& files;
     profile::TaskSink* tasks;  // null: what tasks await is not recorded
     TaskRowIds& task_ids;
-    KernelSources* kernel = nullptr;
-    // Where the kernel samples it, or why it cannot; null: not requested, or it was forked and is sampled.
-    const Result<kernel_process>* place = nullptr;
-    size_t ring_share = 1;  // how many recordings share the memory of one ring
+    const Backend::Begin& begin;  // samples it
+    size_t ring_share = 1;        // how many recordings share the memory of one ring
   };
   // `pidfd`: of its process. Begins to sample at once.
   ProgramRecording(profile::ProcessId id, std::optional<profile::ProcessId> parent,
@@ -79,17 +76,17 @@ class ProgramRecording {
   void finish(End end, Outcome& outcome);
   // After finish().
   const std::string& why_no_python() const { return why_no_python_; }
-  // Why it is not sampled inside the kernel, although the others are; empty: it is.
-  const std::string& why_not_kernel() const { return why_not_kernel_; }
+  // Backend::Begun::why_otherwise.
+  const std::string& why_otherwise() const { return why_otherwise_; }
 
  private:
-  static ProcessSampler::Config config_of(const Program& program, const Options& options);
-  std::unique_ptr<Source> make_source(const Shared& shared);
   void put_process(Nanoseconds end, const std::string& how, const std::string& mode);
   RemoteAddress first_interpreter();
   void name_threads();
   void name_process();
   void take_census(Nanoseconds now, const std::function<void()>& between);
+  // Threads that the recording lacks.
+  void warn_of_missing(const SourceNumbers& numbers, Outcome& outcome) const;
   // Calls that wait for a thread of a pool.
   void count_calls();
   std::optional<Nanoseconds> used_at_end() const;
@@ -99,6 +96,7 @@ class ProgramRecording {
   profile::ProcessId id_;
   Descriptor pidfd_;
   const Options& options_;
+  Host& host_;
   profile::Sink& sink_;
   Identities& identities_;
   std::unique_ptr<Program> program_;
@@ -109,12 +107,11 @@ class ProgramRecording {
   std::optional<TaskCensus> census_;
   Nanoseconds next_tasks_ = 0;                                      // when their rows are emitted
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
-  EndWatch& ends_;
-  std::shared_ptr<EndWatch::End> its_end_;
+  std::function<std::optional<Nanoseconds>()> used_at_its_end_;
   WaitTargetFiles files_;
   Consumer consumer_;
   std::optional<NativeStacks> native_;
-  std::string why_not_kernel_;
+  std::string why_otherwise_;
   std::unique_ptr<Source> source_;
   std::optional<SourceNumbers> latest_;
   uint64_t latest_is_ = 0;     // of Source::published()
@@ -133,8 +130,5 @@ class ProgramRecording {
   Nanoseconds begin_ = 0, end_ = 0;
   Nanoseconds sampled_from_ = 0;  // CPU time before its first sample, which belongs to no sample
 };
-
-// How the process of a descriptor ended: "exit 0", "signal 9 (SIGKILL)", "ended".
-std::string how_process_ended(const Descriptor& pidfd);
 
 }  // namespace phlox::sampler

@@ -9,9 +9,12 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/process/kept_rights.h"
 #include "phlox/profile/counters.h"
+#include "phlox/sampler/session/kernel_backend.h"
 #include "phlox/sampler/session/kernel_choice.h"
 #include "phlox/sampler/session/live_recorder.h"
 #include "phlox/sampler/session/program.h"
+#include "phlox/sampler/session/system_host.h"
+#include "phlox/sampler/session/thread_backend.h"
 
 namespace phlox::sampler {
 namespace {
@@ -50,8 +53,9 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
+  auto host = std::make_unique<SystemHost>();
   std::string why_not_kernel;
-  auto kernel = open_kernel(roots, options, why_not_kernel);
+  auto kernel = open_kernel(*host, roots, options, why_not_kernel);
   if (!kernel) return fail(kernel);
   if (options.release) {
     for (const pid_t pid : roots)
@@ -59,15 +63,15 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
     if (auto released = options.release(); !released) return fail(released);
   }
   std::vector<Descriptor> pidfds;
-  std::vector<ProgramFinder::Found> programs;
+  std::vector<Finder::Found> programs;
   for (const pid_t pid : roots) {
-    auto pidfd = watch(pid);
+    auto pidfd = host->watch(pid);
     if (!pidfd) return fail(pidfd);
     for (;;) {
-      auto program = find_program(pid, *pidfd, patience_of(options, clock_now()), stop, attempts);
+      auto program = find_program(*host, pid, *pidfd, patience_of(options, host->now()), stop, attempts);
       if (!program) return fail(program);
       const pid_t found = (*program)->pid;
-      auto its_pidfd = watch(found);
+      auto its_pidfd = host->watch(found);
       if (!its_pidfd && found != pid) continue;  // it ended at once
       if (!its_pidfd) return fail(its_pidfd);
       const bool twice = std::any_of(programs.begin(), programs.end(),
@@ -81,8 +85,15 @@ Result<std::unique_ptr<Recorder>> Recorder::attach(const std::vector<pid_t>& roo
     return fail(possible);
   // The capture is attached, and held by descriptors. Before the recorder has threads.
   if (*kernel) process::give_up_other_capabilities();
-  auto recorder = std::make_unique<LiveRecorder>(roots, std::move(pidfds), std::move(programs),
-                                                 *std::move(kernel), options);
+  std::unique_ptr<Backend> backend;
+  auto threads = std::make_unique<ThreadBackend>(*host, options);
+  if (*kernel) {
+    backend = std::make_unique<KernelBackend>(*host, *std::move(kernel), std::move(threads));
+  } else {
+    backend = std::move(threads);
+  }
+  auto recorder = std::make_unique<LiveRecorder>(std::move(host), std::move(backend), roots,
+                                                 std::move(pidfds), std::move(programs), options);
   if (!why_not_kernel.empty()) recorder->note(std::move(why_not_kernel));
   return recorder;
 }

@@ -128,10 +128,11 @@ std::string describe_python_mode(const SamplerThread::Numbers& numbers) {
 
 }  // namespace
 
-SamplerThread::SamplerThread(const ProcessSampler::Config& config, const Options& options,
+SamplerThread::SamplerThread(Host& host, const ProcessSampler::Config& config, const Options& options,
                              const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
                              const SharedTimers& timers)
-    : config_(config),
+    : host_(host),
+      config_(config),
       options_(options),
       budget_(options.max_overhead_percent, options.rate_hz),
       interpreter_(interpreter),
@@ -156,8 +157,8 @@ void SamplerThread::stop() {
     for (const auto& worker : tids_) {
       if (const pid_t tid = worker.load(); wait > 0 && anywhere && tid != 0) anywhere->move(tid);
     }
-    for (const Nanoseconds since = clock_now(); !over_.load() && clock_now() - since < kStuck;)
-      sleep_until(clock_now() + kStuck / 100);
+    for (const Nanoseconds since = host_.now(); !over_.load() && host_.now() - since < kStuck;)
+      host_.sleep_until(host_.now() + kStuck / 100);
   }
   thread_.join();
 }
@@ -199,7 +200,7 @@ void SamplerThread::publish_now_and_then(Shared& shared, Nanoseconds now) {
 
 // Since the last measurement.
 Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
-  const Nanoseconds cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
+  const Nanoseconds cpu = host_.read_clock(CLOCK_THREAD_CPUTIME_ID);
   const Nanoseconds stood = shared.sampler.counts().stood;
   const Nanoseconds taken =
       cpu - cost.before + cost.turns * kWakeUp + stood - std::exchange(shared.stood, stood);
@@ -214,10 +215,10 @@ Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
 void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
   if (cost.owed == 0) return;
   const bool is_long = cost.owed > shared.schedule.interval();
-  const Nanoseconds until = clock_now() + std::exchange(cost.owed, 0);
+  const Nanoseconds until = host_.now() + std::exchange(cost.owed, 0);
   ++shared.numbers.rests;
   shared.turn_lock.unlock();
-  sleep_until(until);
+  host_.sleep_until(until);
   shared.turn_lock.lock();
   // Samples for which the budget has no room do not count as missed.
   if (is_long) shared.schedule.start(until);
@@ -226,7 +227,7 @@ void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
 void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
   Numbers& numbers = shared.numbers;
   shared.sampler.turn(now, shared.workers.begin_turn());
-  const Nanoseconds woken = std::exchange(now, clock_now());
+  const Nanoseconds woken = std::exchange(now, host_.now());
   // After shorter turns, the schedule leaves the program more than that.
   const bool is_long = 2 * (now - woken + kColdStart) > shared.schedule.interval();
   if (++cost.turns == kMeasureEvery || is_long) {
@@ -260,7 +261,7 @@ Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
     shared.sampler.stood_still(rest.still_at, shared.workers.skip_rounds(rest.checks));
     publish_now_and_then(shared, rest.still_at);
   }
-  const Nanoseconds now = clock_now();
+  const Nanoseconds now = host_.now();
   shared.schedule.start(now);
   return now;
 }
@@ -269,7 +270,7 @@ Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
 void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
   prepare_thread(tids_[index]);
   if (take_best_class() == SchedulingClass::real_time && shared.workers.pin(0, cpu)) {
-    Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
+    Cost cost{host_.read_clock(CLOCK_THREAD_CPUTIME_ID), 0, 0};
     shared.turn_lock.lock();
     Worker& worker = shared.workers.add(cpu);
     worker.tid = ::gettid();
@@ -280,7 +281,7 @@ void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
           worker, std::max(shared.schedule.interval(), shared.events_apart), shared.turn_lock);
       if (woken == Woken::nothing_to_wait_for) break;  // events are refused by now
       if (woken == Woken::by_event && !shared.over) {
-        const Nanoseconds now = clock_now();
+        const Nanoseconds now = host_.now();
         shared.schedule.start(now);
         shared.workers.act_as(worker);
         take_turn(shared, now, cost);
@@ -332,15 +333,15 @@ void SamplerThread::run() {
   config_.real_time = numbers.scheduling == SchedulingClass::real_time;
   Workers workers(options_.isolated_cpus ? std::vector<int>() : process::read_kept_free_cpus());
   ProcessSampler sampler(config_, interpreter_, memory_, ring_, workers);
-  Schedule schedule(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)));
+  Schedule schedule(interval, static_cast<uint64_t>(host_.read_clock(CLOCK_REALTIME)));
   Shared shared{sampler, workers, schedule, numbers, {}, 0, 0, 0, false};
   Worker& worker = workers.first();
   std::vector<int> cpus = workers.common_cpus(config_.pid);
   std::vector<std::thread> others;
   Wakings wakings(config_.real_time && !config_.native ? timers_.timer : nullptr);
-  Nanoseconds now = clock_now();
+  Nanoseconds now = host_.now();
   schedule.start(now);
-  Cost cost{clock_now(CLOCK_THREAD_CPUTIME_ID), 0, 0};
+  Cost cost{host_.read_clock(CLOCK_THREAD_CPUTIME_ID), 0, 0};
   Stillness still{process::ProcessClock(config_.pid), {}, 0};
   const bool may_rest = timers_.watch != nullptr && numbers.rate_hz > 0 && !config_.native;
   bool due = true;
@@ -366,7 +367,7 @@ void SamplerThread::run() {
             ? sampler.wait_for_event(worker, std::max(schedule.interval(), shared.events_apart),
                                      shared.turn_lock)
             : Woken::nothing_to_wait_for;
-    now = clock_now();
+    now = host_.now();
     due = true;
     if (woken != Woken::nothing_to_wait_for) {
       // If no thread is caught: once an interval, whichever worker's turn it was.
@@ -381,13 +382,13 @@ void SamplerThread::run() {
     // Without a rate, the rest after each turn is the only pause.
     if (rate > 0) wakings.wait(schedule, now, worker.cpu);
     shared.turn_lock.lock();
-    now = clock_now();
+    now = host_.now();
     shared.numbers.by_perf = wakings.by_perf();
     shared.numbers.by_clock = wakings.by_clock();
   }
   end_others(shared, others);
   workers.act_as(worker);
-  sampler.finish(clock_now());
+  sampler.finish(host_.now());
   over_ = true;
   measure(shared, cost);
   const std::lock_guard lock(mutex_);

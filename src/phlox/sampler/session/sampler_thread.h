@@ -17,6 +17,7 @@
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/session/budget.h"
+#include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/scheduling.h"
@@ -34,7 +35,7 @@ class SamplerThread : public Source {
     IdleWatch* watch = nullptr;    // rests there while nothing runs in the process
     SharedTimer* timer = nullptr;  // wakes up together with its others
   };
-  SamplerThread(const ProcessSampler::Config& config, const Options& options,
+  SamplerThread(Host& host, const ProcessSampler::Config& config, const Options& options,
                 const python::Interpreter& interpreter, memory::RemoteMemory& memory, Ring& ring,
                 const SharedTimers& timers);
   ~SamplerThread() override;  // stops
@@ -87,6 +88,7 @@ class SamplerThread : public Source {
   void leave_its_half(Shared& shared, Cost& cost);
   void publish_now_and_then(Shared& shared, Nanoseconds now);
 
+  Host& host_;
   ProcessSampler::Config config_;
   Options options_;
   Budget budget_;

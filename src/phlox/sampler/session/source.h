@@ -1,5 +1,5 @@
 // Samples one program of a process and puts the records into its ring: a sampling thread of ours
-// (sampler_thread.h), or the capture inside the kernel (kernel/kernel_source.h). Its user does not know
+// (sampler_thread.h), or the capture inside the kernel (kernel_sources.h). Its user does not know
 // which. Called by the recorder's thread.
 #pragma once
 
@@ -13,7 +13,6 @@
 #include "phlox/sampler/capture/mode.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/process_sampler.h"
-#include "phlox/sampler/kernel/kernel_source.h"
 #include "phlox/sampler/session/scheduling.h"
 
 namespace phlox::sampler {
@@ -44,9 +43,11 @@ class Source {
   virtual SourceNumbers numbers() = 0;
   // Its process has ended: waits a moment for the last records about it.
   virtual void await_end() {}
-  // When the process has ended: the time of its end, and the CPU time of its first thread; none: not known
-  // here.
-  virtual std::optional<KernelSource::End> end() const { return {}; }
+  // The end of the process, and the CPU time of its first thread; none: it is running, or not known here.
+  struct End {
+    Nanoseconds time = 0, used = 0;
+  };
+  virtual std::optional<End> end() const { return {}; }
   // How often numbers() have changed.
   virtual uint64_t published() const = 0;
   // `threads`: kernel ids of the sampled threads.

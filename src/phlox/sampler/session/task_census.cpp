@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "phlox/sampler/session/host.h"
+
 namespace phlox::sampler {
 
 void CensusPace::taken(Nanoseconds now, Nanoseconds cost, bool found_tasks) {
@@ -12,11 +14,13 @@ void CensusPace::taken(Nanoseconds now, Nanoseconds cost, bool found_tasks) {
   due_ = now + schedule_.draw();
 }
 
-TaskCensus::TaskCensus(profile::ProcessId process, Nanoseconds begin, const python::Interpreter& interpreter,
-                       memory::RemoteMemory& memory, const process::ProcessClock& clock,
-                       profile::TaskSink& sink, profile::Interner& interner, TaskRowIds& ids,
+TaskCensus::TaskCensus(Host& host, profile::ProcessId process, Nanoseconds begin,
+                       const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+                       const process::ProcessClock& clock, profile::TaskSink& sink,
+                       profile::Interner& interner, TaskRowIds& ids,
                        std::optional<double> max_overhead_percent)
-    : interpreter_(interpreter),
+    : host_(host),
+      interpreter_(interpreter),
       memory_(memory),
       clock_(clock),
       sink_(sink),
@@ -47,9 +51,9 @@ void TaskCensus::read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of,
   sources.between = between;
   sources.pages = pages_ ? &*pages_ : nullptr;
   stamp_ = python::modules_stamp(interpreter_, memory_);
-  const Nanoseconds before = clock_now();
+  const Nanoseconds before = host_.now();
   const auto found = python::read_async_tasks(interpreter_, memory_, sources);
-  const Nanoseconds took = clock_now() - before;
+  const Nanoseconds took = host_.now() - before;
   imported_ = found.imported;
   if (imported_ && !pages_) pages_.emplace(memory_);
   last_counts_.tasks = found.tasks.size();
@@ -63,7 +67,7 @@ void TaskCensus::read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of,
 void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,
                       const std::function<void()>& between) {
   const Nanoseconds weight = now - std::exchange(last_, now);
-  const Nanoseconds before = clock_now(CLOCK_THREAD_CPUTIME_ID);
+  const Nanoseconds before = host_.read_clock(CLOCK_THREAD_CPUTIME_ID);
   Nanoseconds elsewhere = 0;
   if (is_as_it_was(clock_.used())) {
     ++not_read_;
@@ -71,12 +75,12 @@ void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,
   } else {
     not_read_ = 0;
     read(weight, thread_of, [&] {
-      const Nanoseconds left = clock_now(CLOCK_THREAD_CPUTIME_ID);
+      const Nanoseconds left = host_.read_clock(CLOCK_THREAD_CPUTIME_ID);
       between();
-      elsewhere += clock_now(CLOCK_THREAD_CPUTIME_ID) - left;
+      elsewhere += host_.read_clock(CLOCK_THREAD_CPUTIME_ID) - left;
     });
   }
-  const Nanoseconds cost = clock_now(CLOCK_THREAD_CPUTIME_ID) - before - elsewhere;
+  const Nanoseconds cost = host_.read_clock(CLOCK_THREAD_CPUTIME_ID) - before - elsewhere;
   counts_.tasks += last_counts_.tasks;
   counts_.unproved += last_counts_.unproved;
   counts_.ended += last_counts_.ended;

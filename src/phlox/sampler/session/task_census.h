@@ -19,6 +19,8 @@
 
 namespace phlox::sampler {
 
+class Host;
+
 // When the next census is due. Pure.
 class CensusPace {
  public:
@@ -47,9 +49,10 @@ class CensusPace {
 
 class TaskCensus {
  public:
-  TaskCensus(profile::ProcessId process, Nanoseconds begin, const python::Interpreter& interpreter,
-             memory::RemoteMemory& memory, const process::ProcessClock& clock, profile::TaskSink& sink,
-             profile::Interner& interner, TaskRowIds& ids, std::optional<double> max_overhead_percent);
+  TaskCensus(Host& host, profile::ProcessId process, Nanoseconds begin,
+             const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+             const process::ProcessClock& clock, profile::TaskSink& sink, profile::Interner& interner,
+             TaskRowIds& ids, std::optional<double> max_overhead_percent);
 
   Nanoseconds due() const { return pace_.due(); }
   // Whether it is worth waking up for the next one.
@@ -63,6 +66,7 @@ class TaskCensus {
   bool is_as_it_was(std::optional<Nanoseconds> used);
   void read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of, const std::function<void()>& between);
 
+  Host& host_;
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   std::optional<python::PageMemory> pages_;  // once there may be tasks

@@ -16,6 +16,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/process/process_clock.h"
 #include "phlox/process/process_tree.h"
+#include "phlox/sampler/session/finder.h"
 #include "phlox/sampler/session/program.h"
 
 namespace phlox::sampler {
@@ -59,13 +60,8 @@ class TreeSearch {
   uint64_t asked_everybody() const { return asked_everybody_; }
   // Why a Python could not be read; the last such.
   const std::string& refused() const { return refused_; }
-  // Forks of a Python that ended before they were returned, and the command line of the last.
-  struct Brief {
-    size_t processes = 0;
-    std::string command_line;
-    std::vector<pid_t> ids;  // the first of them
-  };
-  const Brief& too_brief() const { return brief_; }
+  // Forks of a Python that ended before they were returned.
+  const Finder::Brief& too_brief() const { return brief_; }
 
  private:
   struct Entry {
@@ -133,7 +129,7 @@ class TreeSearch {
   std::vector<Known> known_;
   uint64_t born_ = 0;
   std::string refused_;
-  Brief brief_;
+  Finder::Brief brief_;
 };
 
 }  // namespace phlox::sampler
