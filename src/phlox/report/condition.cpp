@@ -255,7 +255,9 @@ Result<Condition> parse_condition(std::string_view text) {
   double number = 0;
   const char* begin = rest.data() + (rest.starts_with("+") ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, rest.data() + rest.size(), number);
-  if (error != std::errc{} || !std::isfinite(number)) return unreadable(text, "no number to compare with");
+  const bool two_signs = rest.starts_with("+-");
+  if (error != std::errc{} || !std::isfinite(number) || two_signs)
+    return unreadable(text, "no number to compare with");
   const std::string_view unit = trimmed(rest.substr(static_cast<size_t>(end - rest.data())));
   if (unit == "%") {
     condition.limit_kind = is_change ? LimitKind::relative : LimitKind::share;
