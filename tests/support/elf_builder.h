@@ -20,6 +20,9 @@ struct ElfSymbol {
   std::string name;
   uint64_t address = 0;
   uint16_t section = 1;  // SHN_UNDEF: only used here, not defined
+  uint64_t size = 8;
+  uint8_t type = STT_OBJECT;
+  uint8_t binding = STB_GLOBAL;
 };
 
 class ElfBuilder {
@@ -50,8 +53,9 @@ class ElfBuilder {
     return *this;
   }
   ElfBuilder& section(const std::string& name, uint32_t type, uint64_t address, std::vector<std::byte> bytes,
-                      uint32_t link = 0) {
+                      uint32_t link = 0, uint64_t flags = 0) {
     Elf64_Shdr s{};
+    s.sh_flags = flags;
     s.sh_name = static_cast<uint32_t>(names_.size());
     s.sh_type = type;
     s.sh_addr = address;
@@ -155,10 +159,10 @@ class ElfBuilder {
     for (const ElfSymbol& symbol : symbols) {
       Elf64_Sym s{};
       s.st_name = static_cast<uint32_t>(strings.size());
-      s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+      s.st_info = static_cast<uint8_t>(ELF64_ST_INFO(symbol.binding, symbol.type));
       s.st_shndx = symbol.section;
       s.st_value = symbol.address;
-      s.st_size = 8;
+      s.st_size = symbol.size;
       append(table, s);
       strings += symbol.name + '\0';
     }
