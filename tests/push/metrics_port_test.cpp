@@ -48,6 +48,34 @@ TEST(MetricsPort, answers_requests_for_its_pages) {
           .ends_with("Content-Length: 3\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"));
 }
 
+TEST(MetricsPort, takes_a_post_where_one_is_wanted_but_not_from_a_browser) {
+  int posted = 0;
+  const Pages posts = [&](std::string_view path) -> std::optional<Page> {
+    if (path != "/incident") return {};
+    ++posted;
+    return Page{202, "text/plain", "noted\n"};
+  };
+  const auto status = [&](std::string_view head) {
+    const std::string response = response_to(head, pages, posts);
+    return response.substr(0, response.find("\r\n"));
+  };
+  EXPECT_EQ(status("POST /incident HTTP/1.1\r\nHost: x\r\n"), "HTTP/1.1 202 Accepted");
+  EXPECT_EQ(status("POST /incident?why HTTP/1.1"), "HTTP/1.1 202 Accepted");
+  EXPECT_EQ(posted, 2);
+  EXPECT_EQ(status("GET /incident HTTP/1.1"), "HTTP/1.1 404 Not Found");
+  EXPECT_EQ(status("POST /healthz HTTP/1.1"), "HTTP/1.1 404 Not Found");
+  EXPECT_EQ(status("POST /incident HTTP/1.1\r\nHost: x\r\noRigin: http://example.com\r\n"),
+            "HTTP/1.1 403 Error");
+  EXPECT_EQ(status("POST /incident HTTP/1.1\r\nOrigin: null\r\n"), "HTTP/1.1 403 Error");
+  EXPECT_EQ(status("PUT /incident HTTP/1.1"), "HTTP/1.1 405 Error");
+  EXPECT_EQ(posted, 2);
+  const auto port = MetricsPort::open("127.0.0.1:0", pages, posts);
+  ASSERT_TRUE(port) << port.error().message;
+  EXPECT_TRUE(asked((*port)->port(), "POST /incident HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody")
+                  .ends_with("noted\n"));
+  EXPECT_EQ(posted, 3);
+}
+
 TEST(MetricsPort, listens_on_the_loopback_interface_alone) {
   for (const char* address : {"0.0.0.0:0", "192.168.1.1:80", "[::]:0", "example.com:80", "127.0.0.1",
                               "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", ":80", ""}) {

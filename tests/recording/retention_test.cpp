@@ -181,6 +181,65 @@ TEST_F(Long, a_snapshot_is_a_finished_recording_and_the_other_goes_on) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);
 }
 
+TEST_F(Long, a_part_is_a_recording_of_that_time_alone) {
+  auto out = writer({});
+  ProfileMaker maker(*out);
+  const std::vector<ThreadId> threads = {maker.thread("a")};
+  const std::vector<std::vector<StackId>> stacks = {{maker.stack("main;f"), maker.stack("main;g")}};
+  Spans spans(*out);
+  Nanoseconds now = ProfileMaker::kStart;
+  record_for(*out, spans, stacks, threads, now, now + 600 * kSecond);
+  Event early, within;
+  early.kind = within.kind = EventKind::signal_received;
+  early.time = ProfileMaker::kStart + 100 * kSecond;
+  within.time = ProfileMaker::kStart + 410 * kSecond;
+  out->emit(early);
+  out->emit(within);
+  ASSERT_TRUE(out->commit());
+  const std::string copy = (folder_ / "b.phlox").string();
+  const Part part{
+      ProfileMaker::kStart + 400 * kSecond, ProfileMaker::kStart + 440 * kSecond, {{"incident.1", "why"}}};
+  const auto copied = snapshot(path_, copy, {}, part);
+  ASSERT_TRUE(copied) << copied.error().message;
+  const auto profile = read(copy);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_FALSE(is_unfinished(*profile));
+  Nanoseconds wall = 0;
+  for (const Sample& sample : profile->samples()) {
+    if (!sample.thread) continue;
+    wall += sample.wall;
+    EXPECT_GT(sample.start + sample.wall, part.from);
+    EXPECT_LT(sample.start, part.to);
+  }
+  EXPECT_NEAR(double(wall) / 1e9, 40, 0.2);
+  EXPECT_NEAR(double(recording_start(*profile) - part.from) / 1e9, 0, 0.1);
+  EXPECT_EQ(profile->meta().at("start_unix_ns"), std::to_string(recording_start(*profile) + 7));
+  EXPECT_NEAR(double(seen_until(*profile) - part.to) / 1e9, 0, 0.1);
+  EXPECT_EQ(profile->meta().at("incident.1"), "why");
+  EXPECT_EQ(lacking(*profile).let_go, 0);
+  const auto& events = profile->events();
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const Event& one) { return one.kind == EventKind::signal_received; }),
+            1);
+  // Compacted: a fifteenth of the rows.
+  EXPECT_LT(fs::file_size(copy) * 3, bytes());
+  ASSERT_TRUE(out->finish());
+  EXPECT_NEAR(double(seen_until(*read(path_)) - recording_start(*read(path_))) / 1e9, 600, 1);
+}
+
+TEST_F(Long, a_part_in_which_nothing_was_sampled_is_a_recording_without_samples) {
+  auto out = writer({});
+  ProfileMaker maker(*out);
+  maker.add(maker.thread("a"), "main;f", kSecond);
+  ASSERT_TRUE(out->commit());
+  const std::string copy = (folder_ / "b.phlox").string();
+  ASSERT_TRUE(
+      snapshot(path_, copy, {}, Part{ProfileMaker::kStart + kSecond, ProfileMaker::kStart + 2 * kSecond}));
+  const auto profile = read(copy);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->samples().size(), 0u);
+}
+
 TEST_F(Long, of_a_recording_that_has_just_begun_there_is_no_snapshot) {
   const auto out = Writer::create(path_);
   ASSERT_TRUE(out);

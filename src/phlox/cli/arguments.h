@@ -42,6 +42,8 @@ struct RecordArguments {
   SelectionArguments selection;
   std::string duration, rate, output, max_overhead, mode;
   std::string keep, max_size, stall, max_pause;
+  std::vector<std::string> on;
+  std::string before, after, max_incidents, incident_space;
   bool append = false;
   bool no_follow = false, no_async = false, hands_off = false, force = false, source = false;
   NativeArguments native;

@@ -50,6 +50,8 @@ void Grammar::describe_record() {
       {"phlox record -o app.html -p 4711 -d 60", "one page with timeline, flame graph, tables and filters"},
       {"sudo phlox record --name 'celery.*worker' -d 60",
        "all workers on this host, also those that start later"},
+      {"sudo phlox record --on stall=200ms --on death -o incidents -p 4711",
+       "the time before and after each stall of an event loop, and what led to a crash"},
   };
   auto& a = line.record;
   b.running_processes(
@@ -89,6 +91,24 @@ void Grammar::describe_record() {
            "DURATION",
            "report an event loop that does not wait for events for this long as a stall in the summary "
            "(default 50ms)",
+           {},
+           false});
+  b.values("--on", a.on,
+           {{},
+            "CONDITION",
+            "write a recording of the time before and after each moment at which this becomes true: "
+            "stall=200ms, gil=100ms, cpu=90%/10s, cpu-wait=50%/10s, memory=90%, log=FILE:REGEX, signal=USR2, "
+            "http=127.0.0.1:9465, death; may be repeated. -o then names a folder (docs/triggers.md)",
+            {},
+            false});
+  b.value("--before", a.before, {{}, "TIME", "with --on: how long before (default 30s)", {}, false});
+  b.value("--after", a.after, {{}, "TIME", "with --on: how long after (default 10s)", {}, false});
+  b.value("--max-incidents", a.max_incidents,
+          {{}, "COUNT", "with --on: write no more than so many in an hour (default 4)", {}, false});
+  b.value("--incident-space", a.incident_space,
+          {{},
+           "SIZE",
+           "with --on: write no more when the incidents in the folder take this much (default 1G)",
            {},
            false});
   b.flag("--append", a.append, "continue the recording in FILE, for example after its recorder was killed");

@@ -23,6 +23,7 @@
 #include "phlox/cli/record_request.h"
 #include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
+#include "phlox/cli/triggers.h"
 #include "phlox/cli/values.h"
 #include "phlox/process/container.h"
 #include "phlox/process/launch.h"
@@ -42,8 +43,9 @@ class Recording {
   Recording(const RecordRequest& request, Talk& talk)
       : request_(request),
         talk_(talk),
-        watch_(request.options.launched ? std::span<const int>(kForwarded)
-                                        : std::span<const int>(kAttached)) {}
+        watch_(request.options.launched                 ? std::span<const int>(kForwarded)
+               : request.triggers.takes_signal(SIGUSR2) ? std::span<const int>(kAttachedForBoth)
+                                                        : std::span<const int>(kAttached)) {}
 
   int run() {
     if (auto ready = prepare(); !ready) return failed(ready.error());
@@ -82,17 +84,19 @@ class Recording {
     if (!program_ && !options_.follow && !request_.selection) check_siblings(false);
     Nanoseconds next_check = clock_now() + kCheckSiblingsEvery;
     if (options_.duration) overdue_->due_after(*options_.duration);
-    const sampler::Outcome outcome =
-        (*recorder)->run(destination_->sink(), stop_, [&](const sampler::Progress& p) {
-          overdue_->alive();
-          say_descendants();
-          talk_.progress(progress_lines(p));
-          const Nanoseconds now = clock_now();
-          if (now < next_check) return;
-          check_siblings(false);
-          next_check =
-              clock_now() + std::max(kCheckSiblingsEvery, kRestPerSiblingCheck * (clock_now() - now));
-        });
+    profile::Sink& sink =
+        triggers_ ? triggers_->watch(destination_->sink(), destination_->recording(), program_.has_value())
+                  : destination_->sink();
+    if (triggers_) triggers_->start();
+    const sampler::Outcome outcome = (*recorder)->run(sink, stop_, [&](const sampler::Progress& p) {
+      overdue_->alive();
+      say_descendants();
+      talk_.progress(progress_lines(p));
+      const Nanoseconds now = clock_now();
+      if (now < next_check) return;
+      check_siblings(false);
+      next_check = clock_now() + std::max(kCheckSiblingsEvery, kRestPerSiblingCheck * (clock_now() - now));
+    });
     recorder->reset();
     say_descendants();
     check_siblings(true);
@@ -110,6 +114,7 @@ class Recording {
   // Includes SIGPIPE: while it is blocked, a closed reader is a write error; the program still gets the
   // default.
   static constexpr std::array kAttached = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
+  static constexpr std::array kAttachedForBoth = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2};
   static constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
 
   static constexpr Nanoseconds kCheckSiblingsEvery = kSecond / 2;
@@ -190,6 +195,11 @@ class Recording {
       options_.command = "Pythons " + request_.selection->words();
       command = {"pythons"};
     }
+    if (request_.triggers) {
+      auto triggers = Triggers::open(request_.triggers, watch_.mask_before(), talk_);
+      if (!triggers) return fail(triggers);
+      triggers_ = *std::move(triggers);
+    }
     if (options_.launched) {
       options_.command = fmt::format("{}", fmt::join(request_.program, " "));
       process::LaunchOptions launch;
@@ -228,6 +238,7 @@ class Recording {
   // Runs on the watch's thread.
   void on_signal(SignalSeen seen) {
     if (seen.number == SIGPIPE) return;
+    if (triggers_ && triggers_->on_signal(seen.number)) return;
     if (seen.number == SIGUSR1 && !program_) return take_snapshot();
     // A program that was not released yet gets no signal: the recording ends, as without a program.
     const bool ends = seen.number == SIGINT || !program_ || !released_;
@@ -279,6 +290,7 @@ class Recording {
     if (options_.native && !error) missing = name_native_frames(outcome);
     overdue_.reset();
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
+    if (triggers_) triggers_->finish(destination_->where());
     say_how_it_went(outcome);
     say_missing(missing, talk_);
     const bool empty = outcome.progress.samples == 0 && !error;
@@ -384,6 +396,7 @@ class Recording {
   std::vector<pid_t> pids_;
   pid_t pid_ = 0;  // the first of pids_
   std::unique_ptr<Destination> destination_;
+  std::unique_ptr<Triggers> triggers_;
   std::optional<process::LaunchedProgram> program_;
   std::vector<OtherPythons> others_;
   int descendants_ = 0, lines_of_descendants_ = 0;

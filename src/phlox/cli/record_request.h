@@ -12,6 +12,7 @@
 #include "phlox/cli/arguments.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/selection.h"
+#include "phlox/cli/triggers.h"
 #include "phlox/profile/loop_stalls.h"
 #include "phlox/sampler/session/recorder.h"
 
@@ -25,6 +26,7 @@ struct RecordRequest {
   Destination::Options destination;
   Nanoseconds shortest_stall = profile::kStall;
   bool tasks = true;  // record what tasks await
+  TriggerRequest triggers;
 };
 
 Result<RecordRequest> record_request_of(const CommandLine& line);

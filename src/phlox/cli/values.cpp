@@ -58,6 +58,8 @@ std::string_view script_of(const std::vector<std::string>& command) {
   return {};
 }
 
+}  // namespace
+
 std::string time_stamp(std::time_t now) {
   std::tm local{};
   ::localtime_r(&now, &local);
@@ -65,8 +67,6 @@ std::string time_stamp(std::time_t now) {
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
   return stamp;
 }
-
-}  // namespace
 
 Result<pid_t> parse_pid(std::string_view text) {
   std::string_view digits = text;

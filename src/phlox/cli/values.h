@@ -83,6 +83,8 @@ std::string short_name(const std::vector<std::string>& command);
 // The words of /proc/PID/cmdline as one text, precise enough for a name: blanks inside an argument also
 // separate.
 std::vector<std::string> words_of(const std::string& command_line);
+// "20261121-083000", local time.
+std::string time_stamp(std::time_t now);
 // "app-4711-20261121-083000.phlox"
 std::string default_recording_name(const std::vector<std::string>& command, pid_t pid, std::time_t now);
 // "app-20261123-093000.phlox" for "app.phlox", next to it: the default name of a snapshot.

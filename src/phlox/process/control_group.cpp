@@ -148,6 +148,12 @@ std::vector<std::string> folders_of(const GroupMount& mount, const std::string& 
   return folders;
 }
 
+GroupFolders read_group_folders(pid_t pid, const std::string& controller) {
+  const auto groups = read_groups(pid);
+  auto place = groups ? place_of(groups->memberships, groups->mounts, controller) : std::nullopt;
+  return place ? GroupFolders{place->unified, std::move(place->folders)} : GroupFolders{};
+}
+
 std::optional<double> parse_cpu_max(std::string_view text) {
   const auto words = parts_of(text.substr(0, std::min(text.find('\n'), text.size())), ' ');
   if (words.size() < 2) return {};

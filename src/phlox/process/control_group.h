@@ -27,6 +27,13 @@ std::vector<GroupMount> parse_group_mounts(std::string_view mountinfo);
 // The folders with the files of a group and of its parents, innermost first; empty: not mounted here.
 std::vector<std::string> folders_of(const GroupMount& mount, const std::string& path);
 
+// The folders of the groups of a controller that a process is in, innermost first; empty: not visible.
+struct GroupFolders {
+  bool unified = false;  // version 2
+  std::vector<std::string> folders;
+};
+GroupFolders read_group_folders(pid_t pid, const std::string& controller);
+
 // CPUs' worth of time: "50000 100000" of cpu.max; none: no limit.
 std::optional<double> parse_cpu_max(std::string_view text);
 

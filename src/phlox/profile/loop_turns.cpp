@@ -24,6 +24,10 @@ constexpr SystemCall kPollCalls[] = {system_call("poll"),        system_call("pp
 
 }  // namespace
 
+bool is_poll_call(int16_t system_call, bool aarch64) {
+  return is_call(kPollCalls, system_call, aarch64);
+}
+
 LoopTurns::LoopTurns(const Profile& profile, const WorkRule& rule, LoopStacks& stacks)
     : profile_(profile), rule_(rule), stacks_(stacks), aarch64_(machine_of(profile) == "aarch64") {}
 
@@ -50,7 +54,7 @@ LoopSample LoopTurns::row_of(uint32_t index, bool own_stacks) {
       break;
     case InLoop::poll:
     case InLoop::own: {
-      const bool is_poll = row.place.at == InLoop::poll || is_call(kPollCalls, sample.system_call, aarch64_);
+      const bool is_poll = row.place.at == InLoop::poll || is_poll_call(sample.system_call, aarch64_);
       if (blocked && doing == Doing::waiting_unknown) break;
       if (blocked && (is_poll || sample.system_call == kCallNotRecorded)) {
         row.step = doing == Doing::waiting_for_work ? LoopStep::waits : LoopStep::polls;

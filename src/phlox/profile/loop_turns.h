@@ -33,6 +33,9 @@ struct LoopTurn {
   Nanoseconds brief = 0;  // short waits for events, somewhere within it
 };
 
+// poll, select, epoll_wait and their relatives: how a loop waits for events.
+bool is_poll_call(int16_t system_call, bool aarch64);
+
 class LoopTurns {
  public:
   LoopTurns(const Profile& profile, const WorkRule& rule, LoopStacks& stacks);

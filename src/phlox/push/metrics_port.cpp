@@ -74,32 +74,39 @@ bool wait_for(int descriptor, short events, Nanoseconds until) {
 
 }  // namespace
 
-std::string response_to(std::string_view line, const Pages& pages) {
+std::string response_to(std::string_view head, const Pages& pages, const Pages& posts) {
+  const std::string_view line = head.substr(0, head.find("\r\n"));
   const size_t first = line.find(' '), second = first == line.npos ? line.npos : line.find(' ', first + 1);
   const std::string_view method = line.substr(0, first);
   Page page;
   const bool has_path = second != line.npos && line[first + 1] == '/';
   if (!has_path || !line.substr(second + 1).starts_with("HTTP/1.")) {
     page = {400, page.type, "this is not an HTTP request\n"};
-  } else if (method != "GET" && method != "HEAD") {
-    page = {405, page.type, "only GET and HEAD are supported\n"};
+  } else if (method != "GET" && method != "HEAD" && !(method == "POST" && posts)) {
+    page = {405, page.type, fmt::format("only GET{} HEAD are supported\n", posts ? ", POST and" : " and")};
+  } else if (method == "POST" && lower_case(head).find("\norigin:") != head.npos) {
+    page = {403, page.type, "requests of a browser's page are refused\n"};
   } else {
     std::string_view path = line.substr(first + 1, second - first - 1);
     path = path.substr(0, path.find('?'));
-    page = pages(path).value_or(Page{404, page.type, "no such page\n"});
+    page = (method == "POST" ? posts : pages)(path).value_or(Page{404, page.type, "no such page\n"});
   }
-  const std::string_view words = page.status == 200 ? "OK" : page.status == 404 ? "Not Found" : "Error";
+  const std::string_view words = page.status == 200   ? "OK"
+                                 : page.status == 202 ? "Accepted"
+                                 : page.status == 404 ? "Not Found"
+                                                      : "Error";
   return fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nX-Content-Type-Options: nosniff\r\n"
       "Connection: close\r\n\r\n{}",
       page.status, words, page.type, page.text.size(), method == "HEAD" ? "" : page.text);
 }
 
-MetricsPort::MetricsPort(Descriptor listener, Descriptor end, uint16_t port, Pages pages)
+MetricsPort::MetricsPort(Descriptor listener, Descriptor end, uint16_t port, Pages pages, Pages posts)
     : listener_(std::move(listener)),
       end_(std::move(end)),
       port_(port),
       pages_(std::move(pages)),
+      posts_(std::move(posts)),
       thread_([this] { run(); }) {}
 
 MetricsPort::~MetricsPort() {
@@ -107,13 +114,14 @@ MetricsPort::~MetricsPort() {
   thread_.join();
 }
 
-Result<void> MetricsPort::check(std::string_view address) {
+Result<void> MetricsPort::check(std::string_view address, std::string_view option) {
   if (parse_loopback(address)) return {};
-  return fail(ErrorKind::usage, "--listen: this is not an address and a port of the loopback interface",
-              "for example: --listen 127.0.0.1:9464. For other hosts, put a proxy in front of it");
+  return fail(ErrorKind::usage,
+              fmt::format("{}: this is not an address and a port of the loopback interface", option),
+              "for example: 127.0.0.1:9464. For other hosts, put a proxy in front of it");
 }
 
-Result<std::unique_ptr<MetricsPort>> MetricsPort::open(std::string_view text, Pages pages) {
+Result<std::unique_ptr<MetricsPort>> MetricsPort::open(std::string_view text, Pages pages, Pages posts) {
   const auto address = parse_loopback(text);
   if (!address) return fail(check(text));
   Descriptor listener(::socket(address->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -128,7 +136,7 @@ Result<std::unique_ptr<MetricsPort>> MetricsPort::open(std::string_view text, Pa
                 "is another program using the port? ss -ltnp");
   const uint16_t port = port_of(listener.get());
   return std::unique_ptr<MetricsPort>(
-      new MetricsPort(std::move(listener), std::move(end), port, std::move(pages)));
+      new MetricsPort(std::move(listener), std::move(end), port, std::move(pages), std::move(posts)));
 }
 
 void MetricsPort::run() {
@@ -157,7 +165,8 @@ void MetricsPort::answer(int client) const {
     if (got <= 0) return;
     request.append(bytes.data(), static_cast<size_t>(got));
   }
-  const std::string response = response_to(std::string_view(request).substr(0, request.find("\r\n")), pages_);
+  const std::string response =
+      response_to(std::string_view(request).substr(0, request.find("\r\n\r\n") + 2), pages_, posts_);
   for (std::string_view rest = response; !rest.empty();) {
     if (!wait_for(client, POLLOUT, until)) return;
     const ssize_t sent = ::send(client, rest.data(), rest.size(), MSG_NOSIGNAL);
@@ -165,6 +174,16 @@ void MetricsPort::answer(int client) const {
     rest.remove_prefix(static_cast<size_t>(sent));
   }
   ::shutdown(client, SHUT_WR);
+  // Closing it with bytes unread, such as the body of a POST, would reset the connection before the client
+  // has read the answer.
+  constexpr size_t kMostIgnored = size_t{1} << 20;
+  std::array<char, 4096> bytes;
+  size_t ignored = 0;
+  while (ignored < kMostIgnored && wait_for(client, POLLIN, until)) {
+    const ssize_t got = ::recv(client, bytes.data(), bytes.size(), 0);
+    if (got <= 0) return;
+    ignored += static_cast<size_t>(got);
+  }
 }
 
 }  // namespace phlox::push

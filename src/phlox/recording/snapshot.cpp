@@ -12,6 +12,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/base/place.h"
+#include "phlox/profile/kept.h"
 #include "phlox/profile/model.h"
 #include "phlox/recording/database.h"
 #include "phlox/recording/new_recording.h"
@@ -67,6 +68,57 @@ std::string ending(const std::string& from) {
       static_cast<int>(profile::EventKind::recording_end), quoted(from));
 }
 
+// Deletes what is not in the part. The copy has an end.
+std::string cutting(const Part& part) {
+  std::string sql = fmt::format(
+      "PRAGMA journal_mode = MEMORY; PRAGMA temp_store = MEMORY;"
+      "BEGIN;"
+      "CREATE TEMP TABLE epoch AS SELECT coalesce("
+      "  (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'sample_epoch_ns'), 0) AS ns;"
+      "DELETE FROM sample WHERE start_us * 1000 + wall_ns <= {0} - (SELECT ns FROM epoch)"
+      "  OR start_us * 1000 >= {1} - (SELECT ns FROM epoch);"
+      "CREATE TEMP TABLE was AS SELECT"
+      "  (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'start_monotonic_ns') AS begin,"
+      "  (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'end_monotonic_ns') AS end;"
+      // Rows are up to a second long, and some begin or end slightly beyond it.
+      "CREATE TEMP TABLE is_now AS SELECT"
+      "  max(begin, min({0}, coalesce((SELECT ns + min(start_us) * 1000 FROM sample, epoch), {0}))) AS begin,"
+      "  min(end, max({1}, coalesce((SELECT ns + max(start_us * 1000 + wall_ns) FROM sample, epoch), {1})))"
+      "    AS end FROM was;"
+      "UPDATE meta SET value = CAST(value + (SELECT is_now.begin - was.begin FROM is_now, was) AS TEXT)"
+      "  WHERE key IN ('start_monotonic_ns', 'start_unix_ns');"
+      "UPDATE meta SET value = CAST((SELECT end FROM is_now) AS TEXT) WHERE key = 'end_monotonic_ns';"
+      "DELETE FROM event WHERE kind NOT IN ({2}, {3})"
+      "  AND time_ns NOT BETWEEN (SELECT begin FROM is_now) AND (SELECT end FROM is_now);"
+      "UPDATE event SET time_ns = (SELECT begin FROM is_now) WHERE kind = {2};"
+      "UPDATE event SET time_ns = (SELECT end FROM is_now) WHERE kind = {3};"
+      // Their ids count without a gap.
+      "CREATE TEMP TABLE stay AS SELECT * FROM event; DELETE FROM event;"
+      "INSERT INTO event SELECT NULL, kind, time_ns, process, thread, value, text FROM stay ORDER BY id;"
+      "DELETE FROM meta WHERE key = '{4}';",
+      part.from, part.to, static_cast<int>(profile::EventKind::recording_start),
+      static_cast<int>(profile::EventKind::recording_end), profile::kLetGo);
+  for (const auto& [key, value] : part.meta)
+    sql += fmt::format("INSERT OR REPLACE INTO meta VALUES ({}, {});", quoted(key), quoted(value));
+  return sql;
+}
+
+// Recordings of older versions lack some of them.
+constexpr std::string_view kTaskTables[] = {"task_census", "event_loop", "task_stack",
+                                            "task_time",   "task_group", "ready_tasks"};
+
+bool cut(sqlite3* copy, const Part& part) {
+  if (!run(copy, cutting(part))) return false;
+  for (const std::string_view table : kTaskTables) {
+    const bool is_there =
+        first_number(copy,
+                     fmt::format("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{}'", table))
+            .has_value();
+    if (is_there && !run(copy, fmt::format("DELETE FROM {}", table))) return false;
+  }
+  return run(copy, "COMMIT; VACUUM");
+}
+
 bool says(sqlite3* database, std::string_view key) {
   return first_number(database, fmt::format("SELECT 1 FROM meta WHERE key = '{}'", key)).has_value();
 }
@@ -95,7 +147,8 @@ Result<void> copy_into(const std::string& from, const std::string& to, const Pla
 
 }  // namespace
 
-Result<void> snapshot(const std::string& from, const std::string& to, std::optional<Owner> owner) {
+Result<void> snapshot(const std::string& from, const std::string& to, std::optional<Owner> owner,
+                      const std::optional<Part>& part) {
   if (auto possible = Writer::check(to, owner); !possible) return possible;
   const auto place = Place::find(to, owner);
   if (!place) return cannot_write(to, errno);
@@ -105,13 +158,14 @@ Result<void> snapshot(const std::string& from, const std::string& to, std::optio
   {
     const ActAs as = place->rights();
     const Database copy = open_database(*place, draft.name(), SQLITE_OPEN_READWRITE);
-    distrust(copy.get());
+    distrust(copy.get(), 1);
     // Makes sure that the copied file was not another one.
     if (auto plain = check_schema(copy.get(), from); !plain) return plain;
     if (!says(copy.get(), "end_monotonic_ns") && !says(copy.get(), "start_monotonic_ns"))
       return fail(ErrorKind::input, fmt::format("{} holds nothing yet", from), "try again in a moment");
     if (!says(copy.get(), "end_monotonic_ns") && !run(copy.get(), ending(from)))
       return cannot_write(to, sqlite3_errmsg(copy.get()));
+    if (part && !cut(copy.get(), *part)) return cannot_write(to, sqlite3_errmsg(copy.get()));
   }
   if (!draft.put_in_place()) return cannot_write(to, errno);
   return {};

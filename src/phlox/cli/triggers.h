@@ -1,0 +1,101 @@
+// The conditions of `phlox record --on` while it records: watches them, and writes an incident when one
+// becomes true. Rows are judged on the recorder's thread (incidents/row_watch.h); one thread of ours looks at
+// log files and memory, and writes; signals and requests come from the threads that take them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "phlox/cli/incident_files.h"
+#include "phlox/cli/log_tail.h"
+#include "phlox/cli/talk.h"
+#include "phlox/incidents/condition.h"
+#include "phlox/incidents/plan.h"
+#include "phlox/incidents/row_watch.h"
+#include "phlox/process/memory_limit.h"
+#include "phlox/push/metrics_port.h"
+
+namespace phlox::cli {
+
+struct TriggerRequest {
+  std::vector<incidents::Condition> conditions;  // empty: no --on
+  std::string folder;
+  Nanoseconds before = 30 * kSecond, after = 10 * kSecond;
+  size_t most_an_hour = 4;
+  uint64_t most_bytes = 1'000'000'000;
+
+  explicit operator bool() const { return !conditions.empty(); }
+  bool takes_signal(int number) const;
+  // Of the recording that is kept: an incident is complete if it holds this much.
+  Nanoseconds least_kept() const;
+};
+
+class Triggers {
+ public:
+  // Makes the folder, and proves that log files can be read and the address is free. Starts nothing. `mask`:
+  // of processes that we start.
+  static Result<std::unique_ptr<Triggers>> open(const TriggerRequest& request, const sigset_t& mask,
+                                                Talk& talk);
+  ~Triggers();
+  Triggers(const Triggers&) = delete;
+  Triggers& operator=(const Triggers&) = delete;
+
+  // The recorder's sink, which passes everything on to `to`. `recording`: the path that `to` writes to. Call
+  // it once, before start(). `is_child`: we started the program.
+  profile::Sink& watch(profile::Sink& to, const std::string& recording, bool is_child);
+  // After the recorder has given up the rights that it needs no more.
+  void start();
+  // False: no condition is about this signal. For the thread that takes signals.
+  bool on_signal(int number);
+  // After the last row: writes what is open. `recording`: where it is; empty: nowhere.
+  void finish(const std::string& recording);
+
+ private:
+  struct Log {
+    std::unique_ptr<LogTail> tail;
+    std::string file;
+  };
+
+  Triggers(const TriggerRequest& request, const sigset_t& mask, Talk& talk);
+  void note(incidents::Cause cause);
+  void meet(const profile::Process& process);
+  void run();
+  void look_at_logs();
+  void look_at_memory();
+  void write_due();
+  bool has(incidents::Kind kind) const;
+  std::optional<push::Page> posted(std::string_view path);
+
+  const TriggerRequest request_;
+  Talk& talk_;
+  IncidentFiles files_;
+  std::vector<Log> logs_;
+  std::unique_ptr<incidents::RowWatch> rows_;
+  std::string recording_;
+  bool is_child_ = false;
+  std::atomic<bool> started_{false};
+  bool said_blind_spots_ = false;  // the recorder's thread
+
+  std::mutex mutex_;  // for what follows
+  std::condition_variable changed_;
+  incidents::Plan plan_;
+  std::map<pid_t, std::vector<process::MemoryGroup>> memory_;  // of recorded processes
+  bool said_no_limit_ = false;
+  bool over_ = false;
+
+  std::map<process::MemoryGroup, bool> is_full_;  // our thread's
+  Nanoseconds next_memory_ = 0;
+  std::unique_ptr<push::MetricsPort> port_;
+  std::thread thread_;
+};
+
+}  // namespace phlox::cli

@@ -1,0 +1,144 @@
+#include "phlox/incidents/condition.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <iterator>
+#include <optional>
+
+#include "phlox/base/text.h"
+
+namespace phlox::incidents {
+namespace {
+
+// Shorter ones would be found everywhere, and longer ones do not fit into what is kept for a judgement.
+constexpr Nanoseconds kShortestLength = 20'000'000, kLongestLength = 10 * kSecond;
+constexpr Nanoseconds kShortestAverage = kSecond, kLongestAverage = 600 * kSecond;
+constexpr double kMostCpus = 10'000;
+constexpr size_t kLongestText = 4096;
+
+tl::unexpected<Error> not_valid(const Condition& of, std::string_view value, std::string_view what,
+                                std::string_view example) {
+  return fail(ErrorKind::usage, fmt::format("{}: '{}' is not {}", kind_name(of.kind), value, what),
+              fmt::format("for example: --on {}", example));
+}
+
+Result<void> take_length(Condition& into, std::string_view value) {
+  const auto length = parse_nanoseconds(value);
+  if (!length || *length < double(kShortestLength) || *length > double(kLongestLength))
+    return not_valid(into, value, "a time from 20ms to 10s",
+                     into.kind == Kind::gil ? "gil=100ms" : "stall=200ms");
+  into.length = static_cast<Nanoseconds>(*length);
+  return {};
+}
+
+// "90%" as 0.9.
+std::optional<double> parse_share(std::string_view text, double most) {
+  if (!text.ends_with('%')) return {};
+  const auto percent = parse_number<double>(text.substr(0, text.size() - 1));
+  if (!percent || *percent <= 0 || *percent > 100 * most) return {};
+  return *percent / 100;
+}
+
+Result<void> take_cpus(Condition& into, std::string_view value) {
+  const std::string_view example = into.kind == Kind::cpu ? "cpu=90%/10s" : "cpu-wait=50%/10s";
+  const size_t slash = value.find('/');
+  const auto share = parse_share(value.substr(0, slash), kMostCpus);
+  if (!share) return not_valid(into, value, "a percentage of one CPU", example);
+  into.share = *share;
+  if (slash == value.npos) return {};
+  const auto over = parse_nanoseconds(value.substr(slash + 1));
+  if (!over || *over < double(kShortestAverage) || *over > double(kLongestAverage))
+    return not_valid(into, value.substr(slash + 1), "a time from 1s to 10m", example);
+  into.over = static_cast<Nanoseconds>(*over);
+  return {};
+}
+
+Result<void> take_memory(Condition& into, std::string_view value) {
+  const auto share = parse_share(value, 1);
+  if (!share) return not_valid(into, value, "a percentage of the memory limit", "memory=90%");
+  into.share = *share;
+  return {};
+}
+
+// The file's name ends at the first colon.
+Result<void> take_log(Condition& into, std::string_view value) {
+  const size_t colon = value.find(':');
+  if (colon == value.npos || colon == 0 || colon + 1 == value.size())
+    return not_valid(into, value, "a file, a colon and a regular expression",
+                     "'log=/var/log/app.log:ERROR|timed out'");
+  into.file = value.substr(0, colon);
+  into.regex = value.substr(colon + 1);
+  return {};
+}
+
+Result<void> take_signal(Condition& into, std::string_view value) {
+  if (value.starts_with("SIG")) value.remove_prefix(3);
+  if (value == "USR1") into.signal = SIGUSR1;
+  if (value == "USR2") into.signal = SIGUSR2;
+  if (into.signal == 0) return not_valid(into, value, "USR1 or USR2", "signal=USR2");
+  return {};
+}
+
+Result<void> take_address(Condition& into, std::string_view value) {
+  if (value.empty())
+    return not_valid(into, value, "an address and a port of this host", "http=127.0.0.1:9465");
+  into.address = value;
+  return {};
+}
+
+Result<void> take_nothing(Condition&, std::string_view) {
+  return {};
+}
+
+struct Word {
+  std::string_view name;
+  Kind kind;
+  bool has_value;
+  Result<void> (*take)(Condition&, std::string_view);
+};
+constexpr Word kWords[] = {
+    {"stall", Kind::stall, true, take_length},   {"gil", Kind::gil, true, take_length},
+    {"cpu", Kind::cpu, true, take_cpus},         {"cpu-wait", Kind::cpu_wait, true, take_cpus},
+    {"memory", Kind::memory, true, take_memory}, {"log", Kind::log, true, take_log},
+    {"signal", Kind::signal, true, take_signal}, {"http", Kind::http, true, take_address},
+    {"death", Kind::death, false, take_nothing},
+};
+
+std::string all_names() {
+  std::string names;
+  for (const Word& word : kWords) names += fmt::format("{}{}", names.empty() ? "" : ", ", word.name);
+  return names;
+}
+
+}  // namespace
+
+std::string_view kind_name(Kind kind) {
+  for (const Word& word : kWords) {
+    if (word.kind == kind) return word.name;
+  }
+  return "";
+}
+
+Result<Condition> parse_condition(std::string_view text) {
+  if (text.size() > kLongestText || text.find('\0') != text.npos)
+    return fail(ErrorKind::usage, "a condition is too long, or not text", "");
+  const size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  for (const Word& word : kWords) {
+    if (word.name != name) continue;
+    if (word.has_value != (equals != text.npos))
+      return fail(ErrorKind::usage,
+                  fmt::format("{}: {}", name, word.has_value ? "no value is given" : "takes no value"),
+                  fmt::format("for example: --on {}", word.has_value ? "stall=200ms" : "death"));
+    Condition condition;
+    condition.kind = word.kind;
+    const auto value = equals == text.npos ? std::string_view() : text.substr(equals + 1);
+    if (auto taken = word.take(condition, value); !taken) return fail(taken);
+    return condition;
+  }
+  return fail(ErrorKind::usage, fmt::format("there is no condition '{}'", name),
+              fmt::format("one of: {}; for example: --on stall=200ms", all_names()));
+}
+
+}  // namespace phlox::incidents

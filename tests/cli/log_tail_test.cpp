@@ -1,0 +1,83 @@
+#include "phlox/cli/log_tail.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace phlox::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Tail : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "phlox-test-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    path_ = folder_ / "app.log";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  void append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
+  std::unique_ptr<LogTail> open(const std::string& regex) {
+    auto made = LogTail::open(path_, regex, {});
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? *std::move(made) : nullptr;
+  }
+
+  fs::path folder_, path_;
+};
+
+TEST_F(Tail, only_what_is_appended_is_read) {
+  append("ERROR old\n");
+  const auto tail = open("ERROR");
+  EXPECT_FALSE(tail->next_match());
+  append("fine\nERROR ne");
+  EXPECT_FALSE(tail->next_match());
+  append("w\nERROR second\n");
+  EXPECT_EQ(tail->next_match(), "ERROR new");
+  EXPECT_FALSE(tail->next_match());
+}
+
+TEST_F(Tail, a_rotated_file_is_followed) {
+  append("start\n");
+  const auto tail = open("ERROR");
+  append("ERROR last of the old\n");
+  fs::rename(path_, folder_ / "app.log.1");
+  append("ERROR first of the new\n");
+  EXPECT_EQ(tail->next_match(), "ERROR last of the old");
+  append("ERROR second\n");
+  EXPECT_EQ(tail->next_match(), "ERROR second");
+}
+
+TEST_F(Tail, a_file_that_is_emptied_is_read_from_its_start) {
+  append("a long first line\n");
+  const auto tail = open("ERROR");
+  EXPECT_FALSE(tail->next_match());
+  fs::resize_file(path_, 0);
+  append("ERROR x\n");
+  EXPECT_EQ(tail->next_match(), "ERROR x");
+}
+
+TEST_F(Tail, what_is_no_plain_file_is_refused_and_blocks_nobody) {
+  EXPECT_EQ(LogTail::open(path_, "x", {}).error().kind, ErrorKind::input);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(LogTail::open(path_, "x", {}).error().kind, ErrorKind::input);
+  EXPECT_EQ(LogTail::open(folder_, "x", {}).error().kind, ErrorKind::input);
+}
+
+TEST_F(Tail, hostile_expressions_and_lines_take_little_time) {
+  append("");
+  EXPECT_EQ(LogTail::open(path_, "(", {}).error().kind, ErrorKind::usage);
+  EXPECT_EQ(LogTail::open(path_, "(((a{1000}){1000}){1000})", {}).error().kind, ErrorKind::usage);
+  const auto tail = open("(a*)*b");
+  append(std::string(50'000, 'a') + "\n" + std::string("\0\xff\n", 3));
+  EXPECT_FALSE(tail->next_match());
+}
+
+}  // namespace
+}  // namespace phlox::cli
