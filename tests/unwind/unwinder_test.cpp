@@ -46,6 +46,7 @@ class Process {
     trampoline.cfa_offset = 16;
     trampoline.ra_offset = -8;
     map.add_code(RemoteAddress(0x920000), RemoteAddress(0x930000), trampoline);
+    if (vdso != 0) map.add(RemoteAddress(vdso), RemoteAddress(vdso + 0x1000), 0, kNoModule);
     map.settle();
     std::unique_ptr<CodeRules> rules;
     if (!code_image.empty()) rules = std::make_unique<CodeRules>(*elf::ElfFile::parse(code_image), &table_);
@@ -91,6 +92,7 @@ class Process {
 
   FrameBytes cfi;
   std::vector<std::byte> code_image;  // an ELF file whose code is followed where cfi says nothing
+  uint64_t vdso = 0;                  // where one more page of code is mapped; 0: none is
   bool late_bias = false;             // known when the module's table is asked for
   std::vector<Restart> restarts;
   std::function<bool(RemoteAddress, uint64_t&)> more;
@@ -481,6 +483,21 @@ TEST(Unwinder, aarch64_leaf_returns_by_its_link_register_once) {
             (std::vector<uint64_t>{Process::code(0x3000), Process::code(0x2010), Process::code(0x1010)}));
   p.word(kStack + 8, Process::code(0x3010));  // a caller that claims to be a leaf: its link register is gone
   EXPECT_EQ(p.unwind(registers).end, StackEnd::bad_memory);
+}
+
+TEST(Unwinder, aarch64_s_authentication_codes_begin_above_the_addresses_of_its_kernel) {
+  for (const int bits : {36, 39, 42, 47, 48}) {
+    Process p(EM_AARCH64);
+    p.function(0x1000, {0x07, 30});
+    p.function(0x2000, {0x0e, 32, 0x9d, 4, 0x9e, 3});
+    p.vdso = (uint64_t{1} << bits) - 0x10000;
+    const uint64_t code = ((uint64_t{1} << 55) - 1) & ~((uint64_t{1} << bits) - 1);
+    p.word(kStack, 0);
+    p.word(kStack + 8, code | Process::code(0x1010));
+    const NativeStack stack = p.unwind(at(Process::code(0x2010), kStack, kStack));
+    EXPECT_EQ(stack.end, StackEnd::reached_end) << bits;
+    EXPECT_EQ(pcs(stack), (std::vector<uint64_t>{Process::code(0x2010), Process::code(0x1010)})) << bits;
+  }
 }
 
 // Where the pair of words lies in its frame is up to the compiler: gcc puts it at the end that is further in.

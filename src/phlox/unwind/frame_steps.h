@@ -14,7 +14,8 @@ namespace phlox::unwind {
 // The stack's words: from the bytes at hand, otherwise by a request.
 class StackWords {
  public:
-  StackWords(const UnwindInput& input, unsigned& asked) : input_(input), asked_(asked) {}
+  StackWords(const UnwindInput& input, const ModuleMap& map, unsigned& asked)
+      : input_(input), highest_code_(map.highest()), asked_(asked) {}
 
   bool read(uint64_t address, uint64_t& value) {
     const uint64_t into = address - input_.stack_start.value;
@@ -27,8 +28,15 @@ class StackWords {
     return input_.read_more(RemoteAddress(address), value);
   }
 
+  // The address of code that a word or register holds, without its authentication code.
+  template <class Arch>
+  RemoteAddress code(uint64_t word) const {
+    return RemoteAddress(Arch::strip(word, highest_code_));
+  }
+
  private:
   const UnwindInput& input_;
+  uint64_t highest_code_;
   unsigned& asked_;
 };
 
@@ -52,7 +60,7 @@ StepOutcome step_by_signal(const Registers& regs, StackWords& words, FrameStep& 
       !words.read(regs.sp.value + Arch::kSignalFp, fp)) {
     return StepOutcome::unreadable;
   }
-  step.caller = {RemoteAddress(Arch::strip(pc)), RemoteAddress(sp), fp, 0, true, false};
+  step.caller = {words.code<Arch>(pc), RemoteAddress(sp), fp, 0, true, false};
   if constexpr (Arch::kSignalHasLr)
     step.caller.lr_known = words.read(regs.sp.value + Arch::kSignalLr, step.caller.lr);
   if constexpr (Arch::kSignalBx != 0)
@@ -100,7 +108,7 @@ StepOutcome step_by_rule(const Rule& rule, const Registers& regs, StackWords& wo
   } else if (!regs.lr_known) {
     return StepOutcome::senseless;
   }
-  step.caller = {RemoteAddress(Arch::strip(pc)), RemoteAddress(cfa), regs.fp, 0, regs.fp_known, false};
+  step.caller = {words.code<Arch>(pc), RemoteAddress(cfa), regs.fp, 0, regs.fp_known, false};
   if (rule.fp == FpRule::unknown) step.caller.fp_known = false;
   if (rule.fp == FpRule::at_cfa || rule.fp == FpRule::at_fp) {
     const uint64_t saved_at = plus(rule.fp == FpRule::at_cfa ? cfa : regs.fp, rule.fp_offset);
@@ -133,7 +141,7 @@ bool step_by_frame_pointer(const ModuleMap& map, const Registers& regs, StackWor
   uint64_t pc = 0, fp = 0;
   if (!regs.fp_known || regs.fp < regs.sp.value || (regs.fp & 7) != 0) return false;
   if (!words.read(regs.fp, fp) || !words.read(regs.fp + 8, pc)) return false;
-  pc = Arch::strip(pc);
+  pc = words.code<Arch>(pc).value;
   if (fp != 0 && fp <= regs.fp) return false;
   if (pc == 0 || map.find(RemoteAddress(pc - 1)) == nullptr) return false;
   step.caller = {RemoteAddress(pc), RemoteAddress(regs.fp + 16), fp, 0, true, false};
@@ -154,7 +162,7 @@ std::optional<std::pair<Restart, FrameStep>> step_by_restart(const UnwindInput& 
       !words.read(plus(next->cfa.value, next->ra_offset), pc))
     return std::nullopt;
   FrameStep step;
-  step.caller = {RemoteAddress(Arch::strip(pc)), next->cfa, 0, 0, false, false};
+  step.caller = {words.code<Arch>(pc), next->cfa, 0, 0, false, false};
   if (next->fp_offset != 0)
     step.caller.fp_known = words.read(plus(next->cfa.value, next->fp_offset), step.caller.fp);
   step.cfa = next->cfa.value;

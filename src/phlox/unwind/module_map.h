@@ -31,6 +31,8 @@ class ModuleMap {
   // cache stays valid.
   void set_bias(uint32_t module, uint64_t bias);
   const Entry* find(RemoteAddress pc) const;
+  // The highest address that is mapped; 0: nothing is.
+  uint64_t highest() const { return entries_.empty() ? 0 : entries_.back().end - 1; }
   // Grows with every change: the Unwinder then drops its cache.
   uint64_t generation() const { return generation_; }
 

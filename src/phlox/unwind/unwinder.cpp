@@ -187,7 +187,7 @@ uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers&
     if (end - input.stack_start.value < 8 || into > input.stack.size() - 8) return 0;
     uint64_t pc = 0;
     std::memcpy(&pc, input.stack.data() + into, 8);
-    pc = Arch::strip(pc);
+    pc = Arch::strip(pc, map_.highest());
     if (pc == 0 || map_.find(RemoteAddress(pc - 1)) == nullptr) continue;
     const uint64_t target = called_by<Arch>(input, pc);
     if (target == 0 || target >= regs.pc.value || regs.pc.value - target > kLongestFunction) continue;
@@ -209,9 +209,9 @@ uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers&
 
 template <class Arch>
 void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
-  StackWords words(input, out.read_more);
+  StackWords words(input, map_, out.read_more);
   Registers regs = input.registers;
-  regs.pc = RemoteAddress(Arch::strip(regs.pc.value));
+  regs.pc = words.code<Arch>(regs.pc.value);
   out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, FoundBy::registers, true});
   const Slot* next = nullptr;
   bool sp_known = true;  // if not, regs.sp is no further out than the real one

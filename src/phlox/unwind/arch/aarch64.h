@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,10 +32,15 @@ struct Aarch64 {
 
   // stp x29, x30, [sp, #-N]!; mov x29, sp: caller's fp = *fp, pc = *(fp + 8), sp at least fp + 16.
   static constexpr bool kHasLinkRegister = true;
-  // Pointer authentication codes are above the 48 bits of a user address. A kernel with 52 (Debian 13) has
-  // them above those, and gives a program addresses above 48 bits only on request. Kernels with 39 or 42 bits
-  // are for CPUs without authentication.
-  static constexpr uint64_t strip(uint64_t pc) { return pc & ((uint64_t{1} << 48) - 1); }
+  // A pointer authentication code is above the bits of a user address: 36, 39, 42, 47, 48 or 52
+  // (ARM64_VA_BITS). The kernel maps a program's libraries and its vdso into the upper half of these, so the
+  // highest address of code shows how many there are. With 52 (Debian 13), a program gets addresses above 48
+  // bits only on request.
+  static constexpr uint64_t strip(uint64_t pc, uint64_t highest_code) {
+    const auto bits = std::bit_width(highest_code);
+    const bool fewer = bits == 36 || bits == 39 || bits == 42 || bits == 47;
+    return pc & ((uint64_t{1} << (fewer ? bits : 48)) - 1);
+  }
 
   // The target of the call at the end of these bytes, if the instruction contains it; 0: it does not.
   static uint64_t called_by(std::span<const std::byte> code, uint64_t return_address) {

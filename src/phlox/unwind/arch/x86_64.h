@@ -30,7 +30,7 @@ struct X86_64 {
   // push %rbp; mov %rsp, %rbp: caller's fp = *fp, pc = *(fp + 8), sp = fp + 16.
   static constexpr bool kHasLinkRegister = false;
   // A stack word as a code address.
-  static constexpr uint64_t strip(uint64_t pc) { return pc; }
+  static constexpr uint64_t strip(uint64_t pc, uint64_t) { return pc; }
 
   // The target of the call at the end of these bytes, if the instruction contains it; 0: it does not.
   static uint64_t called_by(std::span<const std::byte> code, uint64_t return_address) {
