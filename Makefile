@@ -30,6 +30,13 @@ static: ## build build/release/phlox-static, one file that runs in an empty cont
 	@tools/static-libraries.sh
 	$(call configure_and_build,release,--target phlox_static)
 
+.PHONY: static-aarch64
+static-aarch64: ## the same for aarch64, cross-compiled on Debian 12 on x86-64: build/aarch64/phlox-static
+	@tools/install-build-deps.sh
+	@tools/aarch64-root.sh
+	@tools/static-libraries.sh aarch64
+	$(call configure_and_build,aarch64,--target phlox_static)
+
 .PHONY: deps
 deps: ## install what building needs (apt, with sudo unless root)
 	@tools/install-build-deps.sh
@@ -170,15 +177,19 @@ wheel: ## make a Python wheel in build/dist: the program, and the package phlox
 	@tools/install-test-deps.sh
 	$(PHLOX_VENV)/bin/python -m pip wheel --no-deps --disable-pip-version-check -w build/dist .
 
+# What a release is made for. On x86-64, Debian 12 cross-compiles for aarch64.
+MACHINES ?= $(shell . /etc/os-release; uname -m; [ "$$(uname -m) $$ID $$VERSION_ID" != 'x86_64 debian 12' ] || echo aarch64)
+others = $(filter-out $(shell uname -m),$(MACHINES))
+
 # Packed files have the time of the last commit, so packing again gives the same bytes.
 .PHONY: release
-release: static ## make what people install, in dist/: a static program, a wheel and a .deb with it, the source, licences, checksums
+release: static $(others:%=static-%) ## make what people install, in dist/: a static program, a wheel and a .deb with it, the source, licences, checksums (MACHINES=x86_64: without aarch64)
 	@tools/install-test-deps.sh
 	rm -rf build/dist && mkdir -p build/dist
 	git archive --format=tar --prefix=source/ HEAD | tar -xf - -C build/dist
 	cd build/dist/source && SOURCE_DATE_EPOCH=$$(git -C $(CURDIR) log -1 --format=%ct) $(PHLOX_VENV)/bin/python -c \
 	  'from scikit_build_core.build import build_sdist; build_sdist("..")'
-	$(PHLOX_VENV)/bin/python tools/release.py dist build/release/phlox-static --sdist build/dist/phlox-*.tar.gz
+	$(PHLOX_VENV)/bin/python tools/release.py dist build/release/phlox-static $(others:%=build/%/phlox-static) --sdist build/dist/phlox-*.tar.gz
 	rm -rf build/dist
 
 .PHONY: release-twice
@@ -192,7 +203,7 @@ try-release: ## try dist/ on Debian 12, Ubuntu 22.04 and 24.04, a Python on musl
 	-@tools/get-pythons.sh musl
 	$(PHLOX_VENV)/bin/pip install -q twine auditwheel
 	PHLOX_DIST=$(CURDIR)/dist PHLOX_STATIC=$$(ls $(CURDIR)/dist/phlox-*-linux-$$(uname -m)) $(PHLOX_VENV)/bin/python -m pytest -q -rs \
-	  tests/package/test_release_elsewhere.py tests/package/test_empty_root.py
+	  tests/package/test_release_elsewhere.py tests/package/test_empty_root.py tests/package/test_release_aarch64.py
 
 .PHONY: clean
 clean: ## remove build/ and the demo's files (downloaded interpreters stay in the cache)

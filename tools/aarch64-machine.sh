@@ -19,7 +19,7 @@ packages=$packages,gcc,libc6-dev,libpython3-dev,libstdc++6,libdw1,libelf1,libsql
 modules='9p 9pnet 9pnet_virtio fscache netfs overlay virtio virtio_pci virtio_pci_legacy_dev virtio_pci_modern_dev virtio_ring'
 
 make_root() {
-  "$tree/tools/install-packages.sh" "$tree/tools/packages-aarch64.txt"
+  "$tree/tools/install-packages.sh" "$tree/tools/packages-cross.txt" "$tree/tools/packages-aarch64.txt"
   echo "making the root of an aarch64 machine in $root"
   rm -rf "$root" "$root.made"
   mkdir -p "$cache"

@@ -32,7 +32,7 @@ DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 # the oldest tags, known to every pip since 2021.
 PLATFORMS = ("manylinux_2_17_{0}", "manylinux2014_{0}", "musllinux_1_1_{0}")
 # Linked in addition to the packages of tools/packages-build.txt and packages-static.txt.
-OF_THE_COMPILER = ("libc6-dev", "libstdc++-12-dev", "libgcc-12-dev")
+OF_THE_COMPILER = ("libstdc++-12-dev", "libgcc-12-dev")
 TOOLS = {"cmake", "ninja-build", "g++", "ccache", "esbuild", "dpkg-dev"}
 # The static program has what tools/static-libraries.sh made in their place, or nothing of them.
 NOT_LINKED = {"libzydis-dev", "libcurl4-openssl-dev"}
@@ -78,30 +78,47 @@ class Parts:
     """What a machine's program is linked from."""
 
     def __init__(self, machine):
-        is_here = machine == platform.machine()
-        self.root = pathlib.Path("/") if is_here else pathlib.Path(os.environ.get(f"PHLOX_{machine.upper()}_ROOT") or CACHE / machine / "root")
-        self.made = pathlib.Path(os.environ.get("PHLOX_STATIC_LIBRARIES") or CACHE / "static") / machine
         self.architecture = DEBIAN[machine]
-        self.packages = sorted(self._packages())
+        self.made = pathlib.Path(os.environ.get("PHLOX_STATIC_LIBRARIES") or CACHE / "static") / machine
+        names, compiler = self._names(), set(OF_THE_COMPILER)
+        here = pathlib.Path("/")
+        if machine == platform.machine():
+            self.packages = self._of(here, self._installed(), names | compiler, self.architecture)
+        else:  # libraries from a root that was unpacked, not installed; the compiler's own from this machine
+            root = pathlib.Path(os.environ.get(f"PHLOX_{machine.upper()}_ROOT") or CACHE / machine / "root")
+            compiler = {f"{name}-{self.architecture}-cross" for name in compiler}
+            self.packages = sorted(self._of(root, self._unpacked(root), names, self.architecture) + self._of(here, self._installed(), compiler, "all"))
         listed = self.made / "parts"
         self.sources = [tuple(line.split()) for line in listed.read_text().splitlines()] if listed.exists() else []
 
-    def _packages(self):
-        """{(name, version)} of the packages whose code is in the program."""
+    @staticmethod
+    def _names():
+        """Of the packages whose code is in the program, but for the compiler's."""
         lists = [(TREE / "tools" / name).read_text().splitlines() for name in ("packages-build.txt", "packages-static.txt")]
-        names = {line.split()[0] for lines in lists for line in lines if line.strip() and not line.startswith("#")} | set(OF_THE_COMPILER)
-        # Of a root that was unpacked, not installed.
-        known = self.root / "var/lib/phlox-packages"
-        listed = known.read_text() if known.exists() else out("dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture} ${db:Status-Status}\n")
-        for line in listed.splitlines():
-            name, number, *more = line.split()
-            if name in names - TOOLS - NOT_LINKED and (not more or (more[0] in (self.architecture, "all") and more[1] == "installed")):
+        names = {line.split()[0] for lines in lists for line in lines if line.strip() and not line.startswith("#")}
+        return (names | {"libc6-dev"}) - TOOLS - NOT_LINKED
+
+    def _installed(self):
+        for line in out("dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture} ${db:Status-Status}\n").splitlines():
+            name, number, architecture, status = line.split()
+            if architecture in (DEBIAN[platform.machine()], "all") and status == "installed":
                 yield name, number
+
+    @staticmethod
+    def _unpacked(root):
+        listed = root / "var/lib/phlox-packages"
+        if not listed.is_file():
+            sys.exit(f"release: {listed} is missing: tools/aarch64-root.sh")
+        return (line.split() for line in listed.read_text().splitlines())
+
+    @staticmethod
+    def _of(root, listed, names, architecture):
+        """[(name, version, architecture, its licence)] of those that are in `names`."""
+        return sorted((name, number, architecture, root / "usr/share/doc" / name / "copyright") for name, number in listed if name in names)
 
     def licences(self):
         text = [f"phlox\n\n{(TREE / 'LICENSE').read_text()}"]
-        for name, _ in self.packages:
-            path = pathlib.Path("/usr/share/doc") / name / "copyright"
+        for name, _, _, path in self.packages:
             if path.is_file():
                 text.append(f"{name}\n\n{path.read_text(errors='replace')}")
         if self.sources:
@@ -112,7 +129,7 @@ class Parts:
         system = dict(re.findall(r'^(\w+)="?([^"\n]*)', pathlib.Path("/etc/os-release").read_text(), re.M))
         distribution = f"distro={system['ID']}-{system['VERSION_ID']}"
         components = [{"type": "library", "bom-ref": name, "name": name, "version": number, "purl": f"pkg:deb/{system['ID']}/{name}@{number}?arch={arch}&{distribution}"}
-                      for arch, listed in ((self.architecture, self.packages), ("source", self.sources)) for name, number in listed]
+                      for name, number, arch in [entry[:3] for entry in self.packages] + [(*entry, "source") for entry in self.sources]]
         return json.dumps({
             "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
             "serialNumber": uuid.uuid5(uuid.NAMESPACE_URL, f"phlox {version('-')} {when} {components}").urn,
@@ -219,13 +236,15 @@ def main():
         wheel(program.resolve(), machine, asked.dist, when, {"sboms/phlox.cdx.json": bill, "licenses/LICENSES.txt": terms[machine]})
     if asked.deb:
         return
-    # The first program's parts are all of the others' too.
-    (asked.dist / "LICENSES.txt").write_text(next(iter(terms.values())))
+    # This machine's program has all parts of the others, and the decoder.
+    (asked.dist / "LICENSES.txt").write_text(terms[platform.machine()])
     if asked.sdist:
         shutil.copyfile(asked.sdist, asked.dist / asked.sdist.name)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(asked.dist.iterdir()))
     (asked.dist / "SHA256SUMS").write_text(sums)
     print(sums, end="")
+    lacking = [machine for machine in DEBIAN if machine not in programs]
+    print(f"release: made for {' and '.join(programs)}" + (f", not for {' and '.join(lacking)} (docs/installing.md)" if lacking else ""))
 
 
 if __name__ == "__main__":

@@ -49,9 +49,9 @@ def answer_names():
     threading.Thread(target=serve, daemon=True).start()
 
 
-def certificate(folder):
+def certificate(folder, name=NAME):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder / "key.pem", "-out", folder / "certificate.pem",
-                    "-days", "2", "-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME}"], check=True, capture_output=True)
+                    "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"], check=True, capture_output=True)
     return folder / "certificate.pem", folder / "key.pem"
 
 
