@@ -349,6 +349,7 @@ sampler::Outcome Play::record(const std::vector<pid_t>& roots, const sampler::Op
   return recorder.run(sink, stop, [this](const sampler::Progress& now) {
     progress_at.push_back(now_);
     progress.push_back(now);
+    if (on_progress) on_progress();
   });
 }
 

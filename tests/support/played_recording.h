@@ -78,7 +78,8 @@ class Play {
   std::set<pid_t> has_its_times;           // Backend::prepare() returns nothing for these
   std::set<pid_t> without_python;          // roots
   std::function<void(pid_t)> after_found;  // once the finder has returned it
-  int refused_wait = 0;                    // errno
+  std::function<void()> on_progress;
+  int refused_wait = 0;  // errno
   sampler::Finder::State found_state;
   std::atomic<bool> stop{false};
 
