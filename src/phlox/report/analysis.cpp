@@ -172,11 +172,11 @@ std::vector<uint32_t> common_functions(const Tree& tree, const Items& items, con
   std::vector<uint32_t> rank(items.functions + 1, 0);
   std::vector<int64_t> here(items.functions + 1, 0);
   std::vector<uint32_t> order;
-  std::map<uint32_t, Group> beginnings = group_by_function(tree, items, children, beneath, {0});
-  while (const auto* first = heaviest(beginnings)) {
-    uint32_t function = first->first;
-    Group group = first->second;
-    beginnings.erase(function);
+  const std::map<uint32_t, Group> by_function = group_by_function(tree, items, children, beneath, {0});
+  std::vector<std::pair<uint32_t, Group>> beginnings(by_function.begin(), by_function.end());
+  std::stable_sort(beginnings.begin(), beginnings.end(),
+                   [](const auto& a, const auto& b) { return a.second.weight > b.second.weight; });
+  for (auto& [function, group] : beginnings) {
     const auto whole = static_cast<double>(group.weight);
     while (function != 0 && double(group.weight) >= kCommon * whole) {
       int64_t itself = 0;
