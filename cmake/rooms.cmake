@@ -6,6 +6,8 @@
 function(phlox_rooms layers)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers})
   file(STRINGS ${layers} lines REGEX "^[a-z]+ *:")
+  # Ninja compiles in this order. The largest batches are in the last rooms: compiled first, none is left alone at the end.
+  list(REVERSE lines)
   foreach(line IN LISTS lines)
     string(REGEX MATCH "^([a-z]+) *: *(.*)$" _ "${line}")
     set(room ${CMAKE_MATCH_1})
