@@ -11,6 +11,12 @@ template FMT_API auto thousands_sep_impl<char>(locale_ref) -> thousands_sep_resu
 template FMT_API auto thousands_sep_impl<wchar_t>(locale_ref) -> thousands_sep_result<wchar_t>;
 template FMT_API auto decimal_point_impl(locale_ref) -> char;
 template FMT_API auto decimal_point_impl(locale_ref) -> wchar_t;
+#if FMT_VERSION < 90000
+template int format_float<double>(double, int, float_specs, buffer<char>&);
+template int format_float<long double>(long double, int, float_specs, buffer<char>&);
+template int snprintf_float<double>(double, int, float_specs, buffer<char>&);
+template int snprintf_float<long double>(long double, int, float_specs, buffer<char>&);
+#endif
 
 }  // namespace detail
 FMT_END_NAMESPACE
