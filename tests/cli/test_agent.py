@@ -324,6 +324,28 @@ def test_the_agent_says_how_it_does(start, serve, targets, tmp_path):
     assert all(json.loads(line) for line in agent.said.splitlines())
 
 
+@live
+def test_an_incident_is_written_while_profiles_are_sent(start, serve, targets, tmp_path):
+    (first, second), mark = targets
+    server, port, folder = serve(), free_port(), tmp_path / "incidents"
+    agent = Running(start, tmp_path, mark, "--otlp", server.url, "-o", folder, "--on", f"http=127.0.0.1:{port}", "--on", "signal=USR1",
+                    "--before", "2s", "--after", "1s")
+    server.wait(lambda s: len(s.taken) >= 3, "three pushes")
+    agent.process.send_signal(signal.SIGUSR1)
+    urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/incident", data=b"", method="POST"), timeout=10)
+    wait_until(lambda: "incident: wrote" in agent.said, "the incident")
+    before = len(server.taken)
+    server.wait(lambda s: len(s.taken) > before, "a push after the incident")
+    agent.end()
+    assert {path.suffix for path in folder.glob("incident-*-signal.*")} == {".phlox", ".html", ".txt"}, agent.said
+    (incident,) = folder.glob("incident-*.phlox")
+    with contextlib.closing(sqlite3.connect(incident)) as db:
+        causes = {value.split("\t")[1] for (value,) in db.execute("SELECT value FROM meta WHERE key LIKE 'incident.%'")}
+        pids = {pid for (pid,) in db.execute("SELECT DISTINCT pid FROM sample JOIN thread ON thread.id = thread JOIN process ON process.id = process")}
+    assert causes == {"signal", "http"} and pids == {first.pid, second.pid}
+    assert (folder / "recording.phlox").exists()
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("arguments, words", [
     ([], "no server to send profiles to"),

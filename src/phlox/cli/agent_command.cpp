@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,7 @@
 #include "phlox/cli/overdue.h"
 #include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
+#include "phlox/cli/triggers.h"
 #include "phlox/process/container.h"
 #include "phlox/process/text_file.h"
 #include "phlox/profile/intervals.h"
@@ -113,7 +115,12 @@ class AgentSink : public profile::Sink {
 // Destruction order matters: the reverse of the members' order.
 class Agent {
  public:
-  Agent(AgentRequest request, Talk& talk) : request_(std::move(request)), talk_(talk), watch_(kSignals) {}
+  Agent(AgentRequest request, Talk& talk)
+      : request_(std::move(request)),
+        talk_(talk),
+        watch_(request_.triggers.takes_signal(SIGUSR1) || request_.triggers.takes_signal(SIGUSR2)
+                   ? std::span<const int>(kWithConditions)
+                   : std::span<const int>(kSignals)) {}
 
   int run() {
     for (const std::string& warning : request_.warnings) talk_.warn(warning);
@@ -133,10 +140,16 @@ class Agent {
     if (auto listening = listen(); !listening) return failed(listening.error());
     say_start();
     begin_ = now();
+    profile::Sink* recording = recording_.get();
+    if (triggers_) {
+      recording = &triggers_->watch(*recording_, request_.recording, false);
+      triggers_->start();
+    }
     AgentSink sink(
-        intervals_, recording_.get(), [this] { on_commit(); },
+        intervals_, recording, [this] { on_commit(); },
         [this](const Error& error) {
-          talk_.warn(error.message + "; the agent continues without a recording");
+          talk_.warn(error.message + "; the agent continues without a recording" +
+                     (triggers_ ? ", and writes no incidents" : ""));
         });
     const sampler::Outcome outcome = (*recorder)->run(sink, stop_, [this](const sampler::Progress& p) {
       overdue_->alive();
@@ -149,6 +162,7 @@ class Agent {
 
  private:
   static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  static constexpr std::array kWithConditions = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
   Result<void> prepare() {
     if (auto loaded = http::load_curl(); !loaded) return loaded;
@@ -159,6 +173,11 @@ class Agent {
     if (!output) return fail(output);
     output_ = *std::move(output);
     if (request_.recording.empty()) return {};
+    if (request_.triggers) {
+      auto triggers = Triggers::open(request_.triggers, watch_.mask_before(), talk_);
+      if (!triggers) return fail(triggers);
+      triggers_ = *std::move(triggers);
+    }
     auto recording = recording::Writer::create(request_.recording, recording_owner());
     if (!recording) return fail(recording);
     recording_ = *std::move(recording);
@@ -225,6 +244,7 @@ class Agent {
     std::optional<Error> error = outcome.error;
     if (recording_) {
       if (auto finished = recording_->finish(); !finished && !error) error = finished.error();
+      if (triggers_) triggers_->finish(recording_->where());
       if (!recording_->where().empty()) talk_.note(fmt::format("wrote {}", recording_->where()));
     }
     for (const std::string& warning : outcome.warnings) talk_.warn(warning);
@@ -273,6 +293,8 @@ class Agent {
 
   // Runs on the watch's thread.
   void on_signal(SignalSeen seen) {
+    if (triggers_ && triggers_->on_signal(seen.number)) return;
+    if (seen.number == SIGUSR1 || seen.number == SIGUSR2) return;
     if (!stop_.exchange(true)) return;
     talk_.error({ErrorKind::system, "stopped at once; the last interval may be lost", ""});
     ::_exit(128 + seen.number);
@@ -301,6 +323,7 @@ class Agent {
   std::atomic<uint64_t> samples_{0}, rejected_{0}, lost_{0}, intervals_made_{0}, processes_{0}, kept_rows_{0};
   std::unique_ptr<AgentOutput> output_;
   std::unique_ptr<recording::Writer> recording_;
+  std::unique_ptr<Triggers> triggers_;
   std::unique_ptr<push::MetricsPort> port_;
   std::optional<Overdue> overdue_;  // the threads of this and the next member use the members above
   SignalWatch watch_;

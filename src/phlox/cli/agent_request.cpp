@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "phlox/cli/trigger_request.h"
 #include "phlox/cli/values.h"
 #include "phlox/push/metrics_port.h"
 #include "phlox/push/target.h"
@@ -96,7 +97,16 @@ Result<void> read_times_and_sizes(const CommandLine& line, AgentRequest& request
       return fail(ErrorKind::usage, "--keep needs a recording", "name one with -o, or leave out --keep");
     request.keep = *keep;
   }
-  request.recording = a.output;
+  if (auto used = check_trigger_use(a.triggers); !used) return used;
+  auto triggers = trigger_request_of(line, a.triggers, a.output);
+  if (!triggers) return fail(triggers);
+  request.triggers = *std::move(triggers);
+  request.recording = request.triggers ? request.triggers.recording() : a.output;
+  if (request.triggers) {
+    auto kept = kept_for(request.triggers, a.keep, request.keep);
+    if (!kept) return fail(kept);
+    request.keep = *kept;
+  }
   if (!a.buffer.empty()) {
     auto bytes = named(line, "--buffer", parse_size(a.buffer));
     if (!bytes) return fail(bytes);

@@ -9,6 +9,7 @@
 #include "phlox/base/result.h"
 #include "phlox/cli/arguments.h"
 #include "phlox/cli/selection.h"
+#include "phlox/cli/trigger_request.h"
 #include "phlox/push/target.h"
 #include "phlox/sampler/session/recorder.h"
 
@@ -26,6 +27,7 @@ struct AgentRequest {
   std::string listen;                     // empty: no port
   std::string certificates;
   std::vector<std::string> warnings;
+  TriggerRequest triggers;
 };
 
 Result<AgentRequest> agent_request_of(const CommandLine& line);

@@ -36,14 +36,19 @@ struct SelectionArguments {
   bool all = false;
 };
 
+// Recordings of incidents.
+struct TriggerArguments {
+  std::vector<std::string> on;
+  std::string before, after, max_incidents, incident_space;
+};
+
 struct RecordArguments {
   std::vector<std::string> pids;
   std::string container;
   SelectionArguments selection;
   std::string duration, rate, output, max_overhead, mode;
   std::string keep, max_size, stall, max_pause;
-  std::vector<std::string> on;
-  std::string before, after, max_incidents, incident_space;
+  TriggerArguments triggers;
   bool append = false;
   bool no_follow = false, no_async = false, hands_off = false, force = false, source = false;
   NativeArguments native;
@@ -122,6 +127,7 @@ struct AgentArguments {
   std::vector<std::string> otlp, pyroscope;
   std::string interval, rate, max_overhead, mode;
   std::string buffer, state, header_file, listen, output, keep;
+  TriggerArguments triggers;
 };
 
 struct TopArguments {

@@ -152,6 +152,26 @@ class CommandBuilder {
            true});
     flag("--all", into.all, "every Python on this host that may be read");
   }
+  void triggers(TriggerArguments& into) {
+    values("--on", into.on,
+           {{},
+            "CONDITION",
+            "write a recording of the time before and after each moment at which this becomes true: "
+            "stall=200ms, gil=100ms, cpu=90%/10s, cpu-wait=50%/10s, memory=90%, log=FILE:REGEX, signal=USR2, "
+            "http=127.0.0.1:9465, death; may be repeated. -o then names a folder (docs/triggers.md)",
+            {},
+            false});
+    value("--before", into.before, {{}, "TIME", "with --on: how long before (default 30s)", {}, false});
+    value("--after", into.after, {{}, "TIME", "with --on: how long after (default 10s)", {}, false});
+    value("--max-incidents", into.max_incidents,
+          {{}, "COUNT", "with --on: write no more than so many in an hour (default 4)", {}, false});
+    value("--incident-space", into.incident_space,
+          {{},
+           "SIZE",
+           "with --on: write no more when the incidents in the folder take this much (default 1G)",
+           {},
+           false});
+  }
   // `with_pid`: not for record, whose --pid has another meaning.
   void view(ViewArguments& into, bool with_pid) {
     std::vector<OptionText> own;

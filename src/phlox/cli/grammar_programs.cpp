@@ -93,24 +93,7 @@ void Grammar::describe_record() {
            "(default 50ms)",
            {},
            false});
-  b.values("--on", a.on,
-           {{},
-            "CONDITION",
-            "write a recording of the time before and after each moment at which this becomes true: "
-            "stall=200ms, gil=100ms, cpu=90%/10s, cpu-wait=50%/10s, memory=90%, log=FILE:REGEX, signal=USR2, "
-            "http=127.0.0.1:9465, death; may be repeated. -o then names a folder (docs/triggers.md)",
-            {},
-            false});
-  b.value("--before", a.before, {{}, "TIME", "with --on: how long before (default 30s)", {}, false});
-  b.value("--after", a.after, {{}, "TIME", "with --on: how long after (default 10s)", {}, false});
-  b.value("--max-incidents", a.max_incidents,
-          {{}, "COUNT", "with --on: write no more than so many in an hour (default 4)", {}, false});
-  b.value("--incident-space", a.incident_space,
-          {{},
-           "SIZE",
-           "with --on: write no more when the incidents in the folder take this much (default 1G)",
-           {},
-           false});
+  b.triggers(a.triggers);
   b.flag("--append", a.append, "continue the recording in FILE, for example after its recorder was killed");
   b.source(a.source);
   b.force(a.force);
@@ -266,6 +249,7 @@ void Grammar::describe_agent() {
   b.value("-o,--output", a.output,
           {{}, "FILE", "also write a recording of the last hour, for phlox report and snapshot", {}, true});
   b.value("--keep", a.keep, {{}, "TIME", "how much time that recording covers (default 1h)", {}, false});
+  b.triggers(a.triggers);
   b.value("--listen", a.listen,
           {{},
            "ADDRESS",

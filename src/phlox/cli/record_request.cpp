@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "phlox/cli/process_of.h"
+#include "phlox/cli/trigger_request.h"
 #include "phlox/cli/values.h"
 #include "phlox/process/pause_limit.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
@@ -122,12 +123,12 @@ Result<void> read_destination(const CommandLine& line, RecordRequest& request) {
   destination.force = a.force;
   destination.source = a.source;
   // With --on it is a folder.
-  auto output = named(line, "--output", parse_output(a.on.empty() ? a.output : ""));
+  auto output = named(line, "--output", parse_output(a.triggers.on.empty() ? a.output : ""));
   if (!output) return fail(output);
   destination.output = *output;
   if (auto read = read_view(a, destination); !read) return read;
   const bool exported = destination.output.kind == OutputKind::exported;
-  if (a.append && a.on.empty() && (exported || destination.output.path.empty()))
+  if (a.append && a.triggers.on.empty() && (exported || destination.output.path.empty()))
     return fail(ErrorKind::usage, "--append needs -o: the recording to continue",
                 "phlox record --append -o app.phlox -p PID");
   if (a.source && (!exported || destination.output.format != "html"))
@@ -140,51 +141,17 @@ Result<void> read_destination(const CommandLine& line, RecordRequest& request) {
   return {};
 }
 
-Result<void> read_conditions(const CommandLine& line, TriggerRequest& triggers) {
-  for (const std::string& text : line.record.on) {
-    auto condition = named(line, "--on", incidents::parse_condition(text));
-    if (!condition) return fail(condition);
-    if (condition->kind == incidents::Kind::http) {
-      if (auto possible = push::MetricsPort::check(condition->address, "--on http"); !possible)
-        return possible;
-    }
-    triggers.conditions.push_back(*std::move(condition));
-  }
-  return {};
-}
-
 Result<void> read_triggers(const CommandLine& line, RecordRequest& request) {
   const RecordArguments& a = line.record;
-  TriggerRequest& triggers = request.triggers;
-  if (auto read = read_conditions(line, triggers); !read) return read;
-  if (auto read = read_option(line, "--before", a.before, parse_duration, triggers.before); !read)
-    return read;
-  if (auto read = read_option(line, "--after", a.after, parse_duration, triggers.after); !read) return read;
-  if (auto read = read_option(line, "--incident-space", a.incident_space, parse_size, triggers.most_bytes);
-      !read)
-    return read;
-  const auto count = [](const std::string& text) { return parse_count("--max-incidents", text); };
-  if (!a.max_incidents.empty()) {
-    auto most = count(a.max_incidents);
-    if (!most) return fail(most);
-    triggers.most_an_hour = *most;
-  }
-  if (!triggers) return {};
-  if (a.output.empty() || a.output == "-" || exporters::find_format_for_file(a.output) != nullptr ||
-      a.output.ends_with(".phlox"))
-    return fail(ErrorKind::usage, "--on needs -o: a folder for the incidents", "for example: -o incidents");
+  auto triggers = trigger_request_of(line, a.triggers, a.output);
+  if (!triggers) return fail(triggers);
+  request.triggers = *std::move(triggers);
+  if (!request.triggers) return {};
   if (a.append) return fail(ErrorKind::usage, "--on does not go with --append", "without one of them");
-  triggers.folder = a.output;
-  while (triggers.folder.size() > 1 && triggers.folder.ends_with('/')) triggers.folder.pop_back();
-  request.destination.output.path = triggers.folder + "/recording.phlox";
-  recording::Retention& retention = request.destination.retention;
-  if (a.keep.empty()) {
-    retention.age = triggers.least_kept();
-  } else if (*retention.age < triggers.least_kept()) {
-    return fail(ErrorKind::usage, fmt::format("--keep: {} is too short for these incidents", a.keep),
-                fmt::format("at least --keep {}s, or a shorter --before or --after",
-                            (triggers.least_kept() + kSecond - 1) / kSecond));
-  }
+  request.destination.output.path = request.triggers.recording();
+  auto kept = kept_for(request.triggers, a.keep, request.destination.retention.age);
+  if (!kept) return fail(kept);
+  request.destination.retention.age = *kept;
   return {};
 }
 
@@ -192,11 +159,7 @@ Result<void> read_triggers(const CommandLine& line, RecordRequest& request) {
 
 Result<RecordRequest> record_request_of(const CommandLine& line) {
   RecordRequest request;
-  const RecordArguments& a = line.record;
-  if (a.on.empty() &&
-      !(a.before.empty() && a.after.empty() && a.max_incidents.empty() && a.incident_space.empty()))
-    return fail(ErrorKind::usage, "--before, --after, --max-incidents and --incident-space need --on",
-                "for example: phlox record --on stall=200ms -o incidents -p PID");
+  if (auto used = check_trigger_use(line.record.triggers); !used) return fail(used);
   if (auto read = read_targets(line, request); !read) return fail(read);
   if (auto read = read_limits(line, request); !read) return fail(read);
   if (auto read = read_mode(line.record, request.options); !read) return fail(read);

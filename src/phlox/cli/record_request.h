@@ -12,7 +12,7 @@
 #include "phlox/cli/arguments.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/selection.h"
-#include "phlox/cli/triggers.h"
+#include "phlox/cli/trigger_request.h"
 #include "phlox/profile/loop_stalls.h"
 #include "phlox/sampler/session/recorder.h"
 

@@ -22,10 +22,6 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr Nanoseconds kMemoryEvery = kSecond;
-// Rows of an incident's end are committed by then, also those of sleeping processes.
-constexpr Nanoseconds kRowsSettled = 2 * kSecond;
-// For an incident that is written while the next one waits.
-constexpr Nanoseconds kSpare = 60 * kSecond;
 constexpr size_t kLongestLine = 200;
 
 // Without control characters: it goes to the terminal.
@@ -38,20 +34,6 @@ std::string line_words(std::string_view line) {
 }
 
 }  // namespace
-
-bool TriggerRequest::takes_signal(int number) const {
-  return std::any_of(conditions.begin(), conditions.end(),
-                     [&](const Condition& one) { return one.kind == Kind::signal && one.signal == number; });
-}
-
-Nanoseconds TriggerRequest::least_kept() const {
-  Nanoseconds longest = 0;
-  for (const Condition& one : conditions) {
-    if (one.kind == Kind::cpu || one.kind == Kind::cpu_wait) longest = std::max(longest, one.over);
-    longest = std::max(longest, one.length);
-  }
-  return before + after + longest + kRowsSettled + kSpare;
-}
 
 Triggers::Triggers(const TriggerRequest& request, const sigset_t& mask, Talk& talk)
     : request_(request),
@@ -139,7 +121,7 @@ std::optional<push::Page> Triggers::posted(std::string_view path) {
   note({Kind::http, clock_now(), "a request was posted"});
   return push::Page{202, "text/plain; charset=utf-8",
                     fmt::format("noted; the recording is ready in {:.0f} s\n",
-                                double(request_.after + kRowsSettled) / double(kSecond))};
+                                double(request_.after + TriggerRequest::kRowsSettled) / double(kSecond))};
 }
 
 bool Triggers::on_signal(int number) {
@@ -236,7 +218,7 @@ void Triggers::write_due() {
   std::optional<incidents::Incident> incident;
   {
     const std::lock_guard lock(mutex_);
-    incident = plan_.take_due(clock_now() - kRowsSettled);
+    incident = plan_.take_due(clock_now() - TriggerRequest::kRowsSettled);
   }
   if (incident) files_.write(*incident, recording_);
 }

@@ -1,6 +1,7 @@
-// The conditions of `phlox record --on` while it records: watches them, and writes an incident when one
-// becomes true. Rows are judged on the recorder's thread (incidents/row_watch.h); one thread of ours looks at
-// log files and memory, and writes; signals and requests come from the threads that take them.
+// The conditions of `phlox record --on` and `phlox agent --on` while it records: watches them, and writes an
+// incident when one becomes true. Rows are judged on the recorder's thread (incidents/row_watch.h); one
+// thread of ours looks at log files and memory, and writes; signals and requests come from the threads that
+// take them.
 #pragma once
 
 #include <sys/types.h>
@@ -18,6 +19,7 @@
 #include "phlox/cli/incident_files.h"
 #include "phlox/cli/log_tail.h"
 #include "phlox/cli/talk.h"
+#include "phlox/cli/trigger_request.h"
 #include "phlox/incidents/condition.h"
 #include "phlox/incidents/plan.h"
 #include "phlox/incidents/row_watch.h"
@@ -25,19 +27,6 @@
 #include "phlox/push/metrics_port.h"
 
 namespace phlox::cli {
-
-struct TriggerRequest {
-  std::vector<incidents::Condition> conditions;  // empty: no --on
-  std::string folder;
-  Nanoseconds before = 30 * kSecond, after = 10 * kSecond;
-  size_t most_an_hour = 4;
-  uint64_t most_bytes = 1'000'000'000;
-
-  explicit operator bool() const { return !conditions.empty(); }
-  bool takes_signal(int number) const;
-  // Of the recording that is kept: an incident is complete if it holds this much.
-  Nanoseconds least_kept() const;
-};
 
 class Triggers {
  public:
