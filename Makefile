@@ -15,6 +15,7 @@ export PHLOX_VENV := $(CACHE)/venv
 
 # If the generator or the compiler has changed since the first time, CMake reports an error itself.
 define configure_and_build
+	@tools/libbpf.sh
 	cmake --preset $(1) --log-level=WARNING $(3)
 	cmake --build --preset $(1) --parallel $(JOBS) $(2)
 endef
@@ -40,6 +41,7 @@ static-aarch64: ## the same for aarch64, cross-compiled on Debian 12 on x86-64: 
 .PHONY: deps
 deps: ## install what building needs (apt, with sudo unless root)
 	@tools/install-build-deps.sh
+	@tools/libbpf.sh
 
 .PHONY: demo
 demo: ## install what is needed, build, and profile a bundled program: demo.phlox, demo.svg, a summary
