@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """run_tests.py [--check | --sanitized | --all] [--only ROOM[,ROOM...]] BUILD_DIR   Runs the tests of a built tree; the last line is the total.
 
-GoogleTest: one process per directory, several (shards) for the slowest. pytest: three workers for two CPUs, then the
-tests marked `alone`, one by one.
+GoogleTest: one process per directory, several (shards) for the slowest. pytest: as many workers as CPUs, then the tests
+marked `alone`, one by one.
 
 --check      pure tests, and the command line's smoke tests on one interpreter: needs only packages
 --sanitized  few interpreters, of pytest only what runs the program; a sanitizer's finding in any process is a failure
@@ -32,8 +32,6 @@ TREE = pathlib.Path(os.path.abspath(__file__)).parent.parent  # as called, witho
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"
 SYSTEM = "/usr/bin/python3"
 CPUS = len(os.sched_getaffinity(0))
-# Tests of running programs mostly wait: with one worker for each CPU, half of the CPU time is left over.
-WORKERS = CPUS + CPUS // 2
 # Time limits in seconds for a GoogleTest process; one that takes longer hangs.
 LIMIT, LIMIT_SANITIZED = 900, 3600
 # Without shards these would end last, each alone on its CPU.
@@ -122,7 +120,7 @@ def run_pytest(python, build, choice, folders, parallel):
     """-> (whether it was not interrupted, reports, reports of retries)"""
     together, alone, again = (build / name for name in ("pytest.xml", "pytest.alone.xml", "pytest.again.xml"))
     also = f" and {choice}" if choice else ""
-    workers = ["-n", WORKERS, "--dist", "worksteal"] if parallel else []
+    workers = ["-n", CPUS, "--dist", "worksteal"] if parallel else []
     good = pytest(python, together, "-rs", "--durations=25", "--cache-clear", "-m", f"not alone{also}", *workers, *folders)
     good = pytest(python, alone, "-rs", "-m", f"alone{also}", *folders) and good
     reports = [report for report in (together, alone) if report.exists()]
