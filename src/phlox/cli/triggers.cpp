@@ -24,7 +24,8 @@ constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr Nanoseconds kMemoryEvery = kSecond;
 constexpr size_t kLongestLine = 200;
 
-// Without control characters: it goes to the terminal.
+// In one line, and without tabs, which divide the fields of `incident.N`. Talk removes the rest of what would
+// steer a terminal.
 std::string line_words(std::string_view line) {
   std::string words = shortened(line, kLongestLine);
   for (char& c : words) {
@@ -38,16 +39,7 @@ std::string line_words(std::string_view line) {
 Triggers::Triggers(const TriggerRequest& request, const sigset_t& mask, Talk& talk)
     : request_(request),
       talk_(talk),
-      files_({request.folder, request.most_bytes,
-              [&] {
-                Nanoseconds stall = 0;
-                for (const Condition& one : request.conditions) {
-                  if (one.kind == Kind::stall && (stall == 0 || one.length < stall)) stall = one.length;
-                }
-                return stall;
-              }(),
-              mask},
-             talk),
+      files_({request.folder, request.most_bytes, shortest(request.conditions, Kind::stall), mask}, talk),
       plan_(request.before, request.after, request.most_an_hour) {}
 
 Result<std::unique_ptr<Triggers>> Triggers::open(const TriggerRequest& request, const sigset_t& mask,
@@ -76,11 +68,6 @@ Triggers::~Triggers() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-}
-
-bool Triggers::has(Kind kind) const {
-  const auto& all = request_.conditions;
-  return std::any_of(all.begin(), all.end(), [&](const Condition& one) { return one.kind == kind; });
 }
 
 profile::Sink& Triggers::watch(profile::Sink& to, const std::string& recording, bool is_child) {
@@ -153,7 +140,7 @@ void Triggers::meet(const profile::Process& process) {
          incidents::RowWatch::blind_spots(request_.conditions, process, is_child_))
       talk_.warn(sentence);
   }
-  if (!has(Kind::memory)) return;
+  if (!has(request_.conditions, Kind::memory)) return;
   if (process.end != 0) {
     const std::lock_guard lock(mutex_);
     memory_.erase(process.pid);
@@ -188,7 +175,7 @@ void Triggers::look_at_logs() {
 }
 
 void Triggers::look_at_memory() {
-  if (!has(Kind::memory) || clock_now() < next_memory_) return;
+  if (!has(request_.conditions, Kind::memory) || clock_now() < next_memory_) return;
   next_memory_ = clock_now() + kMemoryEvery;
   std::map<process::MemoryGroup, pid_t> groups;
   {

@@ -61,7 +61,6 @@ class Triggers {
   void look_at_logs();
   void look_at_memory();
   void write_due();
-  bool has(incidents::Kind kind) const;
   std::optional<push::Page> posted(std::string_view path);
 
   const TriggerRequest request_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <iterator>
 #include <optional>
@@ -139,6 +140,19 @@ Result<Condition> parse_condition(std::string_view text) {
   }
   return fail(ErrorKind::usage, fmt::format("there is no condition '{}'", name),
               fmt::format("one of: {}; for example: --on stall=200ms", all_names()));
+}
+
+bool has(const std::vector<Condition>& conditions, Kind kind) {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [&](const Condition& one) { return one.kind == kind; });
+}
+
+Nanoseconds shortest(const std::vector<Condition>& conditions, Kind kind) {
+  Nanoseconds least = 0;
+  for (const Condition& one : conditions) {
+    if (one.kind == kind && (least == 0 || one.length < least)) least = one.length;
+  }
+  return least;
 }
 
 }  // namespace phlox::incidents

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/base/result.h"
@@ -27,5 +28,9 @@ struct Condition {
 // "stall=200ms", "gil=100ms", "cpu=90%", "cpu=250%/30s", "cpu-wait=50%", "memory=90%", "log=FILE:REGEX",
 // "signal=USR2", "http=127.0.0.1:9465", "death". ErrorKind::usage, with a hint.
 Result<Condition> parse_condition(std::string_view text);
+
+bool has(const std::vector<Condition>& conditions, Kind kind);
+// The shortest `length` of a kind; 0: there is no condition of it.
+Nanoseconds shortest(const std::vector<Condition>& conditions, Kind kind);
 
 }  // namespace phlox::incidents

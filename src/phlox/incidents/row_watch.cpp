@@ -33,14 +33,6 @@ constexpr size_t kLongestCommand = 60;
 
 constexpr SystemCall kSelectCalls[] = {system_call("select"), system_call("pselect6")};
 
-Nanoseconds shortest(const std::vector<Condition>& conditions, Kind kind) {
-  Nanoseconds least = 0;
-  for (const Condition& one : conditions) {
-    if (one.kind == kind && (least == 0 || one.length < least)) least = one.length;
-  }
-  return least;
-}
-
 bool is_signal_event(const Event& event) {
   return event.kind == EventKind::signal_sent || event.kind == EventKind::signal_received ||
          event.kind == EventKind::signal_delivered;
@@ -75,11 +67,6 @@ RowWatch::RowWatch(const std::vector<Condition>& conditions, Sink& to, Report re
       gil_(shortest(conditions, Kind::gil)),
       recent_(stall_ > 0 || gil_ > 0 ? kWindowOfStalls : kWindowOfUse) {}
 
-bool RowWatch::has(Kind kind) const {
-  return std::any_of(conditions_.begin(), conditions_.end(),
-                     [&](const Condition& one) { return one.kind == kind; });
-}
-
 void RowWatch::receive(const AnyRow& row) {
   to_.receive(row);
   if (const auto* sample = std::get_if<Numbered<SampleId>>(&row)) return take(sample->id, sample->value);
@@ -112,7 +99,7 @@ void RowWatch::take(SampleId id, const Sample& sample) {
   if (!sample.thread) return;
   if (stall_ > 0) note_poll(threads_[sample.thread.value], sample);
   if (gil_ > 0 && sample.gil_state == GilState::waits) note_gil(sample);
-  if (has(Kind::cpu) || has(Kind::cpu_wait)) note_use(growth);
+  if (has(conditions_, Kind::cpu) || has(conditions_, Kind::cpu_wait)) note_use(growth);
 }
 
 // Before 3.11, time.sleep() is a select() without descriptors.
@@ -282,9 +269,9 @@ void RowWatch::take(const Event& event) {
   if (event.kind == EventKind::process_end && event.process) {
     use_.erase(*event.process);
     std::erase_if(is_above_, [&](const auto& one) { return one.first.second == *event.process; });
-    if (has(Kind::death)) judge_end(event);
+    if (has(conditions_, Kind::death)) judge_end(event);
   }
-  if (!has(Kind::death) || !is_signal_event(event)) return;
+  if (!has(conditions_, Kind::death) || !is_signal_event(event)) return;
   signals_.push_back(event);
   while (signals_.size() > kMostSignals || signals_.front().time < event.time - kSignalsAge)
     signals_.pop_front();
@@ -327,22 +314,18 @@ std::string RowWatch::process_words(ProcessId id) const {
 std::vector<std::string> RowWatch::blind_spots(const std::vector<Condition>& conditions,
                                                const Process& process, bool is_child) {
   if (is_in_kernel(process.mode)) return {};
-  const auto asked = [&](Kind kind) {
-    return std::any_of(conditions.begin(), conditions.end(),
-                       [&](const Condition& one) { return one.kind == kind; });
-  };
   std::vector<std::string> sentences;
-  if (asked(Kind::death))
+  if (has(conditions, Kind::death))
     sentences.push_back(is_child
                             ? "--on death: outside the kernel only the end of the program itself is known, "
                               "not how other processes end, and not who sent a signal"
                             : "--on death: how a process ends is known only when phlox samples inside the "
                               "kernel, which it does not do here (phlox doctor says why)");
-  if (asked(Kind::stall))
+  if (has(conditions, Kind::stall))
     sentences.emplace_back(
         "--on stall: outside the kernel stalls are found by samples, so their length is known to one sample, "
         "and short ones may be missed");
-  if (asked(Kind::gil))
+  if (has(conditions, Kind::gil))
     sentences.emplace_back(
         "--on gil: outside the kernel waits for the GIL are found by samples, so short ones may be missed");
   return sentences;

@@ -66,7 +66,6 @@ class RowWatch : public profile::Sink {
   void judge_gil(GilWait& wait);
   void judge_use();
   void judge_end(const profile::Event& end);
-  bool has(Kind kind) const;
   std::string process_words(profile::ProcessId id) const;
 
   profile::Sink& to_;
