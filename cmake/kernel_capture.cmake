@@ -22,7 +22,7 @@ function(phlox_find_kernel_capture missing)
     set(${missing} "it supports only x86-64 and aarch64" PARENT_SCOPE)
     return()
   endif()
-  # tools/libbpf.sh makes one where the distribution's is too old.
+  # tools/libbpf.sh downloads one where the distribution's is too old.
   set(made $ENV{XDG_CACHE_HOME})
   if(NOT made)
     set(made $ENV{HOME}/.cache)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# libbpf.sh   Where the distribution's libbpf is older than 1.0 (Ubuntu 22.04), brings the archive and the headers of the next
-# long-term release (24.04), to ${XDG_CACHE_HOME:-~/.cache}/phlox/libbpf, once. Elsewhere it does nothing. If it cannot be had,
+# libbpf.sh   Where the distribution's libbpf is older than 1.0 (Ubuntu 22.04), downloads the archive and the headers of the next
+# long-term release (24.04), to ${XDG_CACHE_HOME:-~/.cache}/phlox/libbpf, once. Elsewhere it does nothing. If that fails,
 # phlox is built without kernel sampling, and the build says so.
 set -euo pipefail
 export LC_ALL=C
@@ -32,5 +32,5 @@ bring() {
     --redefine-sym __isoc23_vsscanf=vsscanf "$DIR/lib/libbpf.a"
 }
 if bring > "$DIR/log" 2>&1; then touch "$DIR/made"; else
-  echo "libbpf: it could not be had, so this phlox will lack kernel sampling ($DIR/log)" >&2
+  echo "libbpf: the download failed, so this phlox will lack kernel sampling (see $DIR/log)" >&2
 fi
