@@ -28,9 +28,14 @@ def pytest_generate_tests(metafunc):
         # @since(3, 8): the test's program does not run on older versions.
         since = getattr(metafunc.function, "since", (2, 7))
         chosen = [p for p in INTERPRETERS if (p.major, p.minor) >= since]
-        if getattr(metafunc.function, "once_a_version", False):
-            kind = of_a_version if os.environ.get("PHLOX_EVERY_VERSION") else of_a_family
+        every = os.environ.get("PHLOX_EVERY_VERSION")
+        few = getattr(metafunc.function, "few_pythons", False)
+        if few or getattr(metafunc.function, "once_a_version", False):
+            kind = of_a_version if every else of_a_family
             chosen = list({kind(p): p for p in reversed(chosen)}.values())[::-1]
+        if few and not every:
+            plain = [p for p in chosen if p.flags == "-"]
+            chosen = plain[:1] + [max(plain[1:], key=lambda p: p.minor)] if plain[1:] else chosen[:1]
         metafunc.parametrize("python", chosen, ids=[p.name for p in chosen])
 
 

@@ -109,6 +109,13 @@ def once_a_version(function):
     return function
 
 
+def few_pythons(function):
+    """For tests of what phlox does with what it has read, which costs the same for every version and takes long: in `make
+    test` the first and the last listed interpreter, in `make test-all` one of each version."""
+    function.few_pythons = True
+    return function
+
+
 class Recording:
     def __init__(self, path):
         self.path = path

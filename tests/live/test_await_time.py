@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from live_support import PHLOX, Recording, Target, has, since
+from live_support import PHLOX, Recording, Target, few_pythons, has, once_a_version, since
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
 SECONDS = 5
@@ -27,6 +27,7 @@ def at_a_time(loop, time_ns):
     return time_ns / loop["sampled"]["span_ns"]
 
 
+@once_a_version
 @pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("words", [(), ("uvloop",)], ids=["asyncio", "uvloop"])
 @since(3, 8)
@@ -62,6 +63,7 @@ def found_deep(loop):
     return max((group for group in loop["groups"] if group["name"] == "deep"), key=lambda group: group["time_ns"])
 
 
+@once_a_version
 @since(3, 8)
 def test_tasks_that_come_and_go_are_counted_and_never_mixed(python, tmp_path):
     with Target(python, PROGRAMS / "brief_tasks.py") as target:
@@ -87,6 +89,7 @@ def test_tasks_that_come_and_go_are_counted_and_never_mixed(python, tmp_path):
     assert set(whole) <= chains
 
 
+@few_pythons
 @since(3, 8)
 def test_a_program_without_tasks_has_no_rows(python, tmp_path):
     program = tmp_path / "busy.py"

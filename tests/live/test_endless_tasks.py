@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from live_support import PHLOX, Recording, Target, has, once_a_version, since
+from live_support import PHLOX, Recording, Target, few_pythons, has, once_a_version, since
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
 KINDS = {"tasks_lost", "tasks_stuck", "tasks_grow"}
@@ -23,7 +23,7 @@ def findings(report):
 
 @pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("words", [(), ("uvloop",)], ids=["asyncio", "uvloop"])
-@once_a_version
+@few_pythons
 @since(3, 8)
 def test_tasks_that_never_end_are_findings_and_no_others(python, words, tmp_path):
     if words and not has(python, *words):
@@ -47,7 +47,7 @@ def test_tasks_that_never_end_are_findings_and_no_others(python, words, tmp_path
     assert groups["heartbeat"]["at_end"] in range(10, 21)
 
 
-@once_a_version
+@few_pythons
 @since(3, 8)
 def test_tasks_that_come_and_go_are_no_finding(python, tmp_path):
     with Target(python, PROGRAMS / "await_time.py") as target:

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from live_support import PHLOX, once_a_version
+from live_support import PHLOX, few_pythons, once_a_version
 from programs import Program, brought
 
 FORKS = pathlib.Path(__file__).with_name("programs") / "forks.py"
@@ -42,7 +42,7 @@ def tasks(pid):
 
 
 @pytest.mark.parametrize("how", HOW)
-@once_a_version
+@few_pythons
 def test_every_thread_is_seen_as_itself(python, record, how):
     # A shell in between, which reaps a parent that ends.
     command = f"{shlex.quote(python.path)} -u {shlex.quote(str(FORKS))} {how}; sleep 600"

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from live_support import PHLOX, Recording, Target, once_a_version, since
+from live_support import PHLOX, Recording, Target, few_pythons, since
 
 GREEDY = pathlib.Path(__file__).with_name("programs") / "greedy.py"
 MOST_MEMORY = 400 << 20
@@ -36,7 +36,7 @@ KINDS = ["names", "files", "lines", "many", "deep", "threads"]
 @pytest.mark.parametrize("mode, shortest", [("no-kernel", 1000), ("auto", 400)])
 @pytest.mark.parametrize("what", KINDS)
 @since(3, 11)
-@once_a_version
+@few_pythons
 def test_it_ends_in_time_with_little_memory(python, tmp_path, what, mode, shortest):
     with Target(python, GREEDY, what) as target, open(tmp_path / "said", "w+") as said:
         start = time.monotonic()
@@ -58,7 +58,7 @@ def test_it_ends_in_time_with_little_memory(python, tmp_path, what, mode, shorte
 
 
 @since(3, 11)
-@once_a_version
+@few_pythons
 def test_interrupted_it_ends(python, tmp_path):
     with Target(python, GREEDY, "deep") as target:
         recorder = subprocess.Popen([PHLOX, "record", "-p", str(target.pid), "-r", "max", "--max-overhead", "off", "-o", tmp_path / "a.phlox"],
@@ -73,7 +73,7 @@ def test_interrupted_it_ends(python, tmp_path):
 
 @pytest.mark.parametrize("what", ["names", "lines", "deep"])
 @since(3, 11)
-@once_a_version
+@few_pythons
 def test_a_dump_is_short(python, tmp_path, what):
     with Target(python, GREEDY, what) as target:
         start = time.monotonic()

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from live_support import PHLOX, Recording, Target, once_a_version, since
+from live_support import PHLOX, Recording, Target, few_pythons, once_a_version, since
 from test_kernel import MODE, possible
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kern
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 @pytest.mark.parametrize("kind", ["loop", "pool"])
 def test_no_child_is_missed_and_each_has_its_cpu_time(python, record, tmp_path, kind):
     with Target(python, PROGRAMS / "births.py", tmp_path / "log", kind) as target:

@@ -6,7 +6,7 @@ import pytest
 
 from host_facts import kernel_tells_names
 from judge import Case, judge
-from live_support import PHLOX, TARGETS, Target, families_never_mix, once_a_version, since, sound
+from live_support import PHLOX, TARGETS, Target, families_never_mix, few_pythons, once_a_version, since, sound
 from test_kernel import possible
 from test_native import (HERE, NESTED, PROGRAM, SECONDS, WITH_HEADERS, extension, in_order, needs_trampolines, share, stacks,  # noqa: F401
                          trampolines_are_named, mode, whole, with_headers)
@@ -27,6 +27,7 @@ def inside(record):
     return run
 
 
+@once_a_version
 @since(3, 8)
 def test_python_in_c_in_python_seven_deep(python, inside):
     with Target(python, PROGRAM, "", "nested") as target:
@@ -126,6 +127,7 @@ def test_long_waits_of_a_program_that_switches_more_often_than_is_paid_for(recor
     assert whole > 0.9 * sum(wall for _, wall in waits)
 
 
+@once_a_version
 @since(3, 8)
 def test_a_thread_blocked_before_the_recording_is_read_in_place(python, inside):
     with Target(python, PROGRAM, "", "blocked") as target:
@@ -188,6 +190,7 @@ def test_another_source_of_native_frames_is_refused_by_name():
     assert "--native-source" in done.stderr
 
 
+@once_a_version
 @since(3, 8)
 def test_gdb_finds_the_same_stack(python, tmp_path):
     """A stopped process leaves its CPU with the stack that gdb finds then."""
@@ -196,7 +199,7 @@ def test_gdb_finds_the_same_stack(python, tmp_path):
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_gdb_finds_the_same_stacks_of_several_threads(python, tmp_path):
     needs(python, "ctypes", "zlib")
     case = Case(python, tmp_path, script="threads.py", record=MODE)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from live_support import PHLOX, Target, once_a_version, since
+from live_support import PHLOX, Target, few_pythons, once_a_version, since
 from test_kernel import MODE, possible
 from noise import Noise
 from wait_judge import WaitTargets, Ended, Handovers, read_ended, rows_by_thread
@@ -49,7 +49,7 @@ def test_waits_for_the_gil_and_its_holders(python, record, tmp_path):
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_wakers(python, record, tmp_path):
     if python.flags == "t":
         pytest.skip("locks of free-threaded builds yield their CPU for long before they block")
@@ -79,7 +79,7 @@ def test_wakers(python, record, tmp_path):
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_wakers_under_unrelated_load(python, record, tmp_path):
     """The long form is ended_waits.py. No other wait may be ended by an unrelated process."""
     if python.flags == "t":
@@ -136,7 +136,7 @@ time.sleep(3600)
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_a_long_wait_while_another_thread_switches_all_the_time(python, record, tmp_path):
     (tmp_path / "beside.py").write_text(BESIDE_ONE_THAT_SWITCHES)
     with Target(python, tmp_path / "beside.py") as target:
@@ -177,7 +177,7 @@ while True:
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 @pytest.mark.parametrize("budget, seconds, apart", [("0.2", 10, 0.2), ("off", 4, 0.08)])  # with few walks, chance weighs more
 def test_short_waits_that_stand_for_others(python, budget, seconds, apart, record, tmp_path):
     """Each stack is in the system call that it waited in, and both have as much time as the program's own clock says."""

@@ -2,14 +2,14 @@
 import pathlib
 import re
 
-from live_support import Target, once_a_version, since
+from live_support import Target, few_pythons, since
 
 ONE_HASHES = pathlib.Path(__file__).with_name("programs") / "one_hashes.py"
 ONE_BUSY = pathlib.Path(__file__).with_name("programs") / "one_busy.py"
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_the_one_that_computes_is_sampled(python, record):
     with Target(python, ONE_BUSY, 2000) as target:
         recording = record(target.pid, 2)
@@ -18,7 +18,7 @@ def test_the_one_that_computes_is_sampled(python, record):
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_the_one_that_computes_without_the_gil_is_sampled(python, record):
     with Target(python, ONE_HASHES, 2000) as target:
         recording = record(target.pid, 5)
@@ -28,7 +28,7 @@ def test_the_one_that_computes_without_the_gil_is_sampled(python, record):
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_those_that_it_did_not_come_to_are_counted(python, record):
     with Target(python, ONE_BUSY, 2000) as target:
         recording = record(target.pid, 0.5)

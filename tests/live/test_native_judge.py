@@ -11,7 +11,7 @@ import pytest
 
 from host_facts import distribution
 from judge import HERE, Case, has_section, judge
-from live_support import CACHE, INTERPRETERS, Target, once_a_version, since
+from live_support import CACHE, INTERPRETERS, Target, few_pythons, once_a_version, since
 from programs import embedded
 from test_native import stacks
 
@@ -44,6 +44,7 @@ def needs(python, *modules):
         pytest.skip(f"{python.name} was built without one of {modules}")
 
 
+@once_a_version
 @since(3, 8)
 def test_nine_evaluations_deep(python, tmp_path):
     needs(python, "ctypes", "zlib")
@@ -53,7 +54,7 @@ def test_nine_evaluations_deep(python, tmp_path):
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_several_threads(python, tmp_path):
     needs(python, "ctypes", "zlib")
     case = Case(python, tmp_path, script="threads.py")

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from live_support import PHLOX, once_a_version, since
+from live_support import PHLOX, few_pythons, since
 from test_kernel import possible
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "deaths.py"
@@ -25,7 +25,7 @@ def row_of(rows, pid, name):
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 @pytest.mark.parametrize("kind", ["killed", "aborted", "stopped", "crashed", "raised"])
 def test_who_ended_a_process_and_where_it_was(python, tmp_path, kind):
     done = subprocess.run([PHLOX, "record", "--way", "kernel", "-o", tmp_path / "a.phlox", "--", python.path, PROGRAM, kind, str(COUNT), tmp_path / "log"],
@@ -52,7 +52,7 @@ def test_who_ended_a_process_and_where_it_was(python, tmp_path, kind):
 
 
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_an_end_that_was_asked_for_is_no_finding(python, tmp_path):
     program = "import os, signal, time; time.sleep(0.5); pid = os.fork(); time.sleep(0.5); pid and (os.kill(pid, signal.SIGTERM), os.wait())"
     done = subprocess.run([PHLOX, "record", "--way", "kernel", "-o", tmp_path / "a.phlox", "--", python.path, "-c", program], capture_output=True, text=True)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from live_support import PHLOX, Recording, Target, has, once_a_version, since
+from live_support import PHLOX, Recording, Target, few_pythons, has, since
 
 PROGRAM = pathlib.Path(__file__).with_name("programs") / "stalls.py"
 ROUNDING = 0.002  # samples begin at a microsecond, and the program asks for the time shortly before and after
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kern
 @pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("kind", ["asyncio", "uvloop"])
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_each_stall_of_the_programs_log_is_found(python, kind, tmp_path):
     if kind == "uvloop" and not has(python, "uvloop"):
         pytest.skip("this interpreter has no uvloop")

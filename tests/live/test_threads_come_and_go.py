@@ -4,14 +4,14 @@ import subprocess
 
 import pytest
 
-from live_support import PHLOX, Recording, Target, once_a_version, since
+from live_support import PHLOX, Recording, Target, few_pythons, since
 
 COME_AND_GO = pathlib.Path(__file__).with_name("programs") / "come_and_go.py"
 
 
 @pytest.mark.parametrize("options", [(), ("--native",)], ids=["python", "native"])
 @since(3, 8)
-@once_a_version
+@few_pythons
 def test_no_thread_is_two(python, tmp_path, options):
     with Target(python, COME_AND_GO) as target:
         done = subprocess.run([PHLOX, "record", "-q", "-p", str(target.pid), "-d", "2", "-r", "1000", "--max-overhead", "off", *options,
