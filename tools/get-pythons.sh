@@ -91,19 +91,25 @@ W
 
 # --- the sources ------------------------------------------------------------------------------------------------------
 bring_standalone() {
-  local version name module files arch
+  local version name archive arch
   arch=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
   for version in 3.10.16-20241219-1 3.11.11-20241219-1 3.12.3-20240415-2 3.13.1-20241219-1 3.14.6-20260610-1; do
     name=standalone-${version%%-*}
     [ ! -x "$DIR/bin/$name" ] || continue
     "$TOOLS/install-packages.sh" "$TOOLS/packages-standalone.txt" >&2
     say "fetching $name"
-    module=$(cd "$DIR" && GOMODCACHE=$DIR/.go GOFLAGS=-modcacherw GOTOOLCHAIN=local \
-      go mod download -json "github.com/kluctl/go-embed-python@v0.0.0-$version" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
-    files=$module/python/internal/data/linux-$arch
-    [ -d "$files" ] || { say "$name: the module has no files for linux-$arch"; return 1; }
-    rm -rf "${DIR:?}/$name"
-    cp -r "$files" "$DIR/$name"
+    # Go from 1.21 on downloads a module that is meant for a later Go, says so as an error, and does not unpack it.
+    archive=$(cd "$DIR" && GOMODCACHE=$DIR/.go GOFLAGS=-modcacherw GOTOOLCHAIN=local \
+      go mod download -json "github.com/kluctl/go-embed-python@v0.0.0-$version" || true)
+    rm -rf "${DIR:?}/$name" "$DIR/.unpacked"
+    # shellcheck disable=SC2016
+    python3 -c 'import json, sys, zipfile
+archive = zipfile.ZipFile(json.loads(sys.argv[1])["Zip"])
+here = [name for name in archive.namelist() if "/python/internal/data/linux-%s/" % sys.argv[2] in name]
+archive.extractall(sys.argv[3], here) if here else sys.exit("it has no files for this machine")' "$archive" "$arch" "$DIR/.unpacked" ||
+      { say "$name: $archive"; return 1; }
+    mv "$DIR/.unpacked"/github.com/kluctl/*/"python/internal/data/linux-$arch" "$DIR/$name"
+    rm -rf "$DIR/.unpacked"
     rm -rf "$DIR/.go"
     find "$DIR/$name" -name '*.gz' -print0 | xargs -0 -r gunzip -f
     find "$DIR/$name/bin" -type f -exec chmod +x {} +
