@@ -22,7 +22,10 @@ from test_kernel import possible
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "triggers.py"
 SYSTEM = "/usr/bin/python3"
-PYTHONS = [SYSTEM] + [next((one.path for one in INTERPRETERS if (one.major, one.minor) == version and one.flags == "-"), SYSTEM) for version in ((3, 9), (3, 14))]
+# What a condition judges are rows, and these are alike for all interpreters (test_truth, test_kernel).
+PYTHONS = [SYSTEM]
+if os.environ.get("PHLOX_EVERY_VERSION"):
+    PYTHONS = list({(one.major, one.minor): one.path for one in reversed(INTERPRETERS) if one.flags == "-" and (one.major, one.minor) >= (3, 7)}.values())[::-1]
 WAYS = ["kernel", "no-kernel"] if possible() else ["no-kernel"]
 everywhere = pytest.mark.parametrize("which", PYTHONS, ids=lambda path: path.strip("/").replace("/", "-")[-30:])
 each_way = pytest.mark.parametrize("way", WAYS)
@@ -86,18 +89,18 @@ def program(start):
 @pytest.fixture
 def watch(start, tmp_path):
     """A recorder that is recording; `folder` has its incidents."""
-    def watch_(target, *conditions, way=WAYS[0], before=3, after=1, more=()):
+    def watch_(target, *conditions, way=WAYS[0], before=1, after=0.3, more=()):
         on = [word for condition in conditions for word in ("--on", condition)]
         one = start(PHLOX, "record", "-v", "--way", way, *on, "--before", before, "--after", after, *more, "-o", tmp_path / "incidents", "-p", target.pid)
         one.folder = tmp_path / "incidents"
         one.err.wait("recording into")
-        seen_samples(one.folder / "recording.phlox")
+        seen_samples(one.folder / "recording.phlox", before + 0.5)
         return one
 
     return watch_
 
 
-def seen_samples(recording, seconds=3.5):
+def seen_samples(recording, seconds):
     """Until so much was recorded."""
     end = time.monotonic() + WITHIN
     while time.monotonic() < end:
@@ -164,11 +167,11 @@ class Incident:
 @each_way
 def test_a_stall_of_an_event_loop(program, watch, which, way):
     target = program(which)
-    recorder = watch(target, "stall=200ms", way=way)
+    recorder = watch(target, "stall=200ms", way=way, before=2, after=1)
     tell(target, "stall")
     found = Incident(recorder)
     assert found.kind == "stall" and "stall_here (triggers.py:" in found.words, found.words
-    found.covers(before=3, after=1.3)
+    found.covers(before=2, after=1.3)
     assert 0.3 < found.wall_of("stall_here") < 0.8
     stop(recorder)
 
@@ -178,7 +181,11 @@ def test_a_stall_of_an_event_loop(program, watch, which, way):
 def test_a_thread_that_holds_the_gil(program, watch, which, way):
     target = program(which)
     recorder = watch(target, "gil=150ms", way=way)
-    tell(target, "gil")
+    for _ in range(8):  # from outside, one may be missed
+        tell(target, "gil")
+        with contextlib.suppress(queue.Empty):
+            recorder.err.wait("incident: gil", within=4)
+            break
     found = Incident(recorder)
     assert found.kind == "gil" and re.search(r"thread \S+ \(\d+\) held it for \d+ ms in hold_the_gil \(triggers.py:", found.words), found.words
     assert found.wall_of("hold_the_gil") > 0.15
@@ -408,10 +415,10 @@ def small_disk(tmp_path):
 def test_a_full_disk_is_said_and_what_was_written_stays(program, start, small_disk):
     port = free_port()
     target = program()
-    recorder = start(PHLOX, "record", "-v", "--on", f"http=127.0.0.1:{port}", "--before", "2", "--after", "0.5", "-o", small_disk / "incidents", "-p", target.pid)
+    recorder = start(PHLOX, "record", "-v", "--on", f"http=127.0.0.1:{port}", "--before", "2", "--after", "0.3", "-o", small_disk / "incidents", "-p", target.pid)
     recorder.folder = small_disk / "incidents"
     recorder.err.wait("POST /incident on port")
-    seen_samples(recorder.folder / "recording.phlox")
+    seen_samples(recorder.folder / "recording.phlox", 2)
     post(port)
     first = Incident(recorder)
     rest = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
