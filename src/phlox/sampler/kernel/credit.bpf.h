@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What sampling may cost. Each process has two credits, which grow with time and pay for walks: one for those
+// on the clock, and one for those at switches and wake-ups. If there is no time for all switches, it is drawn
+// which of a thread's switches are walked.
+#pragma once
+
+#include "thread.bpf.h"
+
+// ns. A longer walk was interrupted, or the host ran something else, which is not the program's fault. A
+// walk has more time for each frame that is walked, and for each that is kept.
+#define LONGEST_WALK 500000
+#define LONGEST_STEP 512
+#define LONGEST_PROOF 4096
+static __always_inline __u32 longest_paid(const struct scratch* s) {
+  return LONGEST_WALK + at_most(s->walk.steps, KERNEL_MOST_STEPS) * LONGEST_STEP +
+         at_most(s->walk.kept, KERNEL_MAX_FRAMES) * LONGEST_PROOF;
+}
+
+static __always_inline __s64 credit_of(__s64 credit, __u64 time, __u32 share) {
+  credit += (__s64)(time * share / 1000);
+  return credit > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : credit;
+}
+
+// Whether the clock takes a sample; the caller subtracts its cost. So an expensive sample is followed by a
+// pause before the recorder can lower the rate.
+static __always_inline int has_clock_credit(struct kernel_process* p, __u64 now) {
+  if (now > p->clock_credit_at) {
+    p->clock_credit = credit_of(p->clock_credit, now - p->clock_credit_at, p->clock_share);
+    p->clock_credit_at = now;
+  }
+  return p->clock_credit >= 0;
+}
+
+// Whether this switch is walked; the caller subtracts its cost.
+static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
+  // Another CPU may have added later time already.
+  if (now > p->credit_at) {
+    p->credit = credit_of(p->credit, now - p->credit_at, p->walk_share);
+    p->credit_at = now;
+  }
+  return p->credit >= 0;
+}
+
+static __always_inline void pay(const struct scratch* s, struct kernel_process* p, __u64 since) {
+  const __s64 time = (__s64)at_most(clock_now() - since, longest_paid(s));
+  p->credit -= time;
+  // The rest of the budget belongs to the clock, whatever is walked at switches on credit.
+  if (p->clock_credit > -KERNEL_MOST_CREDIT) p->clock_credit -= time;
+}
+
+// Whether a wait that begins will be long is not known. So each thread has a share of the walks, and may use
+// some at once, on credit, before threads that leave their CPU all the time get more.
+#define WALK_EVERY 4000000ull
+#define WALKS_AT_ONCE 16
+// No switch of a thread is skipped that is walked less often than this.
+#define RARE_WALK_EVERY 32000000ull
+#define RARE_WALKS_AT_ONCE 8
+// How many waits of a new thread have priority. Those in a futex are mostly for the GIL, and short.
+#define WALKS_OF_NEW 4
+#define FUTEX_WALKS_OF_NEW 1
+// How far the credit may fall below zero, in units of KERNEL_MOST_CREDIT, for a walk of a new thread, and
+// for one at the end of a long wait or of a very long one (ns).
+#define CREDIT_OF_NEW 8
+#define CREDIT_OF_LONG 8
+#define CREDIT_OF_VERY_LONG 32
+#define VERY_LONG 500000000ull
+// If there is no time for all switches, those that are walked are drawn by their number. To take the first
+// one after some time would favour switches after long waits, and would always hit the same place of a
+// periodic program. In sixteenths of a switch.
+#define MOST_MEAN_SKIPS (256 * 16)
+static __always_inline void draw_skips(struct kernel_thread* t, int is_walked) {
+  __u32 mean = t->mean_skips;
+  mean = is_walked ? mean - (mean + 15) / 16 : mean * 2 + 16;
+  if (mean > MOST_MEAN_SKIPS) mean = MOST_MEAN_SKIPS;
+  t->mean_skips = (__u16)mean;
+  t->skips = (__u16)some_of(mean / 8 + 1);
+}
+
+// When the next walk of a share is due. Unused walks are kept, and walks on the rest of the credit are
+// forgotten, up to `at_once` walks.
+static __always_inline __u64 next_walk(__u64 until, __u64 now, __u64 every, __u32 at_once) {
+  until = (until > now ? until : now) + every / 2 + some_of(every);
+  return until < now + 2 * at_once * every ? until : now + 2 * at_once * every;
+}
