@@ -358,6 +358,25 @@ TEST_F(Recordings, an_execve_that_is_not_reported_shows_in_the_image) {
   EXPECT_EQ(lines_with(outcome.warnings, "became another program"), 0U);
 }
 
+// A title is read again as the recording goes on, and at its end.
+class CommandLines : public Recordings, public testing::WithParamInterface<double> {};
+INSTANTIATE_TEST_SUITE_P(Seconds, CommandLines, testing::Values(0.6, 0.99));
+TEST_P(CommandLines, a_program_does_not_get_that_of_the_program_after_it) {
+  play_.at(GetParam(), [&] {
+    play_.exec(kRoot, "/usr/bin/python3.13", false);
+    play_.process(kRoot).command_line = "python3 next.py";
+  });
+  const std::string first = play_.process(kRoot).command_line;
+  record(1);
+  EXPECT_EQ(process(1).command_line, first);
+}
+
+TEST_F(Recordings, a_title_that_a_program_sets_is_its_command_line) {
+  play_.at(0.4, [&] { play_.process(kRoot).command_line = "worker: ready"; });
+  record(1);
+  EXPECT_EQ(process(1).command_line, "worker: ready");
+}
+
 TEST_F(Recordings, a_program_that_is_sampled_otherwise_is_a_detail) {
   play_.reports_births = true;
   play_.why_otherwise = "it has no thread states";

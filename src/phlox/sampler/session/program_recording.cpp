@@ -168,7 +168,8 @@ const SourceNumbers& ProgramRecording::latest() {
 void ProgramRecording::name_process() {
   if (titles_ <= kMostTitles) {
     const std::string title = host_.facts(pid()).command_line;
-    if (!title.empty() && title != row_.command_line) {
+    // Asked after the title was read: it may be that of the program after an exec.
+    if (!title.empty() && title != row_.command_line && !is_another_program()) {
       if (titles_++ == 0) started_as_ = row_.command_line;
       row_.command_line = titles_ <= kMostTitles ? title : started_as_;
       put_process(0, "", mode_);
@@ -234,6 +235,11 @@ std::optional<Nanoseconds> ProgramRecording::next_census() const {
   return census_ && census_->has_tasks() ? std::optional(census_->due()) : std::nullopt;
 }
 
+bool ProgramRecording::is_another_program() {
+  const Image image = host_.image_of(pid());
+  return !image.executable.empty() && image != program_->image;
+}
+
 bool ProgramRecording::check_around() {
   const auto used = clock_.used();
   const bool has_run = !used || std::exchange(used_, used) != used;
@@ -242,14 +248,14 @@ bool ProgramRecording::check_around() {
   // A process that has not run has not become another program, and has named no thread.
   if (!has_run && newest <= std::exchange(named_, std::max(named_, newest))) return false;
   named_ = std::max(named_, newest);
+  if (is_another_program()) return true;
   name_threads();
   name_process();
   count_calls();
   std::vector<pid_t> threads;
   for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);
   source_->stay_above(threads);
-  const Image image = host_.image_of(pid());
-  return !image.executable.empty() && image != program_->image;
+  return false;
 }
 
 void ProgramRecording::put_changes(Nanoseconds now, std::vector<std::string>& warnings) {

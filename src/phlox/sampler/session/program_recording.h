@@ -84,6 +84,7 @@ class ProgramRecording {
   RemoteAddress first_interpreter();
   void name_threads();
   void name_process();
+  bool is_another_program();  // by now
   void take_census(Nanoseconds now, const std::function<void()>& between);
   // Threads that the recording lacks.
   void warn_of_missing(const SourceNumbers& numbers, Outcome& outcome) const;
