@@ -111,6 +111,35 @@ TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
   EXPECT_EQ((wall[{"work", State::unknown}]), 4'000'000);
 }
 
+// A very deep stack is cut; where the thread ran before it went to sleep there is not known.
+TEST_F(Consumers, time_whose_stack_is_not_known_is_not_cut) {
+  const CodeLocation nap{send({.name = "nap"}), 0};
+  ThreadSample record = sample_at(1, 10'000'000, 0);
+  record.cpu_state = profile::CpuState::blocked;
+  record.quality = profile::Quality::cut;
+  record.ran = 4'000'000;
+  record.queued = 0;
+  record.fresh = 1;
+  push(record, {&nap, 1});
+  ThreadSample rest = sample_at(1, 20'000'000, 10'000'000);
+  rest.cpu_state = profile::CpuState::blocked;
+  rest.quality = profile::Quality::cut;
+  rest.samples = 0;
+  rest.cpu = 1'000'000;
+  rest.keep = 1;
+  push(rest, {});
+  consumer_.drain(ring_);
+  consumer_.settle_all();
+  identities_.spans.flush();
+  std::map<std::pair<std::string, profile::Quality>, int> rows;
+  for (const auto& sample : seen_.samples())
+    ++rows[{seen_.frame(seen_.stack(sample.stack).frame).function, sample.quality}];
+  using profile::Quality;
+  EXPECT_EQ((rows[{"(ran between two samples)", Quality::ok}]), 2);
+  EXPECT_EQ((rows[{"(ran between two samples)", Quality::cut}]), 0);
+  EXPECT_EQ((rows[{"nap", Quality::cut}]), 1);
+}
+
 // The kernel counts a wait for a CPU when it is over: a sample later.
 TEST_F(Consumers, a_wait_for_a_cpu_that_is_counted_later_is_reported_as_one) {
   const CodeLocation work{send({.name = "work"}), 0};

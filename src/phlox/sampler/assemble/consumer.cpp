@@ -160,7 +160,7 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
   }
   // CPU time left at the thread's end, without a running sample to charge it to.
   if (record.samples == 0 && record.cpu > 0 && record.cpu_state != profile::CpuState::running) {
-    sample.stack = identities_.interner.stack({}, marker(std::string(kBetweenSamples)));
+    move_between_samples(sample);
     sample.cpu_state = profile::CpuState::running;
     sample.system_call = -1;
     sample.waker = {};
@@ -169,6 +169,12 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
   put_split(record, thread, sample);
   if (thread.tid == first_) charged_ += record.cpu;
   if (record.rejected == Rejected::no) thread.last = sample;
+}
+
+// Its stack is not known, and so not cut either.
+void Consumer::move_between_samples(profile::Sample& sample) {
+  sample.stack = identities_.interner.stack({}, marker(std::string(kBetweenSamples)));
+  sample.quality = profile::Quality::ok;
 }
 
 profile::WaitTargetId Consumer::wait_target_of(const ThreadSample& record, ThreadState& thread) {

@@ -141,6 +141,7 @@ class Consumer {
   // none: a shim of the interpreter's own, no frame to show.
   profile::FrameId frame_of(CodeLocation location);
   profile::FrameId marker(std::string text);
+  void move_between_samples(profile::Sample& sample);
 
   const python::Layout& layout_;
   profile::ProcessId process_;

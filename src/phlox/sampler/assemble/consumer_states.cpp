@@ -86,7 +86,7 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
     const bool fresh =
         thread.awake && sample.start - thread.awake->start - thread.awake->wall < kLongestMemory;
     if (fresh) awake = *thread.awake;
-    if (!fresh) awake.stack = identities_.interner.stack({}, frame_of({kNotSeen, 0}));
+    if (!fresh) move_between_samples(awake);
   }
   put_piece(thread, awake, CpuState::running, parts.ran, sample);
   put_piece(thread, awake, CpuState::runnable, parts.queued, sample);

@@ -132,6 +132,7 @@ void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSampl
     put(thread, Piece::part, wait, time, thread.asleep_stack);
   } else {
     wait.native = NativePart::none;
+    wait.quality = profile::Quality::ok;  // a stack that is not known is not cut
     put(thread, Piece::part, wait, time, KernelStacks::kWaitNotWalked);
   }
 }
@@ -162,6 +163,7 @@ void KernelSource::put_last(Thread& thread, const kernel_sample& sample) {
   }
   ThreadSample run = *last;
   if (!thread.awake && run.gil_state == GilState::waits) run.gil_state = GilState::none;
+  if (!thread.awake) run.quality = profile::Quality::ok;
   const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : kNotSeenRunning;
   put_some(run, CpuState::runnable, spent.queued, stack);
   put_some(run, CpuState::running, own, stack);
