@@ -332,6 +332,7 @@ def test_an_incident_is_written_while_profiles_are_sent(start, serve, targets, t
                     "--before", "2s", "--after", "1s")
     server.wait(lambda s: len(s.taken) >= 3, "three pushes")
     agent.process.send_signal(signal.SIGUSR1)
+    wait_until(lambda: "incident: signal" in agent.said, "the signal")  # the first cause names the files
     urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/incident", data=b"", method="POST"), timeout=10)
     wait_until(lambda: "incident: wrote" in agent.said, "the incident")
     before = len(server.taken)

@@ -84,12 +84,12 @@ def test_workers_of_xdist_are_in_one_recording(tmp_path):
 def test_what_a_test_starts_is_in_the_recording(tmp_path):
     (tmp_path / "test_child.py").write_text(BUSY + "import multiprocessing\n"
                                             "def test_child():\n"
-                                            "    child = multiprocessing.get_context('fork').Process(target=hot, args=(0.5,))\n"
+                                            "    child = multiprocessing.get_context('fork').Process(target=hot, args=(1.5,))\n"
                                             "    child.start(); child.join()\n")
     done = run(sys.executable, None, "-m", "pytest", "-p", "phlox.pytest_plugin", "-p", "no:cacheprovider", "-q", "--phlox=pytest.phlox", "test_child.py",
                cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert weight(tmp_path / "pytest.phlox", "hot", "--label", "test_child") >= 0.5 * 0.5
+    assert weight(tmp_path / "pytest.phlox", "hot", "--label", "test_child") >= 0.5 * 1.5
 
 
 def test_a_run_without_the_option_is_not_touched(tmp_path):
