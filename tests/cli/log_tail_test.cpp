@@ -54,6 +54,39 @@ TEST_F(Tail, a_rotated_file_is_followed) {
   EXPECT_EQ(tail->next_match(), "ERROR second");
 }
 
+// An app that may write into the folder of its log could name any file that only root may read.
+TEST_F(Tail, a_file_of_another_user_does_not_take_its_place) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  constexpr uid_t kApp = 65534;
+  append("start\n");
+  ASSERT_EQ(::chown(path_.c_str(), kApp, kApp), 0);
+  const auto tail = open("ERROR");
+  const fs::path secret = folder_ / "secret";
+  std::ofstream(secret) << "ERROR password\n";
+  fs::remove(path_);
+  fs::create_symlink(secret, path_);
+  EXPECT_FALSE(tail->next_match());
+  EXPECT_TRUE(tail->take_refused());
+  EXPECT_FALSE(tail->take_refused()) << "once";
+  ASSERT_EQ(::chown(secret.c_str(), kApp, kApp), 0);
+  EXPECT_EQ(tail->next_match(), "ERROR password");
+}
+
+TEST_F(Tail, a_link_of_another_user_does_not_take_its_place) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  append("start\n");
+  const auto tail = open("ERROR");  // root's log, in a folder in which others may rename
+  const fs::path secret = folder_ / "secret";
+  std::ofstream(secret) << "ERROR password\n";
+  fs::remove(path_);
+  fs::create_symlink(secret, path_);
+  ASSERT_EQ(::lchown(path_.c_str(), 65534, 65534), 0);
+  EXPECT_FALSE(tail->next_match());
+  EXPECT_TRUE(tail->take_refused());
+  ASSERT_EQ(::lchown(path_.c_str(), 0, 0), 0);
+  EXPECT_EQ(tail->next_match(), "ERROR password");
+}
+
 TEST_F(Tail, a_file_that_is_emptied_is_read_from_its_start) {
   append("a long first line\n");
   const auto tail = open("ERROR");

@@ -61,6 +61,19 @@ bool LogTail::is_replaced() const {
          (open.st_dev != named.st_dev || open.st_ino != named.st_ino);
 }
 
+// Whoever may rename in the log's folder chooses what takes its place: with a link, a file that only we may
+// read. So it must belong to the same user, and a link to root or to that user.
+bool LogTail::takes_its_place(const Descriptor& fresh) const {
+  const ActAs as(user_);
+  struct stat before {
+  }, after{}, link{};
+  if (!as || ::fstat(file_.get(), &before) != 0 || ::fstat(fresh.get(), &after) != 0 ||
+      ::lstat(path_.c_str(), &link) != 0)
+    return false;
+  return after.st_uid == before.st_uid &&
+         (!S_ISLNK(link.st_mode) || link.st_uid == 0 || link.st_uid == after.st_uid);
+}
+
 // Whether there may be more.
 bool LogTail::read_some(std::optional<std::string>& found, size_t& budget) {
   std::array<char, size_t{1} << 16> block;
@@ -86,6 +99,10 @@ std::optional<std::string> LogTail::next_match() {
   }
   if (budget == 0 || (file_ && !is_replaced())) return found;
   if (Descriptor fresh = open_file()) {
+    if (!takes_its_place(fresh)) {
+      refused_ = !std::exchange(was_refused_, true);
+      return found;
+    }
     file_ = std::move(fresh);
     at_ = 0;
     lines_.restart();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "phlox/base/descriptor.h"
 #include "phlox/base/file_user.h"
@@ -29,11 +30,14 @@ class LogTail {
 
   // The first of the new lines that matches; none: there is none. Reads a limited number of bytes.
   std::optional<std::string> next_match();
+  // Once: another user's file has the log's name now, and is not read.
+  bool take_refused() { return std::exchange(refused_, false); }
 
  private:
   LogTail() = default;
   Descriptor open_file() const;
   bool is_replaced() const;
+  bool takes_its_place(const Descriptor& fresh) const;
   bool read_some(std::optional<std::string>& found, size_t& budget);
 
   std::string path_;
@@ -41,6 +45,7 @@ class LogTail {
   std::unique_ptr<re2::RE2> regex_;
   Descriptor file_;
   off_t at_ = 0;
+  bool refused_ = false, was_refused_ = false;
   incidents::LogLines lines_;
 };
 

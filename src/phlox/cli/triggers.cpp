@@ -171,6 +171,11 @@ void Triggers::look_at_logs() {
   for (Log& log : logs_) {
     if (const auto line = log.tail->next_match())
       note({Kind::log, clock_now(), fmt::format("{}: {}", log.file, line_words(*line))});
+    if (log.tail->take_refused())
+      talk_.warn(
+          fmt::format("{} is now a file of another user, or a link that another user made: it is not "
+                      "read, and the file that had this name is still watched",
+                      log.file));
   }
 }
 
