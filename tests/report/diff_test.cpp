@@ -248,6 +248,31 @@ TEST(DiffOfRuns, answers_the_other_question) {
   EXPECT_NE(gate->text.find("too few runs"), std::string::npos) << gate->text;
 }
 
+// The sentence on waiting is of the first run, and says so; the number is the average.
+TEST(DiffOfRuns, time_that_is_left_out_is_not_passed_off_as_that_of_all_runs) {
+  const std::string kLib = "/usr/lib/python3.12/";
+  std::vector<Profile> runs(4);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    ProfileMaker maker(runs[i]);
+    make_whole_run(runs[i]);
+    runs[i].emit_meta("machine", "x86_64");
+    maker.add(maker.thread("MainThread", 4711), "main;parse:10", 5 * kSecond);
+    const auto worker = maker.thread("worker", 5000);
+    maker.put(maker.blocked(worker,
+                            kLib + "threading.py/_bootstrap;" + kLib + "threading.py/_bootstrap_inner;" +
+                                kLib + "threading.py/run;" + kLib + "concurrent/futures/thread.py/_worker",
+                            Nanoseconds(i + 1) * kSecond, 202));
+  }
+  const Diff diff = *make_diff({&runs[0], &runs[2]}, {&runs[1], &runs[3]}, {});
+  const std::string text = diff_text(diff);
+  EXPECT_NE(text.find("left out (before, the first of 2 runs): 1.00 s of waiting"), std::string::npos)
+      << text;
+  EXPECT_EQ(diff.before.left_out_wall, 2 * kSecond);
+  EXPECT_EQ(diff.after.left_out_wall, 3 * kSecond);
+  const Diff single = diff_of(runs[0], runs[1]);
+  EXPECT_NE(diff_text(single).find("left out (before): 1.00 s of waiting"), std::string::npos);
+}
+
 TEST(DiffOfMoved, finds_what_moved_to_another_place) {
   const Profile before = random_profile({{"/old/lib/app.py/main;/old/lib/app.py/work:20", 1}}, 5000, 1);
   const Profile after = random_profile({{"/new/app.py/main;/new/app.py/work:20", 1}}, 5000, 2);

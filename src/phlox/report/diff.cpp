@@ -272,6 +272,7 @@ Result<Measured> measure(const Profile& profile, const profile::Choices& choices
   }
   side.measured = profile::summarize_quality(profile);
   side.left_out = profile::waiting_for_work(profile, choices);
+  side.left_out_wall = side.left_out.wall();
   side.quality = profile::quality_line(side.measured);
   side.warning = profile::quality_warning(side.measured);
   side.whole_run = is_whole(profile, choices);
@@ -292,13 +293,14 @@ DiffSide average(const Sides& sides) {
   DiffSide side = sides.front().side;
   side.runs = sides.size();
   const auto count = static_cast<int64_t>(sides.size());
-  side.total = side.elapsed = side.cpu = side.cpu_wait = 0;
+  side.total = side.elapsed = side.cpu = side.cpu_wait = side.left_out_wall = 0;
   side.samples = 0;
   for (const Measured& one : sides) {
     side.total += one.side.total / count;
     side.elapsed += one.side.elapsed / count;
     side.cpu += one.side.cpu / count;
     side.cpu_wait += one.side.cpu_wait / count;
+    side.left_out_wall += one.side.left_out_wall / count;
     side.samples += one.side.samples;
     side.whole_run = side.whole_run && one.side.whole_run;
     if (side.warning.empty()) side.warning = one.side.warning;

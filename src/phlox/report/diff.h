@@ -73,6 +73,7 @@ struct DiffSide {
   Nanoseconds cpu_wait = 0;  // time in which these threads waited for a CPU
   profile::QualitySummary measured;
   profile::LeftOut left_out;  // by `show`
+  Nanoseconds left_out_wall = 0;
   std::string quality, warning;
   bool whole_run = false;  // recorded from the program's start to its end
 };

@@ -218,9 +218,11 @@ std::vector<std::string> heading(const Diff& diff) {
   for (const auto& [name, side] : {std::pair("before", &diff.before), std::pair("after", &diff.after)}) {
     if (!side->warning.empty()) lines.push_back(fmt::format("warning ({}): {}", name, side->warning));
     if (side->left_out.wall() > 0)
-      lines.push_back(fmt::format("left out ({}): {}", name, plain(profile::left_out_words(side->left_out))));
+      lines.push_back(fmt::format("left out ({}{}): {}", name,
+                                  side->runs > 1 ? fmt::format(", the first of {} runs", side->runs) : "",
+                                  plain(profile::left_out_words(side->left_out))));
   }
-  if (diff.before.left_out.wall() > 0 || diff.after.left_out.wall() > 0)
+  if (diff.before.left_out_wall > 0 || diff.after.left_out_wall > 0)
     lines.emplace_back("--show everything compares that too");
   const double waits = std::abs(double(diff.after.cpu_wait - diff.before.cpu_wait));
   if (diff.weight == profile::Weight::wall &&
@@ -311,7 +313,7 @@ void write_side(JsonText& json, std::string_view name, const DiffSide& side) {
     json.integer("cpu_ns", side.cpu);
     json.integer("cpu_wait_ns", side.cpu_wait);
     json.truth("whole_run", side.whole_run);
-    json.integer("left_out_ns", side.left_out.wall());
+    json.integer("left_out_ns", side.left_out_wall);
     json.text("quality", side.quality);
     json.text("warning", side.warning);
     write_quality(json, "quality_numbers", side.measured);
