@@ -263,13 +263,15 @@ TEST(DiffOfRuns, time_that_is_left_out_is_not_passed_off_as_that_of_all_runs) {
                                 kLib + "threading.py/run;" + kLib + "concurrent/futures/thread.py/_worker",
                             Nanoseconds(i + 1) * kSecond, 202));
   }
-  const Diff diff = *make_diff({&runs[0], &runs[2]}, {&runs[1], &runs[3]}, {});
+  DiffOptions options;
+  options.choices.show = profile::Show::work;
+  const Diff diff = *make_diff({&runs[0], &runs[2]}, {&runs[1], &runs[3]}, options);
   const std::string text = diff_text(diff);
   EXPECT_NE(text.find("left out (before, the first of 2 runs): 1.00 s of waiting"), std::string::npos)
       << text;
   EXPECT_EQ(diff.before.left_out_wall, 2 * kSecond);
   EXPECT_EQ(diff.after.left_out_wall, 3 * kSecond);
-  const Diff single = diff_of(runs[0], runs[1]);
+  const Diff single = diff_of(runs[0], runs[1], options);
   EXPECT_NE(diff_text(single).find("left out (before): 1.00 s of waiting"), std::string::npos);
 }
 
