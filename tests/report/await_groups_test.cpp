@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "phlox/report/await_rows.h"
 #include "phlox/report/report.h"
 #include "support/profile_of.h"
@@ -109,6 +112,37 @@ TEST_F(AwaitGroups, the_report_has_the_number_of_censuses_and_what_is_missing) {
   EXPECT_EQ(tables[0].rows[0][2], "1.5");
   EXPECT_EQ(tables[0].rows[0][4], "a lock");
   EXPECT_NE(report_json(*report).find("\"every_ns\": 100000000"), std::string::npos) << report_json(*report);
+}
+
+TEST_F(AwaitGroups, loops_without_a_table_of_their_own_have_a_row) {
+  // Eight loops of eight threads in one process, and one of another process whose thread is not known.
+  const ProcessId other = maker_.process(4711);
+  tasks_.put_task_census(TaskCensusId(1), {ProcessId(1), 10, 1000 * kMs, 0, 90, 10});
+  tasks_.put_task_census(TaskCensusId(2), {other, 10, 1000 * kMs});
+  for (uint32_t i = 2; i <= 8; ++i)
+    tasks_.put_event_loop(EventLoopId(i),
+                          {ProcessId(1), maker_.thread("worker-" + std::to_string(i)), "asyncio"});
+  tasks_.put_event_loop(EventLoopId(9), {other, {}, "Loop"});
+  for (uint32_t i = 1; i <= 9; ++i)
+    tasks_.put_task_time(TaskTimeId(i), {EventLoopId(i), TaskStackId(2), TaskState::waiting, "lock", "Lock",
+                                         (100 - i) * 100 * kMs, 2});
+  ReportOptions options;
+  options.tasks = &tasks_;
+  const auto report = make_report(profile_, options);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->awaits.size(), 9u);
+  const std::vector<Table> tables = await_tables(*report);
+  ASSERT_EQ(tables.size(), 6u);
+  EXPECT_NE(tables[0].note.find("10.0 % of the tasks of all loops of this process changed"),
+            std::string::npos)
+      << tables[0].note;
+  const Table& others = tables[5];
+  EXPECT_EQ(others.title, "What tasks await: the other event loops");
+  ASSERT_EQ(others.rows.size(), 4u);
+  EXPECT_EQ(others.rows[0][1], "9.4");
+  EXPECT_NE(others.rows[0][3].find("worker-6"), std::string::npos) << others.rows[0][3];
+  EXPECT_EQ(others.rows[0][5], "a lock (Lock)");
+  EXPECT_EQ(others.rows[3][3], "not known, in process 4711");
 }
 
 }  // namespace

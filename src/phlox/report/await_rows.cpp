@@ -38,14 +38,18 @@ std::string tasks_words(Nanoseconds time, Nanoseconds span) {
   return tasks >= 1000 ? count_words(static_cast<uint64_t>(tasks + 0.5)) : fmt::format("{:.1f}", tasks);
 }
 
-std::string missing_words(const profile::TaskCensus& census) {
+// `is_shared`: other loops of the process were read in the same censuses.
+std::string missing_words(const profile::TaskCensus& census, bool is_shared) {
   const auto part = [&](uint64_t number) {
     return share_words(static_cast<double>(number) /
                        static_cast<double>(census.tasks + census.unproved + census.ended + census.beyond));
   };
   std::string text;
   const std::pair<uint64_t, std::string_view> kinds[] = {
-      {census.unproved, "of the tasks changed while they were read, and are missing here"},
+      {census.unproved,
+       is_shared ? "of the tasks of all loops of this process changed while they were read, and are "
+                   "missing in these tables"
+                 : "of the tasks changed while they were read, and are missing here"},
       {census.ended, "ended before they were read"},
       {census.beyond, "were too many to be read, and are missing here"},
       {census.without_stack, "are counted without their coroutines: there are too many different ones"}};
@@ -55,7 +59,7 @@ std::string missing_words(const profile::TaskCensus& census) {
   return text.empty() ? text : text + ".";
 }
 
-std::string note_of(const LoopAwaitRow& loop) {
+std::string note_of(const LoopAwaitRow& loop, bool is_shared) {
   const profile::TaskCensus& census = loop.census;
   const std::string problem =
       census.problem.empty() ? "" : fmt::format(" Tasks may be missing: {}.", plain(census.problem));
@@ -63,14 +67,15 @@ std::string note_of(const LoopAwaitRow& loop) {
       "Sampled every {} ({} times in {}). At a time {} tasks waited, {} were ready to run.{}{}",
       time_words(between_censuses(census.times, census.span)), count_words(census.times),
       time_words(census.span), tasks_words(loop.waiting, census.span), tasks_words(loop.ready, census.span),
-      missing_words(census), problem);
+      missing_words(census, is_shared), problem);
 }
 
-Table await_table(const LoopAwaitRow& loop) {
+Table await_table(const LoopAwaitRow& loop, bool is_shared) {
   Table table;
-  table.title = fmt::format("What tasks await: {}{}", loop.thread.empty() ? "" : plain(loop.thread) + ", ",
+  table.title = fmt::format("What tasks await: {}, {}",
+                            loop.thread.empty() ? fmt::format("process {}", loop.pid) : plain(loop.thread),
                             plain(loop.type));
-  table.note = note_of(loop);
+  table.note = note_of(loop, is_shared);
   table.columns = {{"share", true},
                    {"time of all", true},
                    {"tasks at a time", true},
@@ -86,6 +91,32 @@ Table await_table(const LoopAwaitRow& loop) {
                           location_words(row.file, row.line)});
   }
   table.left_out = loop.groups_seen - loop.groups.size();
+  return table;
+}
+
+constexpr size_t kMostAwaitTables = 5;
+
+// In one row each.
+Table other_loops_table(const Report& report) {
+  Table table;
+  table.title = "What tasks await: the other event loops";
+  table.columns = {{"time of all", true},
+                   {"tasks at a time", true},
+                   {"ready to run", true},
+                   {"thread"},
+                   {"loop"},
+                   {"most of it for", false, Fit::name},
+                   {"coroutine", false, Fit::name},
+                   {"where", false, Fit::place}};
+  for (size_t i = kMostAwaitTables; i < report.awaits.size(); ++i) {
+    const LoopAwaitRow& loop = report.awaits[i];
+    const AwaitRow most = loop.groups.empty() ? AwaitRow() : loop.groups.front();
+    table.rows.push_back(
+        {time_words(loop.waiting), tasks_words(loop.waiting, loop.census.span),
+         tasks_words(loop.ready, loop.census.span),
+         loop.thread.empty() ? fmt::format("not known, in process {}", loop.pid) : plain(loop.thread),
+         plain(loop.type), plain(most.words), plain(most.name), location_words(most.file, most.line)});
+  }
   return table;
 }
 
@@ -116,12 +147,15 @@ std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const prof
 }
 
 std::vector<Table> await_tables(const Report& report) {
-  constexpr size_t kMost = 5;
   std::vector<Table> tables;
-  for (size_t i = 0; i < std::min(kMost, report.awaits.size()); ++i) {
-    if (!report.awaits[i].groups.empty()) tables.push_back(await_table(report.awaits[i]));
-    if (Table ready = ready_table(report.awaits[i]); !ready.rows.empty()) tables.push_back(std::move(ready));
+  for (size_t i = 0; i < std::min(kMostAwaitTables, report.awaits.size()); ++i) {
+    const LoopAwaitRow& loop = report.awaits[i];
+    const auto of_process = std::count_if(report.awaits.begin(), report.awaits.end(),
+                                          [&](const LoopAwaitRow& other) { return other.pid == loop.pid; });
+    if (!loop.groups.empty()) tables.push_back(await_table(loop, of_process > 1));
+    if (Table ready = ready_table(loop); !ready.rows.empty()) tables.push_back(std::move(ready));
   }
+  if (report.awaits.size() > kMostAwaitTables) tables.push_back(other_loops_table(report));
   return tables;
 }
 
