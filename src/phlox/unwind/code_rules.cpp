@@ -47,96 +47,138 @@ bool holds(const std::vector<uint32_t>& sorted, uint32_t one) {
   return std::binary_search(sorted.begin(), sorted.end(), one);
 }
 
-}  // namespace
+// Finds the functions of a region, in rounds: what is learnt of one (where another starts, that it does not
+// return) may change others, which are then analysed again.
+class RegionAnalysis {
+ public:
+  RegionAnalysis(std::span<const std::byte> bytes, std::span<const uint32_t> functions,
+                 std::span<const uint32_t> maybe);
 
-std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
-                                               std::span<const uint32_t> functions,
-                                               std::span<const uint32_t> maybe, Known& known) {
-  Code code(bytes);
-  std::set<uint32_t> starts(functions.begin(), functions.end()), none;
-  std::erase_if(starts, [&](uint32_t at) { return at >= bytes.size(); });
-  std::set<uint32_t> never;
-  uint64_t budget = kBudget;
-  Surroundings around;
-  around.end = static_cast<uint32_t>(bytes.size());
-  around.budget = &budget;
+  // Sorted, each byte once.
+  std::vector<CodeFlow::Row> take_rows();
+  std::vector<uint32_t> starts() const { return {starts_.begin(), starts_.end()}; }
+  std::vector<uint32_t> never_return() const { return {never_.begin(), never_.end()}; }
+
+ private:
+  void follow(std::vector<uint32_t> todo, bool doubted);
+  void follow_points(std::span<const uint32_t> maybe);
+  bool compare_functions(int round);
+  void drop_affected(int round, const std::vector<uint32_t>& news, const std::vector<uint32_t>& endless);
+
+  size_t size_;
+  Code code_;
+  std::set<uint32_t> starts_, none_, never_;  // of functions; of none; of those that never return
   // The contents of the sets, a byte each: they are needed at every instruction.
-  std::vector<uint8_t> is_start(bytes.size()), is_never(bytes.size()), is_proven(bytes.size());
-  for (const uint32_t at : starts) is_start[at] = 1;
-  around.starts_function = [&is_start](uint32_t at) { return is_start[at] != 0; };
-  around.never_returns = [&is_never](uint32_t at) { return is_never[at] != 0; };
-  around.returns = [&is_proven](uint32_t at) { return is_proven[at] != 0; };
-  CodeFlow flow(code, around);
-  std::map<uint32_t, CodeFlow::Function> done;
-  // A called function is a function.
-  const auto follow = [&](std::vector<uint32_t> todo, bool doubted) {
-    while (!todo.empty()) {
-      const uint32_t at = todo.back();
-      todo.pop_back();
-      if (done.count(at) != 0 || done.size() == kMostStarts || budget == 0) continue;
-      CodeFlow::Function& f = done[at] = flow.from_start(at);
-      if (!f.finished || !f.sound || (doubted && !f.evidence)) {
-        f.rows.clear();
-        f.sound = false;
-        continue;
-      }
-      for (const uint32_t called : f.calls) {
-        if (none.count(called) != 0 || !starts.insert(called).second) continue;
-        is_start[called] = 1;
-        todo.push_back(called);
-      }
-    }
-  };
+  std::vector<uint8_t> is_start_, is_never_, is_proven_;
+  uint64_t budget_ = kBudget;
+  Surroundings around_;
+  CodeFlow flow_;
+  std::map<uint32_t, CodeFlow::Function> done_;
+};
+
+RegionAnalysis::RegionAnalysis(std::span<const std::byte> bytes, std::span<const uint32_t> functions,
+                               std::span<const uint32_t> maybe)
+    : size_(bytes.size()),
+      code_(bytes),
+      starts_(functions.begin(), functions.end()),
+      is_start_(bytes.size()),
+      is_never_(bytes.size()),
+      is_proven_(bytes.size()),
+      flow_(code_, around_) {
+  std::erase_if(starts_, [&](uint32_t at) { return at >= size_; });
+  for (const uint32_t at : starts_) is_start_[at] = 1;
+  around_.end = static_cast<uint32_t>(size_);
+  around_.budget = &budget_;
+  around_.starts_function = [this](uint32_t at) { return is_start_[at] != 0; };
+  around_.never_returns = [this](uint32_t at) { return is_never_[at] != 0; };
+  around_.returns = [this](uint32_t at) { return is_proven_[at] != 0; };
   for (int round = 0; round < kMostRounds; ++round) {
-    const std::set<uint32_t> starts_before = starts, never_before = never;
-    follow({starts.begin(), starts.end()}, false);
-    // Computed addresses, and labels, that nothing else led to.
-    std::unordered_set<uint32_t> covered;
-    std::vector<uint32_t> points(maybe.begin(), maybe.end());
-    for (const auto& [at, f] : done) {
-      for (const auto& row : f.rows) covered.insert(row.offset);
-      if (f.sound) points.insert(points.end(), f.points.begin(), f.points.end());
-    }
-    for (const uint32_t at : points) {
-      if (at >= bytes.size() || covered.count(at) != 0 || starts.count(at) != 0) continue;
-      follow({at}, true);
-    }
-    bool again = false;
-    for (const auto& [at, f] : done) {
-      if (!f.sound) continue;
-      is_proven[at] = f.proven ? 1 : 0;
-      again |= f.unsure && round < 2;
-      if (!f.returns && never.insert(at).second) is_never[at] = 1;
-      for (const uint32_t into : f.into) {
-        if (starts.erase(into) == 0) continue;
-        is_start[into] = 0;
-        none.insert(into);
-      }
-    }
-    std::vector<uint32_t> news;
-    std::set_symmetric_difference(starts.begin(), starts.end(), starts_before.begin(), starts_before.end(),
+    const std::set<uint32_t> starts_before = starts_, never_before = never_;
+    follow({starts_.begin(), starts_.end()}, false);
+    follow_points(maybe);
+    const bool again = compare_functions(round);
+    std::vector<uint32_t> news, endless;
+    std::set_symmetric_difference(starts_.begin(), starts_.end(), starts_before.begin(), starts_before.end(),
                                   std::back_inserter(news));
-    std::vector<uint32_t> endless;
-    std::set_difference(never.begin(), never.end(), never_before.begin(), never_before.end(),
+    std::set_difference(never_.begin(), never_.end(), never_before.begin(), never_before.end(),
                         std::back_inserter(endless));
     if (news.empty() && endless.empty() && !again) break;
-    std::sort(news.begin(), news.end());
-    // Functions that this affects are analysed again.
-    std::erase_if(done, [&](const auto& one) {
-      const CodeFlow::Function& f = one.second;
-      if (none.count(one.first) != 0 || f.rows.empty() || (f.unsure && round < 2)) return true;
-      for (const uint32_t called : f.calls) {
-        if (std::binary_search(endless.begin(), endless.end(), called)) return true;
-      }
-      const auto [low, high] = std::minmax_element(
-          f.rows.begin(), f.rows.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-      const auto next = std::upper_bound(news.begin(), news.end(), low->offset);
-      return next != news.end() && *next <= high->offset + high->length;
-    });
+    drop_affected(round, news, endless);
   }
+}
+
+// A called function is a function.
+void RegionAnalysis::follow(std::vector<uint32_t> todo, bool doubted) {
+  while (!todo.empty()) {
+    const uint32_t at = todo.back();
+    todo.pop_back();
+    if (done_.count(at) != 0 || done_.size() == kMostStarts || budget_ == 0) continue;
+    CodeFlow::Function& f = done_[at] = flow_.from_start(at);
+    if (!f.finished || !f.sound || (doubted && !f.evidence)) {
+      f.rows.clear();
+      f.sound = false;
+      continue;
+    }
+    for (const uint32_t called : f.calls) {
+      if (none_.count(called) != 0 || !starts_.insert(called).second) continue;
+      is_start_[called] = 1;
+      todo.push_back(called);
+    }
+  }
+}
+
+// Computed addresses, and labels, that nothing else led to.
+void RegionAnalysis::follow_points(std::span<const uint32_t> maybe) {
+  std::unordered_set<uint32_t> covered;
+  std::vector<uint32_t> points(maybe.begin(), maybe.end());
+  for (const auto& [at, f] : done_) {
+    for (const auto& row : f.rows) covered.insert(row.offset);
+    if (f.sound) points.insert(points.end(), f.points.begin(), f.points.end());
+  }
+  for (const uint32_t at : points) {
+    if (at >= size_ || covered.count(at) != 0 || starts_.count(at) != 0) continue;
+    follow({at}, true);
+  }
+}
+
+// What each function says of the others. True: one of them may say more in the next round.
+bool RegionAnalysis::compare_functions(int round) {
+  bool again = false;
+  for (const auto& [at, f] : done_) {
+    if (!f.sound) continue;
+    is_proven_[at] = f.proven ? 1 : 0;
+    again |= f.unsure && round < 2;
+    if (!f.returns && never_.insert(at).second) is_never_[at] = 1;
+    for (const uint32_t into : f.into) {
+      if (starts_.erase(into) == 0) continue;
+      is_start_[into] = 0;
+      none_.insert(into);
+    }
+  }
+  return again;
+}
+
+// Functions that this affects are analysed again. `news`: starts that came or went; `endless`: functions that
+// turned out never to return. Both sorted.
+void RegionAnalysis::drop_affected(int round, const std::vector<uint32_t>& news,
+                                   const std::vector<uint32_t>& endless) {
+  std::erase_if(done_, [&](const auto& one) {
+    const CodeFlow::Function& f = one.second;
+    if (none_.count(one.first) != 0 || f.rows.empty() || (f.unsure && round < 2)) return true;
+    for (const uint32_t called : f.calls) {
+      if (std::binary_search(endless.begin(), endless.end(), called)) return true;
+    }
+    const auto [low, high] = std::minmax_element(
+        f.rows.begin(), f.rows.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    const auto next = std::upper_bound(news.begin(), news.end(), low->offset);
+    return next != news.end() && *next <= high->offset + high->length;
+  });
+}
+
+std::vector<CodeFlow::Row> RegionAnalysis::take_rows() {
   std::vector<CodeFlow::Row> rows;
-  for (auto& [at, f] : done) {
-    if (none.count(at) != 0 || !f.sound) continue;
+  for (auto& [at, f] : done_) {
+    if (none_.count(at) != 0 || !f.sound) continue;
     rows.insert(rows.end(), f.rows.begin(), f.rows.end());
     f.rows = {};
   }
@@ -155,28 +197,30 @@ std::vector<CodeFlow::Row> CodeRegion::analyse(std::span<const std::byte> bytes,
     }
     out.push_back(row);
   }
-  known.starts.assign(starts.begin(), starts.end());
-  known.never_return.assign(never.begin(), never.end());
   return out;
 }
+
+}  // namespace
 
 std::vector<CodeFlow::Row> CodeRegion::rows(std::span<const std::byte> code,
                                             std::span<const uint32_t> functions,
                                             std::span<const uint32_t> maybe) {
-  Known known;
-  return analyse(code, functions, maybe, known);
+  return RegionAnalysis(code, functions, maybe).take_rows();
 }
 
 CodeRegion::CodeRegion(std::span<const std::byte> code, std::span<const uint32_t> functions,
                        std::span<const uint32_t> maybe)
     : code_(code), rules_{Rule{}} {
+  RegionAnalysis analysis(code, functions, maybe);
+  starts_ = analysis.starts();
+  never_return_ = analysis.never_return();
   uint64_t end = 0;
   const auto put = [this](uint64_t offset, uint16_t id) {
     if (!ids_.empty() && ids_.back() == id) return;
     offsets_.push_back(static_cast<uint32_t>(offset));
     ids_.push_back(id);
   };
-  for (const CodeFlow::Row& row : analyse(code, functions, maybe, known_)) {
+  for (const CodeFlow::Row& row : analysis.take_rows()) {
     if (row.offset != end) put(end, 0);
     end = uint64_t{row.offset} + row.length;
     size_t id = ids_.empty() || !(rules_[ids_.back()] == row.rule)
@@ -208,8 +252,8 @@ Rule CodeRegion::until_return(uint32_t offset) const {
   Surroundings around;
   around.end = static_cast<uint32_t>(code_.size());
   around.budget = &budget;
-  around.starts_function = [this](uint32_t at) { return holds(known_.starts, at); };
-  around.never_returns = [this](uint32_t at) { return holds(known_.never_return, at); };
+  around.starts_function = [this](uint32_t at) { return holds(starts_, at); };
+  around.never_returns = [this](uint32_t at) { return holds(never_return_, at); };
   around.returns = [](uint32_t) { return false; };
   return CodeFlow(code, around).until_return(offset);
 }

@@ -35,18 +35,11 @@ class CodeRegion {
                                          std::span<const uint32_t> maybe);
 
  private:
-  struct Known {
-    std::vector<uint32_t> starts, never_return;  // sorted
-  };
-  static std::vector<CodeFlow::Row> analyse(std::span<const std::byte> code,
-                                            std::span<const uint32_t> functions,
-                                            std::span<const uint32_t> maybe, Known& known);
-
   std::span<const std::byte> code_;
   std::vector<uint32_t> offsets_;  // sorted
   std::vector<uint16_t> ids_;
   std::vector<Rule> rules_;
-  Known known_;
+  std::vector<uint32_t> starts_, never_return_;  // of functions; sorted
 };
 
 class CodeRules {

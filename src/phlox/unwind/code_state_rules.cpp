@@ -44,71 +44,86 @@ bool is_outermost(const StackState& s) {
   return fp.kind == Value::constant && fp.offset == 0 && !saved.in_register && saved.word == nullptr;
 }
 
+bool on_stack(const Value& v) {
+  return v.kind == Value::entry && v.reg == kRsp;
+}
+
+// Where the return address is now; nullptr: nowhere any more.
+const StackState::Word* return_address(const StackState& s) {
+  const StackState::Word* ra = nullptr;
+  for (size_t i = 0; i < s.count; ++i) {
+    if (on_stack(s.words[i].at) && s.words[i].holds == entry_of(kReturnAddress)) ra = &s.words[i];
+  }
+  const Value& sp = s.registers[kRsp];
+  const bool popped = ra != nullptr && on_stack(sp) && ra->at.offset < sp.offset;
+  return popped ? nullptr : ra;
+}
+
+// CFA = the stack pointer at the start + 8. False: no register and no known word leads there.
+bool find_cfa(const StackState& s, Rule& rule) {
+  const Value &sp = s.registers[kRsp], &fp = s.registers[kRbp], &bx = s.registers[kRbx];
+  const auto by_register = [&rule](CfaBase base, const Value& v) {
+    rule.base = base;
+    rule.cfa_offset = 8 - v.offset;
+    return true;
+  };
+  if (on_stack(sp)) return by_register(CfaBase::sp, sp);
+  if (on_stack(fp)) return by_register(CfaBase::fp, fp);
+  if (on_stack(bx)) return by_register(CfaBase::bx, bx);
+  for (size_t i = 0; i < s.count; ++i) {
+    const auto& word = s.words[i];
+    if (!on_stack(word.holds) || word.at.kind != Value::aligned) continue;
+    const bool by_sp = same_base(word.at, sp), by_fp = same_base(word.at, fp);
+    if (!by_sp && !by_fp) continue;
+    rule.base = by_sp ? CfaBase::deref_sp : CfaBase::deref_fp;
+    rule.inner = word.at.offset - (by_sp ? sp : fp).offset;
+    rule.cfa_offset = 8 - word.holds.offset;
+    // Below the stack pointer it could be overwritten.
+    if (!by_sp || rule.inner >= 0) return true;
+  }
+  return false;
+}
+
+void set_fp(const StackState& s, Rule& rule) {
+  const SavedRegister saved = saved_register(s, kRbp);
+  const Value& fp = s.registers[kRbp];
+  rule.fp = FpRule::unknown;
+  if (saved.in_register) {
+    rule.fp = FpRule::same;
+  } else if (saved.word != nullptr && on_stack(saved.word->at)) {
+    rule.fp = FpRule::at_cfa;
+    rule.fp_offset = saved.word->at.offset - 8;
+  } else if (saved.word != nullptr && same_base(saved.word->at, fp)) {
+    rule.fp = FpRule::at_fp;
+    rule.fp_offset = saved.word->at.offset - fp.offset;
+  }
+}
+
+void set_bx(const StackState& s, Rule& rule) {
+  const SavedRegister saved = saved_register(s, kRbx);
+  rule.bx = BxRule::unknown;
+  if (saved.in_register) {
+    rule.bx = BxRule::same;
+  } else if (saved.word != nullptr && on_stack(saved.word->at) &&
+             fits_short(int64_t{saved.word->at.offset} - 8)) {
+    rule.bx = BxRule::at_cfa;
+    rule.bx_offset = static_cast<int16_t>(saved.word->at.offset - 8);
+  }
+}
+
 }  // namespace
 
 Rule rule_of(const StackState& s) {
   Rule rule;
-  const Value &sp = s.registers[kRsp], &fp = s.registers[kRbp], &bx = s.registers[kRbx];
-  const StackState::Word* ra = nullptr;
-  for (size_t i = 0; i < s.count; ++i) {
-    if (s.words[i].at.kind == Value::entry && s.words[i].at.reg == kRsp &&
-        s.words[i].holds == entry_of(kReturnAddress))
-      ra = &s.words[i];
-  }
-  const auto on_stack = [](const Value& v) { return v.kind == Value::entry && v.reg == kRsp; };
-  const bool popped = ra == nullptr || (on_stack(sp) && ra->at.offset < sp.offset);
-  // CFA = the stack pointer at the start + 8
-  bool found = !popped;
-  if (popped) {
-  } else if (on_stack(sp)) {
-    rule.base = CfaBase::sp;
-    rule.cfa_offset = 8 - sp.offset;
-  } else if (on_stack(fp)) {
-    rule.base = CfaBase::fp;
-    rule.cfa_offset = 8 - fp.offset;
-  } else if (on_stack(bx)) {
-    rule.base = CfaBase::bx;
-    rule.cfa_offset = 8 - bx.offset;
-  } else {
-    found = false;
-    for (size_t i = 0; i < s.count && !found; ++i) {
-      const auto& word = s.words[i];
-      if (!on_stack(word.holds) || word.at.kind != Value::aligned) continue;
-      const bool by_sp = same_base(word.at, sp), by_fp = same_base(word.at, fp);
-      if (!by_sp && !by_fp) continue;
-      rule.base = by_sp ? CfaBase::deref_sp : CfaBase::deref_fp;
-      rule.inner = word.at.offset - (by_sp ? sp : fp).offset;
-      rule.cfa_offset = 8 - word.holds.offset;
-      // Below the stack pointer it could be overwritten.
-      found = !by_sp || rule.inner >= 0;
-    }
-  }
-  if (!found) {
-    const bool gone = popped || sp.kind == Value::aligned;
-    if (gone && is_outermost(s)) rule.kind = RuleKind::end;
-    return rule.kind == RuleKind::end ? Rule{.kind = RuleKind::end} : Rule{};
+  const StackState::Word* ra = return_address(s);
+  if (ra == nullptr || !find_cfa(s, rule)) {
+    const bool gone = ra == nullptr || s.registers[kRsp].kind == Value::aligned;
+    return gone && is_outermost(s) ? Rule{.kind = RuleKind::end} : Rule{};
   }
   rule.kind = RuleKind::plain;
   rule.ra_offset = ra->at.offset - 8;
-  const SavedRegister saved_fp = saved_register(s, kRbp), saved_bx = saved_register(s, kRbx);
-  rule.fp = FpRule::unknown;
-  if (saved_fp.in_register) {
-    rule.fp = FpRule::same;
-  } else if (saved_fp.word != nullptr && on_stack(saved_fp.word->at)) {
-    rule.fp = FpRule::at_cfa;
-    rule.fp_offset = saved_fp.word->at.offset - 8;
-  } else if (saved_fp.word != nullptr && same_base(saved_fp.word->at, fp)) {
-    rule.fp = FpRule::at_fp;
-    rule.fp_offset = saved_fp.word->at.offset - fp.offset;
-  }
-  rule.bx = BxRule::unknown;
-  if (saved_bx.in_register) {
-    rule.bx = BxRule::same;
-  } else if (saved_bx.word != nullptr && on_stack(saved_bx.word->at) &&
-             fits_short(int64_t{saved_bx.word->at.offset} - 8)) {
-    rule.bx = BxRule::at_cfa;
-    rule.bx_offset = static_cast<int16_t>(saved_bx.word->at.offset - 8);
-  }
+  set_fp(s, rule);
+  set_bx(s, rule);
   return rule;
 }
 

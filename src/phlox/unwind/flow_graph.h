@@ -51,8 +51,15 @@ class FlowGraph {
   std::unordered_set<uint32_t> into;  // starts of functions that jumps from within lead to
 
  private:
+  bool is_other(int64_t to) const;
+  bool goes_on(uint32_t at, const Instruction& i) const;
+  void lead(int64_t to);
+  bool find_leaders();
+  void make_block(Block& b, uint32_t first);
+
   Code& code_;
   const Surroundings& around_;
+  std::vector<uint32_t> leaders_, todo_;  // first instructions of blocks; of those, not followed yet
   uint32_t start_ = 0;
   uint32_t number_ = 0;  // of the notes
 };
