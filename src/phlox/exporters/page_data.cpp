@@ -344,6 +344,22 @@ void put_sources(Json& json, const PageSources& sources) {
   json.close('}');
 }
 
+void put_events(Json& head, const std::vector<profile::SampledEvent>& events) {
+  head.key("events");
+  head.open('[');
+  for (const profile::SampledEvent& event : events) {
+    head.open('{');
+    head.text("name", displayable(event.name));
+    head.text("unit", profile::unit_key(event.unit));
+    if (event.name == profile::kAwaitTime && event.unit == profile::Unit::nanoseconds) {
+      head.key("awaits");
+      head.truth(true);
+    }
+    head.close('}');
+  }
+  head.close(']');
+}
+
 // Whatever it begins with, the page says what its choice of work leaves out.
 profile::Choices showing_work(profile::Choices choices) {
   choices.show = profile::Show::work;
@@ -457,19 +473,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   head.text("title", data.title);
   put_words(head, sides, choices);
   head.text("weight", weight_word(choices.weight, tables, options.weigh_awaits));
-  head.key("events");
-  head.open('[');
-  for (const profile::SampledEvent& event : tables.events) {
-    head.open('{');
-    head.text("name", displayable(event.name));
-    head.text("unit", profile::unit_key(event.unit));
-    if (event.name == profile::kAwaitTime && event.unit == profile::Unit::nanoseconds) {
-      head.key("awaits");
-      head.truth(true);
-    }
-    head.close('}');
-  }
-  head.close(']');
+  put_events(head, tables.events);
   head.text("show", profile::show_name(choices.show));
   head.key("inherited");
   head.truth(options.with_inherited != nullptr && options.show_inherited);

@@ -215,12 +215,8 @@ std::string basis_words(const Diff& diff, const Condition& condition) {
   return words;
 }
 
-}  // namespace
-
-Result<Condition> parse_condition(std::string_view text) {
-  Condition condition;
-  condition.text = std::string(trimmed(text));
-  std::string_view rest = condition.text;
+// "total", "total(NAME)" or "self(NAME)", at the beginning of `rest`, which then begins with the comparison.
+Result<void> read_subject(std::string_view text, std::string_view& rest, Condition& condition) {
   if (rest.starts_with("self")) {
     condition.self = true;
     rest.remove_prefix(4);
@@ -232,8 +228,7 @@ Result<Condition> parse_condition(std::string_view text) {
   rest = trimmed(rest);
   if (rest.starts_with("(")) {
     // A name may contain '<' and '>', as "<lambda>" does. So the last of these is the comparison, and the
-    // last
-    // ')' before it ends the name.
+    // last ')' before it ends the name.
     const size_t compare = rest.find_last_of("<>");
     const size_t close = rest.rfind(')', compare);
     if (compare == std::string_view::npos || close == std::string_view::npos)
@@ -244,13 +239,11 @@ Result<Condition> parse_condition(std::string_view text) {
   } else if (condition.self) {
     return unreadable(text, "'self' needs a function: self(NAME)");
   }
-  if (rest.empty() || (rest[0] != '>' && rest[0] != '<')) return unreadable(text, "no '>' or '<'");
-  condition.greater = rest[0] == '>';
-  rest.remove_prefix(1);
-  condition.or_equal = rest.starts_with("=");
-  if (condition.or_equal) rest.remove_prefix(1);
-  rest = trimmed(rest);
+  return {};
+}
 
+// The number that `rest` begins with, and its unit. A sign makes it a change.
+Result<void> read_limit(std::string_view text, std::string_view rest, Condition& condition) {
   const bool is_change = rest.starts_with("+") || rest.starts_with("-");
   double number = 0;
   const char* begin = rest.data() + (rest.starts_with("+") ? 1 : 0);
@@ -262,21 +255,34 @@ Result<Condition> parse_condition(std::string_view text) {
   if (unit == "%") {
     condition.limit_kind = is_change ? LimitKind::relative : LimitKind::share;
     condition.limit = number / 100;
-    return condition;
-  }
-  if (unit == "pp") {
+  } else if (unit == "pp") {
     if (!is_change) return unreadable(text, "percentage points are a change: +2pp or -2pp");
     condition.limit_kind = LimitKind::points;
     condition.limit = number / 100;
-    return condition;
-  }
-  if (const auto scale = time_unit(unit)) {
+  } else if (const auto scale = time_unit(unit)) {
     condition.limit_kind = is_change ? LimitKind::weight_change : LimitKind::weight;
     condition.limit = number * *scale;
-    return condition;
+  } else {
+    return unreadable(text, unit.empty() ? "the number has no unit: %, pp, ns, us, ms, s, m or h"
+                                         : "a unit that is not %, pp, ns, us, ms, s, m or h");
   }
-  return unreadable(text, unit.empty() ? "the number has no unit: %, pp, ns, us, ms, s, m or h"
-                                       : "a unit that is not %, pp, ns, us, ms, s, m or h");
+  return {};
+}
+
+}  // namespace
+
+Result<Condition> parse_condition(std::string_view text) {
+  Condition condition;
+  condition.text = std::string(trimmed(text));
+  std::string_view rest = condition.text;
+  if (auto read = read_subject(text, rest, condition); !read) return fail(read);
+  if (rest.empty() || (rest[0] != '>' && rest[0] != '<')) return unreadable(text, "no '>' or '<'");
+  condition.greater = rest[0] == '>';
+  rest.remove_prefix(1);
+  condition.or_equal = rest.starts_with("=");
+  if (condition.or_equal) rest.remove_prefix(1);
+  if (auto read = read_limit(text, trimmed(rest), condition); !read) return fail(read);
+  return condition;
 }
 
 Result<ConditionResult> check_condition(const Diff& diff, const Condition& condition) {

@@ -61,6 +61,46 @@ void put_called_from(WaitRow& row, const profile::Profile& profile, uint32_t pla
   row.called_from_line = label.line;
 }
 
+// Waiting by reason, system call, wait target and place.
+struct WaitSum {
+  profile::WaitClass waits = profile::WaitClass::none;
+  int16_t system_call = -1;
+  uint32_t frame = 0, wait_target = 0;
+  Nanoseconds wall = 0, for_work = 0, not_known = 0;
+  uint32_t threads = 0;
+  NativeTimes natives = {};
+  std::map<uint32_t, Nanoseconds> callers = {};  // by frame
+};
+
+// `whole`: the time of all samples, waiting or not.
+WaitRow row_of(const profile::Profile& profile, const profile::WaitTargetGroups& wait_targets,
+               const WaitSum& sum, Nanoseconds whole) {
+  WaitRow row;
+  row.kind = kind_of(sum.waits);
+  row.waits = sum.waits;
+  row.what = row.kind == WaitKind::system_call
+                 ? profile::system_call_name(sum.system_call, profile::machine_of(profile))
+                 : std::string(profile::wait_class_words(sum.waits));
+  put_wait_target(row, wait_targets, sum.wait_target);
+  if (sum.frame != 0) {
+    const auto label = profile::line_label(profile, profile::FrameId(sum.frame));
+    row.name = label.name;
+    row.file = label.file;
+    row.line = label.line;
+    row.has_place = profile.frame(profile::FrameId(sum.frame)).kind != profile::FrameKind::marker;
+  } else {
+    row.name = "(no Python frames)";
+  }
+  row.wall = sum.wall;
+  row.for_work = sum.for_work;
+  row.not_known = sum.not_known;
+  row.share = whole > 0 ? double(sum.wall) / double(whole) : 0;
+  row.threads = sum.threads;
+  row.native = longest_native(profile, sum.natives, sum.wall);
+  put_called_from(row, profile, sum.frame, sum.callers);
+  return row;
+}
+
 }  // namespace
 
 NativeBeneath native_beneath(const profile::Profile& profile, profile::FrameId frame) {
@@ -72,22 +112,12 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
                                 std::optional<profile::ThreadId> thread, size_t limit) {
   const auto filter = profile::SampleFilter::make_judging(profile, choices);
   if (!filter) return {};
-  const std::string_view machine = profile::machine_of(profile);
   profile::WaitClasses classes(profile);
   const profile::WaitTargetGroups wait_targets(profile);
   const std::vector<profile::StackPlace> stack_places = profile::stack_places(profile);
 
-  // By reason, system call and frame; lookups for every sample use numbers.
-  struct Sum {
-    profile::WaitClass waits = profile::WaitClass::none;
-    int16_t system_call = -1;
-    uint32_t frame = 0, wait_target = 0;
-    Nanoseconds wall = 0, for_work = 0, not_known = 0;
-    uint32_t threads = 0;
-    NativeTimes natives = {};
-    std::map<uint32_t, Nanoseconds> callers = {};  // by frame
-  };
-  std::vector<Sum> sums;
+  // Lookups for every sample use numbers.
+  std::vector<WaitSum> sums;
   tsl::robin_map<uint64_t, uint32_t, Spread> kinds, places;
   tsl::robin_map<uint32_t, uint32_t> callers;  // asking_frame() by stack
   tsl::robin_set<uint64_t, Spread> met;        // place and thread
@@ -111,7 +141,7 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     const auto [place, added] =
         places.try_emplace(uint64_t{frame} << 32 | of_kind->second, static_cast<uint32_t>(sums.size()));
     if (added) sums.push_back({waits, system_call, frame, what});
-    Sum& sum = sums[place->second];
+    WaitSum& sum = sums[place->second];
     sum.wall += part.wall;
     if (at.native) sum.natives[at.native.value] += part.wall;
     const auto [caller, is_new] = callers.try_emplace(sample.stack.value, 0);
@@ -122,36 +152,12 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
   }
   // A span may be so short that it takes no time.
-  std::erase_if(sums, [](const Sum& sum) { return sum.wall == 0; });
-  std::stable_sort(sums.begin(), sums.end(), [](const Sum& x, const Sum& y) { return x.wall > y.wall; });
+  std::erase_if(sums, [](const WaitSum& sum) { return sum.wall == 0; });
+  std::stable_sort(sums.begin(), sums.end(),
+                   [](const WaitSum& x, const WaitSum& y) { return x.wall > y.wall; });
   if (sums.size() > limit) sums.resize(limit);
   std::vector<WaitRow> rows;
-  for (const auto& [waits, system_call, frame, what, wall, for_work, not_known, threads, natives,
-                    callers_here] : sums) {
-    WaitRow row;
-    row.kind = kind_of(waits);
-    row.waits = waits;
-    row.what = row.kind == WaitKind::system_call ? profile::system_call_name(system_call, machine)
-                                                 : std::string(profile::wait_class_words(waits));
-    put_wait_target(row, wait_targets, what);
-    if (frame != 0) {
-      const auto label = profile::line_label(profile, profile::FrameId(frame));
-      row.name = label.name;
-      row.file = label.file;
-      row.line = label.line;
-      row.has_place = profile.frame(profile::FrameId(frame)).kind != profile::FrameKind::marker;
-    } else {
-      row.name = "(no Python frames)";
-    }
-    row.wall = wall;
-    row.for_work = for_work;
-    row.not_known = not_known;
-    row.share = whole > 0 ? double(wall) / double(whole) : 0;
-    row.threads = threads;
-    row.native = longest_native(profile, natives, wall);
-    put_called_from(row, profile, frame, callers_here);
-    rows.push_back(std::move(row));
-  }
+  for (const WaitSum& sum : sums) rows.push_back(row_of(profile, wait_targets, sum, whole));
   return rows;
 }
 

@@ -169,6 +169,15 @@ std::string_view self_type(std::string_view inner) {
   return inner;
 }
 
+// "{closure#0}" without its parameters, if it has some.
+std::string part_in_braces(std::string_view whole) {
+  if (whole.substr(0, 6) == "{impl#") return {};  // the number in "Type::{impl#1}::method" is useless
+  const size_t parameters = whole.find('(');
+  std::string part(whole.substr(0, parameters));
+  if (parameters != std::string_view::npos) part.append(whole.substr(behind_brackets(whole, parameters)));
+  return part;
+}
+
 std::vector<std::string> parts_of(std::string_view text, int depth) {
   constexpr int kDeepest = 4;  // "<<<T as A>::B as C>::D as E>::f"
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
@@ -197,13 +206,7 @@ std::vector<std::string> parts_of(std::string_view text, int depth) {
       at = end;
     } else if (text[at] == '{') {
       const size_t end = behind_brackets(text, at);
-      const std::string_view whole = text.substr(at, end - at);
-      const size_t parameters = whole.find('(');
-      if (whole.substr(0, 6) != "{impl#") {  // the number in "Type::{impl#1}::method" is useless
-        part.append(whole.substr(0, parameters));
-        if (parameters != std::string_view::npos)
-          part.append(whole.substr(behind_brackets(whole, parameters)));
-      }
+      part += part_in_braces(text.substr(at, end - at));
       at = end;
     } else if (text[at] == '(') {
       at = behind_brackets(text, at);
