@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "support/call_tree_of.h"
+#include "support/cases.h"
 
 namespace phlox::exporters {
 namespace {
@@ -16,47 +20,36 @@ LayoutOptions hundred_wide() {
   return options;
 }
 
-TEST(flame_layout, children_are_side_by_side_from_their_parents_left_edge) {
-  FlameLayout done = lay_out_flame(call_tree_of_text({"main;a 10", "main;b 30", "main 10", "other 50"}).nodes,
-                                   hundred_wide());
-  ASSERT_EQ(done.boxes.size(), 5U);
-  EXPECT_DOUBLE_EQ(done.boxes[2].x, 50);  // other
-  EXPECT_DOUBLE_EQ(done.boxes[4].x, 10);  // b
-  EXPECT_DOUBLE_EQ(done.boxes[4].width, 30);
-  EXPECT_EQ(done.boxes[4].row, 2U);
-  EXPECT_EQ(done.rows, 3U);
-}
-
-TEST(flame_layout, narrow_frames_are_counted_with_what_is_beneath_them) {
-  FlameLayout done = lay_out_flame(call_tree_of_text({"a;x;y 5", "b 995"}).nodes, hundred_wide());
-  EXPECT_EQ(done.boxes.size(), 2U);
-  EXPECT_EQ(done.narrow.frames, 3U);
-  EXPECT_EQ(done.narrow.weight, 5);
-  EXPECT_DOUBLE_EQ(done.boxes[1].x, 0.5);
-}
-
-TEST(flame_layout, too_many_boxes_raise_the_narrowest_width) {
-  std::vector<std::string> lines;
-  for (int i = 0; i < 50; ++i) lines.push_back("f" + std::to_string(i) + (i < 25 ? " 1" : " 3"));
-  LayoutOptions options = hundred_wide();
-  options.min_width = 0.5;
-  options.max_boxes = 30;
-  FlameLayout done = lay_out_flame(call_tree_of_text(lines).nodes, options);
-  EXPECT_DOUBLE_EQ(done.min_width, 2);
-  EXPECT_EQ(done.boxes.size(), 26U);
-  EXPECT_EQ(done.narrow.frames, 25U);
-}
-
-TEST(flame_layout, deep_rows_are_counted_apart) {
-  std::string path = "f";
-  for (int i = 0; i < 29; ++i) path += ";f";
-  LayoutOptions options = hundred_wide();
-  options.max_depth = 20;
-  FlameLayout done = lay_out_flame(call_tree_of_text({path + " 10"}).nodes, options);
-  EXPECT_EQ(done.rows, 21U);
-  EXPECT_EQ(done.deep.frames, 10U);
-  EXPECT_EQ(done.deep.weight, 10);
-  EXPECT_EQ(done.narrow.frames, 0U);
+// The page is held to the same cases (web/test/twins_test.ts).
+TEST(flame_layout, is_that_of_the_common_cases) {
+  const auto document = test::common_cases("flame_layout");
+  ASSERT_TRUE(document.IsObject());
+  for (const auto& row : document["cases"].GetArray()) {
+    std::vector<std::string> lines;
+    for (const auto& line : row["lines"].GetArray()) lines.emplace_back(line.GetString());
+    LayoutOptions options;
+    options.width = row["options"]["width"].GetDouble();
+    options.min_width = row["options"]["minWidth"].GetDouble();
+    options.max_boxes = row["options"]["maxBoxes"].GetUint();
+    options.max_depth = row["options"]["maxDepth"].GetUint();
+    const profile::CallTree tree = call_tree_of_text(lines);
+    const FlameLayout done = lay_out_flame(tree.nodes, options);
+    const std::string name = row["name"].GetString();
+    ASSERT_EQ(done.boxes.size(), row["boxes"].Size()) << name;
+    for (rapidjson::SizeType i = 0; i < row["boxes"].Size(); ++i) {
+      const auto& box = row["boxes"][i];
+      EXPECT_EQ(tree.labels[tree.nodes[done.boxes[i].node].label].name, box[0].GetString()) << name;
+      EXPECT_EQ(done.boxes[i].row, box[1].GetUint()) << name;
+      EXPECT_DOUBLE_EQ(done.boxes[i].x, box[2].GetDouble()) << name;
+      EXPECT_DOUBLE_EQ(done.boxes[i].width, box[3].GetDouble()) << name;
+    }
+    EXPECT_EQ(done.rows, row["rows"].GetUint()) << name;
+    EXPECT_DOUBLE_EQ(done.min_width, row["minWidth"].GetDouble()) << name;
+    EXPECT_EQ(done.narrow.frames, row["narrow"][0].GetUint()) << name;
+    EXPECT_EQ(done.narrow.weight, row["narrow"][1].GetInt64()) << name;
+    EXPECT_EQ(done.deep.frames, row["deep"][0].GetUint()) << name;
+    EXPECT_EQ(done.deep.weight, row["deep"][1].GetInt64()) << name;
+  }
 }
 
 TEST(flame_layout, tree_without_weight_is_one_box) {

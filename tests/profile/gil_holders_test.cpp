@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "phlox/profile/frame_labels.h"
+#include "support/cases.h"
 #include "support/profile_of.h"
 
 namespace phlox::profile {
@@ -179,6 +182,48 @@ TEST_F(GilHolders, the_longest_waits_come_first) {
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(words(found[0].places), "b want:8 5");
   EXPECT_EQ(words(found[1].holders), "c crunch:30 3");
+}
+
+// The page is held to the same cases (web/test/twins_test.ts).
+TEST(GilHoldersTwin, is_that_of_the_common_cases) {
+  const auto document = test::common_cases("gil_holders");
+  ASSERT_TRUE(document.IsObject());
+  for (const auto& row : document["cases"].GetArray()) {
+    Profile profile;
+    ProfileMaker maker(profile);
+    profile.emit(ProcessId(2), profile.process(ProcessId(1)));
+    std::vector<ThreadId> threads;
+    for (const char* name : {"0", "1", "2", "3"}) {
+      threads.push_back(maker.thread(name));
+      Thread thread = profile.thread(threads.back());
+      thread.process = ProcessId(threads.size() <= 2 ? 1 : 2);
+      profile.emit(threads.back(), thread);
+    }
+    const auto put = [&](const auto& spans, GilState gil) {
+      for (const auto& span : spans.GetArray()) {
+        Sample sample = maker.sample(threads[span[0].GetUint()], span[1].GetString(), span[3].GetInt() * kMs);
+        sample.start = ProfileMaker::kStart + span[2].GetInt() * kMs;
+        sample.gil_state = gil;
+        if (gil == GilState::waits) sample.cpu_state = CpuState::blocked;
+        maker.put(sample);
+      }
+    };
+    put(row["holds"], GilState::holds);
+    put(row["waits"], GilState::waits);
+    const auto filter = SampleFilter::make(profile, {});
+    ASSERT_TRUE(filter);
+    const auto waiters = gil_waiters(profile, *filter);
+    ASSERT_EQ(waiters.size(), 1U) << row["name"].GetString();
+    EXPECT_EQ(waiters[0].unseen / kMs, row["unseen"].GetInt()) << row["name"].GetString();
+    std::map<std::string, int64_t> held, expected;
+    for (const GilPlace& place : waiters[0].holders) {
+      const Frame& frame = profile.frame(place.frame);
+      held[profile.thread(place.thread).name + " " + frame.function + ":" + std::to_string(frame.line)] =
+          place.wall / kMs;
+    }
+    for (const auto& [place, time] : row["held"].GetObject()) expected[place.GetString()] = time.GetInt64();
+    EXPECT_EQ(held, expected) << row["name"].GetString();
+  }
 }
 
 // A thousand threads, a hundred holders a wait: twenty million pairs would be minutes by a walk per waiter.

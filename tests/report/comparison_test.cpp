@@ -1,31 +1,18 @@
 #include "phlox/report/comparison.h"
 
 #include <gtest/gtest.h>
-#include <rapidjson/document.h>
 
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <string>
 
 #include "phlox/report/analysis.h"
+#include "support/cases.h"
 #include "support/profile_of.h"
-#include "support/source_path.h"
 
 namespace phlox::report {
 namespace {
 
 using test::ProfileMaker;
-
-// The page is held to the same file (web/test/comparison_test.ts).
-rapidjson::Document cases() {
-  std::ifstream file(test::source_path("tests/cases/comparison.json"));
-  std::stringstream text;
-  text << file.rdbuf();
-  rapidjson::Document document;
-  document.Parse(text.str().c_str());
-  return document;
-}
 
 Amount amount_of(const rapidjson::Value& row) {
   return {row[0].GetDouble(), row[1].GetDouble(), row[2].GetDouble(),
@@ -47,7 +34,7 @@ std::string name_of(Outcome outcome) {
 }
 
 TEST(Comparison, of_two_recordings_is_that_of_the_common_cases) {
-  const auto document = cases();
+  const auto document = test::common_cases("comparison");
   ASSERT_TRUE(document.IsObject());
   std::string seen;
   for (const auto& row : document["judged"].GetArray()) {
@@ -72,7 +59,7 @@ const Entry* find(const profile::Profile& profile, const Analysis& analysis, con
 }
 
 TEST(SamplingError, is_that_of_the_common_cases) {
-  const auto document = cases();
+  const auto document = test::common_cases("comparison");
   ASSERT_TRUE(document.IsObject());
   for (const auto& row : document["sampling"].GetArray()) {
     const char* name = row["name"].GetString();

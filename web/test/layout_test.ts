@@ -7,11 +7,6 @@ const options: LayoutOptions = { ...defaultOptions, width: 100, minWidth: 1 };
 const all = (tree: Tree, zoom = 0, more: Partial<LayoutOptions> = {}) => layout(tree, tree.weights.total, zoom, { ...options, ...more });
 const named = (tree: Tree, boxes: Box[]) => boxes.map((box) => [tree.labels[tree.label[box.node]].name, box.row, box.x, box.width]);
 
-test("children stand side by side from their parent's left edge", () => {
-  const tree = treeOf("main;a 10", "main;b 30", "main 10", "other 50");
-  equal(named(tree, all(tree).boxes), [["all", 0, 0, 100], ["main", 1, 0, 50], ["other", 1, 50, 50], ["a", 2, 0, 10], ["b", 2, 10, 30]]);
-});
-
 test("zooming gives the frame the whole width and keeps its ancestors", () => {
   const tree = treeOf("main;a;x 10", "main;b 30", "other 60");
   const done = all(tree, nodeNamed(tree, "a"));
@@ -20,30 +15,9 @@ test("zooming gives the frame the whole width and keeps its ancestors", () => {
   equal(done.rows, 4);
 });
 
-test("frames too narrow are left out, counted with what is beneath them, and keep their place", () => {
-  const tree = treeOf("a;x;y 5", "b 995");
-  const done = all(tree);
-  equal(done.narrow, { frames: 3, weight: 5 });
-  equal(named(tree, done.boxes)[1], ["b", 1, 0.5, 99.5]);
-});
-
 test("zooming shows what was too narrow before", () => {
   const tree = treeOf("a;x;y 5", "b 995");
   equal(all(tree, nodeNamed(tree, "a")).narrow.frames, 0);
-});
-
-test("too many boxes raise the narrowest width that is drawn", () => {
-  const tree = treeOf(...Array.from({ length: 50 }, (_, i) => `f${i} ${i < 25 ? 1 : 3}`));
-  const done = all(tree, 0, { maxBoxes: 30, minWidth: 0.5 });
-  equal(done.minWidth, 2);
-  equal(done.boxes.length, 26);
-});
-
-test("rows beyond the deepest are left out and counted apart", () => {
-  const tree = treeOf(`${Array.from({ length: 30 }, (_, i) => `f${i}`).join(";")} 10`);
-  const done = all(tree, 0, { maxDepth: 20 });
-  equal(done.rows, 21);
-  equal(done.deep, { frames: 10, weight: 10 });
 });
 
 test("many ancestors are folded into one row that says how many", () => {
