@@ -119,6 +119,38 @@ def test_no_source_has_more_than_500_lines():
     assert long == [], long
 
 
+def functions(lines, above=0):
+    """(first line, number of lines) of each function, in the lines of a file as clang-format indents them."""
+    header, start = "", 0
+    opened = False
+    for i, line in enumerate(lines):
+        code = re.sub(r"(^|\s)//.*", "", line).rstrip()
+        if not opened:
+            if not header and (not code or code[0] in " #}" or code.startswith(("namespace", "extern"))):
+                continue
+            if not header:
+                start = i
+            header += code + " "
+            opened = code.endswith("{")
+            if code.endswith((";", "}", ":")):
+                header = ""
+        elif line.startswith("}"):
+            if re.match(r"(template <.*> )?(class|struct|union)\b[^(]*\{", header):
+                yield from functions([inner[2:] for inner in lines[start + 1:i]], above + start + 1)
+            elif "(" in header and line == "}":
+                yield above + start + 1, i - start + 1
+            header, opened = "", False
+
+
+def test_no_more_functions_have_more_than_60_lines():
+    """This number only becomes smaller: to add a long function, split another."""
+    long = [f"{path.relative_to(PHLOX)}:{line}: {count} lines" for path in tracked("src/phlox/*.cpp", "src/phlox/*.h", "src/phlox/*.c")
+            for line, count in functions(path.read_text().splitlines()) if count > 60]
+    of_kernel = [one for one in long if ".bpf." in one]
+    assert len(of_kernel) <= 1, of_kernel
+    assert len(long) - len(of_kernel) <= 22, long
+
+
 def test_layers_txt_has_no_cycle_and_names_only_rooms_it_describes():
     allowed = layers((PHLOX / "layers.txt").read_text())
     assert len(allowed) >= 13
@@ -197,6 +229,8 @@ def test_the_checks_see_what_they_are_for():
     assert own_names("namespace {\nconstexpr int kOne = 1;\nconstexpr char kKeys[] = {};\nstruct Hold {\n  int a;\n};\nusing Group = int;\n"
                      "int f(const A& a, int b) {\n  const int c = 1;\n}\n}  // namespace\nconstexpr int kSeen = 2;\n") == {
         "kOne", "kKeys", "Hold", "Group", "f(const A, int)"}
+    assert list(functions("struct A {\n public:\n  int f(int a,\n        int b) {\n    if (a) {\n    }\n  }\n};\nconst int k = 1;  // c\nint g() {\n}".split("\n"))) == [
+        (3, 5), (10, 2)]
     assert prints('std::fputs("no", stderr);') != [] and prints("::_exit(127);") == []
 
 
