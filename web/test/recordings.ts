@@ -16,6 +16,7 @@ export interface Stretch {
   state: number;
   doing: number; // 0 computing, 1 waiting, 2 waiting for work
   wait?: Wait;
+  endpoint?: number; // of endpoints
   event?: number; // which of the events counted, from 1
   value?: number;
 }
@@ -37,6 +38,8 @@ export const states: ThreadState[] = [
   { cpu: 2, gil: 2, collecting: false, call: "", quality: 0 },
   { cpu: 1, gil: 2, collecting: true, call: "", quality: 0 },
 ];
+
+export const endpoints = ["(no endpoint)", "read_item (app.py:12)", "(stack not read)", "index (app.py:3)"];
 
 const zigzag = (value: number) => (value >= 0 ? 2 * value : -2 * value - 1);
 
@@ -138,9 +141,10 @@ export function recordingOf(intervals: Stretch[], events: Head["events"] = []): 
   packer.numbers("stretch.doing", "planes", rows.map((row) => row.doing));
   packer.numbers("stretch.wait", "planes", rows.map(({ wait }) => (wait ? 1 + waits.findIndex((other) => JSON.stringify(other) === JSON.stringify(wait)) : 0)));
   packer.numbers("stretch.cpuNumber", "planes", rows.map(() => 1));
+  if (rows.some(({ endpoint }) => endpoint)) packer.numbers("stretch.endpoint", "planes", rows.map(({ endpoint }) => endpoint ?? 0));
   packer.text("strings", strings.join("\n") + "\n");
   const threads = [0, 1, 2, 3].map((i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i < 2 ? 0 : 1, recording: 0, tid: i, interpreter: 0, python: true, start: 0, end: -1 }));
-  packer.text("catalogue", JSON.stringify({ recordings: [{ name: "", title: "test", exactWaits: true, wholeRun: true }], processes: [], threads, states, events: [], meta: {}, tallies: [] }));
+  packer.text("catalogue", JSON.stringify({ recordings: [{ name: "", title: "test", exactWaits: true, wholeRun: true }], processes: [], threads, states, endpoints, events: [], meta: {}, tallies: [] }));
   const head: Head = {
     format: 1, phlox: "test", title: "test", subtitle: "", quality: [], warning: "", leftOut: "", notKnown: "", loops: [], stalls: [], unfinished: false, weight: "wall", show: "everything", by: "function",
     events, gridFirst: first, gridUnit: 1000, columns: packer.entries,
@@ -158,7 +162,7 @@ export function randomStretches(seed: number, count = 60): Stretch[] {
     ends[thread] = Math.ceil((start + wall) / 1000) * 1000;
     const state = random(states.length);
     const stack = Array.from({ length: random(7) }, (): [string, number] => ["main", "load", "nparse", "f", "g"].map((name): [string, number] => [name, 1 + random(3)])[random(5)]);
-    return { thread, start, wall, cpu: states[state].cpu === 1 ? random(wall + 1) : 0, samples: random(6), stack, state, doing: states[state].cpu === 3 ? 1 + random(2) : 0 };
+    return { thread, start, wall, cpu: states[state].cpu === 1 ? random(wall + 1) : 0, samples: random(6), stack, state, doing: states[state].cpu === 3 ? 1 + random(2) : 0, endpoint: (wall + stack.length) % endpoints.length };
   });
 }
 

@@ -48,6 +48,8 @@ test("filters leave what they say, each alone and all together", () => {
       [{ field: "language", mode: "in", values: ["Python"] }, (s) => s.stack.length > 0 && leaf(s) !== "nparse"],
       [{ field: "language", mode: "in", values: ["C++"] }, (s) => leaf(s) === "nparse"],
       [{ field: "state", mode: "in", values: ["idle", "collecting"] }, (s) => s.state === 1 || s.state === 4],
+      [{ field: "endpoint", mode: "in", values: ["read_item (app.py:12)", "(stack not read)"] }, (s) => s.endpoint === 1 || s.endpoint === 2],
+      [{ field: "endpoint", mode: "out", values: ["(no endpoint)"] }, (s) => s.endpoint !== 0],
       [{ field: "state", mode: "out", values: ["running"] }, (s) => !holds(states[s.state], "running")],
     ];
     for (const [filter, passes] of cases) near(model.select({ ...everything, filters: [filter] }).all.wall, wall(kept(intervals, passes)));

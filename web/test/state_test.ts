@@ -11,6 +11,7 @@ const rich: State = {
     { field: "function", mode: "out", values: [5] },
     { field: "module", mode: "in", values: ["a,b", "é%~.x", ""] },
     { field: "language", mode: "out", values: ["C++", "Rust"] },
+    { field: "endpoint", mode: "in", values: ["read, item (app.py:12)", "(no endpoint)"] },
     { field: "state", mode: "in", values: ["gil-waits", "idle"] },
     { field: "time", mode: "in", from: -5, to: 1234567890123 },
   ],

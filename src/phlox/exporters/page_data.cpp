@@ -300,6 +300,8 @@ void add_spans(ColumnWriter& columns, const PageTables& tables, const Grid& grid
   columns.add("stretch.wait", ColumnLayout::planes, rows, [](const PageSpan& s) { return s.wait; });
   columns.add("stretch.cpuNumber", ColumnLayout::planes, rows,
               [](const PageSpan& s) { return std::max(0, s.cpu_number + 1); });
+  if (tables.endpoints.size() > 1)
+    columns.add("stretch.endpoint", ColumnLayout::planes, rows, [](const PageSpan& s) { return s.endpoint; });
 }
 
 void put_columns(Json& json, const ColumnWriter& columns) {
@@ -457,6 +459,10 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   catalogue.open('{');
   put_lists(catalogue, sides);
   put_states(catalogue, last, tables);
+  catalogue.key("endpoints");
+  catalogue.open('[');
+  for (const std::string& label : tables.endpoints) catalogue.text(label);
+  catalogue.close(']');
   put_facts(catalogue, last);
   catalogue.close('}');
   columns.add_text("catalogue", catalogue.document());

@@ -27,12 +27,12 @@ Nanoseconds window_of(Nanoseconds start, Nanoseconds window) {
   return start >= 0 ? start / window : -1 - (-1 - start) / window;
 }
 
-// Spans of one thread with the same stack, state, doing and wait become one within a window; a window's spans
-// lie end to end.
+// Spans of one thread with the same stack, state, doing, wait and endpoint become one within a window; a
+// window's spans lie end to end.
 void merge_windows(std::vector<PageSpan>& spans, Nanoseconds window) {
   std::vector<PageSpan> merged;
-  // By node << 32 | state << 16 | event << 3 | doing, and wait.
-  std::map<std::pair<uint64_t, uint32_t>, size_t> known;
+  // By node << 32 | state << 16 | event << 3 | doing, and wait << 32 | endpoint.
+  std::map<std::pair<uint64_t, uint64_t>, size_t> known;
   for (size_t i = 0; i < spans.size();) {
     const uint32_t thread = spans[i].thread;
     const Nanoseconds which = window_of(spans[i].start, window);
@@ -44,7 +44,7 @@ void merge_windows(std::vector<PageSpan>& spans, Nanoseconds window) {
       const auto [found, added] =
           known.try_emplace({uint64_t{span.node} << 32 | uint64_t{span.state} << 16 |
                                  uint64_t{span.event} << 3 | static_cast<uint64_t>(span.doing),
-                             span.wait},
+                             uint64_t{span.wait} << 32 | span.endpoint},
                             merged.size());
       if (added) {
         merged.push_back(span);

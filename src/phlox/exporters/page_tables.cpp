@@ -10,6 +10,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/exporters/page_waits.h"
+#include "phlox/exporters/words.h"
 #include "phlox/profile/markers.h"
 #include "phlox/profile/native_frames.h"
 
@@ -42,7 +43,9 @@ class Builder {
   Builder(const Profile& profile, const Profile& stacked)
       : profile_(profile),
         stacked_(stacked),
-        waits_(profile, [this](profile::FrameId id) { return place(id); }) {
+        waits_(profile, [this](profile::FrameId id) { return place(id); }),
+        endpoints_(profile),
+        endpoint_of_(endpoints_.size() + 1, kNone) {
     tables_.functions.push_back({{profile::FrameKind::marker, "all", {}, 0, {}, {}}, {}, 0});
     tables_.places.emplace_back();
     tables_.nodes.emplace_back();
@@ -94,6 +97,7 @@ class Builder {
     span.doing = part.doing;
     span.state = state({sample.cpu_state, sample.gil_state, sample.collecting, sample.system_call,
                         sample.quality, profile::code_library(profile_, sample)});
+    if (endpoints_.size() > 0) span.endpoint = endpoint(endpoints_.of(sample));
     span.node = sample.quality == profile::Quality::rejected ? child(0, marker(profile::rejected_label()))
                                                              : node(stack);
     return span;
@@ -103,6 +107,18 @@ class Builder {
     const auto [at, added] = states_.try_emplace(state, static_cast<uint32_t>(tables_.states.size()));
     if (added) tables_.states.push_back(state);
     return at->second;
+  }
+
+  // Two functions may have one label.
+  uint32_t endpoint(uint32_t number) {
+    if (number == profile::Endpoints::kNone) return 0;
+    uint32_t& known = number == profile::Endpoints::kNotRead ? endpoint_of_[0] : endpoint_of_[number];
+    if (known != kNone) return known;
+    const std::string label = displayable(profile::endpoint_label(profile_, endpoints_, number));
+    auto& labels = tables_.endpoints;
+    known = static_cast<uint32_t>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+    if (known == labels.size()) labels.push_back(label);
+    return known;
   }
 
   uint32_t function(PageFunction function) {
@@ -163,6 +179,8 @@ class Builder {
   const Profile& stacked_;
   PageTables tables_;
   PageWaits waits_;
+  profile::Endpoints endpoints_;
+  std::vector<uint32_t> endpoint_of_;  // by number; 0: of kNotRead
   std::map<PageState, uint32_t> states_;
   std::map<Label, uint32_t, InOrder> functions_;
   std::map<PagePlace, uint32_t> places_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "phlox/base/result.h"
+#include "phlox/profile/endpoints.h"
 #include "phlox/profile/profile.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/view.h"
@@ -69,7 +70,8 @@ struct PageSpan {
   uint8_t event = 0;  // the event of PageTables::events with a count here, from 1; 0: none
   int64_t value = 0;  // its count
   profile::Doing doing = profile::Doing::computing;
-  uint32_t wait = 0;  // of PageTables::waits
+  uint32_t wait = 0;      // of PageTables::waits
+  uint32_t endpoint = 0;  // of PageTables::endpoints
 };
 
 // The page's head has no room for more; the first ones stay.
@@ -82,7 +84,9 @@ struct PageTables {
   std::vector<PageNode> nodes;          // the call tree by line: depth first, siblings by place
   std::vector<PageState> states;
   std::vector<PageWait> waits = std::vector<PageWait>(1);  // 0: none
-  std::vector<PageSpan> spans;                             // by thread, then by start
+  // Labels of endpoints (profile/endpoints.h), "(no endpoint)" first. Only that one: there are none.
+  std::vector<std::string> endpoints = {std::string(profile::kNoEndpoint)};
+  std::vector<PageSpan> spans;  // by thread, then by start
   // Counts besides time: those of the event that is shown come first. Intervals of the other events have
   // neither times nor samples; these belong to the event that is shown.
   std::vector<profile::SampledEvent> events;

@@ -233,8 +233,8 @@ Endpoints::Endpoints(const Profile& profile, const TaskRows* tasks) {
 }
 
 std::string endpoint_label(const Profile& profile, const Endpoints& endpoints, uint32_t number) {
-  if (number == Endpoints::kNone) return "(no endpoint)";
-  if (number == Endpoints::kNotRead) return "(stack not read)";
+  if (number == Endpoints::kNone) return std::string(kNoEndpoint);
+  if (number == Endpoints::kNotRead) return std::string(kEndpointNotRead);
   const Label label = function_label(profile, endpoints[number].frame);
   const std::string line = label.line > 0 ? fmt::format(":{}", label.line) : "";
   return fmt::format("{} ({}{})", label.name, base_name(label.file), line);

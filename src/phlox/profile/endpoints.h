@@ -45,7 +45,9 @@ class Endpoints {
   std::vector<uint32_t> stacks_, task_stacks_;  // by id
 };
 
-// "read_item (app.py:12)"; "(no endpoint)", "(stack not read)".
+inline constexpr std::string_view kNoEndpoint = "(no endpoint)", kEndpointNotRead = "(stack not read)";
+
+// "read_item (app.py:12)", or one of these two.
 std::string endpoint_label(const Profile& profile, const Endpoints& endpoints, uint32_t number);
 
 // Those whose label matches, by number; the last one: kNotRead. RE2 syntax; none matches an invalid

@@ -57,6 +57,7 @@ export interface Catalogue {
   processes: Process[];
   threads: Thread[];
   states: ThreadState[];
+  endpoints: string[]; // functions that web frameworks call for requests; [0]: "(no endpoint)"
   events: RecordedEvent[];
   meta: Record<string, string>;
   tallies: { process: number; name: string; value: number }[];
@@ -82,7 +83,7 @@ export interface Catalogue {
   inherits: boolean; // forked children have frames of their parents, which can be shown or hidden
 }
 
-type Sent = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "events" | "meta" | "tallies">;
+type Sent = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "endpoints" | "events" | "meta" | "tallies">;
 
 export function readCatalogue(head: Head, columns: Columns, strings: string[]): Catalogue {
   const sent = JSON.parse(columns.text("catalogue")) as Sent;

@@ -11,7 +11,7 @@ export type Mode = "in" | "out";
 export type Filter =
   | { field: "process" | "thread" | "function"; mode: Mode; values: number[] }
   | { field: "recording"; mode: Mode; values: number[] } // on a page with two: 0 before, 1 after
-  | { field: "module"; mode: Mode; values: string[] }
+  | { field: "module" | "endpoint"; mode: Mode; values: string[] }
   | { field: "language"; mode: Mode; values: Language[] }
   | { field: "state"; mode: Mode; values: StateWord[] }
   | { field: "time"; mode: Mode; from: number; to: number }; // ns since the recording's start; `to` is exclusive

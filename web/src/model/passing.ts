@@ -10,6 +10,7 @@ export interface Passes {
   node: Uint8Array; // by node of the tree by line; 1: a stack that ends there passes
   kind: Uint8Array; // by kind of interval: its state and what the thread did
   thread: Uint8Array; // by thread
+  endpoint: Uint8Array; // by endpoint
   spans: [number, number][] | null; // times that pass; null: all
 }
 
@@ -38,6 +39,7 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
   const node = new Uint8Array(lines.parent.length).fill(1);
   const state = new Uint8Array(catalogue.states.length).fill(1);
   const thread = new Uint8Array(catalogue.threads.length).fill(1);
+  const endpoint = new Uint8Array(catalogue.endpoints.length).fill(1);
   const { module, language } = catalogue.functions;
   const functions = module.length;
   const places = catalogue.places.function;
@@ -64,6 +66,9 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
       case "state":
         keep(state, filter, (i) => filter.values.some((word) => holds(catalogue.states[i], word)));
         break;
+      case "endpoint":
+        keep(endpoint, filter, (i) => filter.values.includes(catalogue.endpoints[i]));
+        break;
       case "function":
         through(filter, Uint8Array.from({ length: functions }, (_, f) => (filter.values.includes(f) ? 1 : 0)));
         break;
@@ -81,7 +86,7 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
   }
   const kind = new Uint8Array(state.length * doings);
   state.forEach((passes, i) => allDoings.forEach((word, doing) => (kind[i * doings + doing] = passes && shown[show].includes(word) ? 1 : 0)));
-  return { node, kind, thread, spans: spansOf(filters) };
+  return { node, kind, thread, endpoint, spans: spansOf(filters) };
 }
 
 // Sorted by thread, then start, like the intervals.
@@ -92,15 +97,15 @@ export interface Passing {
 }
 
 export function findPassing(recording: Recording, passes: Passes, inTime: () => InTime): Passing {
-  const { first, start, wall, node, kind, event } = recording.intervals;
-  const { node: nodePasses, kind: kindPasses, spans } = passes;
+  const { first, start, wall, node, kind, event, endpoint } = recording.intervals;
+  const { node: nodePasses, kind: kindPasses, endpoint: endpointPasses, spans } = passes;
   const awaits = awaitEvent(recording.catalogue.head);
   const threads = first.length - 1;
   const from = new Uint32Array(threads + 1);
   const interval = new Uint32Array(start.length);
   const part = spans ? new Float64Array(start.length) : null;
   // Many filters are by thread alone: they need no lookups.
-  const every = !nodePasses.includes(0) && !kindPasses.includes(0);
+  const every = !nodePasses.includes(0) && !kindPasses.includes(0) && !endpointPasses.includes(0);
   let count = 0;
   for (let t = 0; t < threads; ++t) {
     from[t] = count;
@@ -108,7 +113,7 @@ export function findPassing(recording: Recording, passes: Passes, inTime: () => 
     const [begin, end] = spans ? inTime().of(t, spans[0][0], spans[spans.length - 1][1]) : [first[t], first[t + 1]];
     if (spans && part) {
       for (let i = begin; i < end; ++i) {
-        if ((nodePasses[node[i]] & kindPasses[kind[i]]) === 0) continue;
+        if ((nodePasses[node[i]] & kindPasses[kind[i]] & endpointPasses[endpoint[i]]) === 0) continue;
         if (awaits && event[i] === awaits) continue; // of the whole recording
         part[count] = overlap(spans, start[i], wall[i]);
         if (touches(spans, start[i], part[count], wall[i])) interval[count++] = i;
@@ -116,7 +121,7 @@ export function findPassing(recording: Recording, passes: Passes, inTime: () => 
     } else if (every) {
       for (let i = begin; i < end; ++i) interval[count++] = i;
     } else {
-      for (let i = begin; i < end; ++i) if (nodePasses[node[i]] & kindPasses[kind[i]]) interval[count++] = i;
+      for (let i = begin; i < end; ++i) if (nodePasses[node[i]] & kindPasses[kind[i]] & endpointPasses[endpoint[i]]) interval[count++] = i;
     }
   }
   from[threads] = count;

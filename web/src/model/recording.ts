@@ -23,6 +23,7 @@ export interface Intervals {
   kind: Uint16Array;
   wait: Numbers; // row of the recording's waits; 0: none
   cpuNumber: Numbers; // plus one; 0: unknown
+  endpoint: Numbers; // index into catalogue.endpoints
 }
 
 export const doings = 5;
@@ -74,7 +75,7 @@ function readIntervals(head: Head, columns: Columns, catalogue: Catalogue, lines
   for (let i = 0; i < count; ++i) kind[i] = state[i] * doings + doing[i];
   const counted = (name: string) => (columns.has(name) ? columns.numbers(name) : new Uint8Array(count));
   const [event, value] = [counted("stretch.event"), counted("stretch.value")];
-  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, kind, wait: columns.numbers("stretch.wait"), cpuNumber: columns.numbers("stretch.cpuNumber") };
+  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, kind, wait: columns.numbers("stretch.wait"), cpuNumber: columns.numbers("stretch.cpuNumber"), endpoint: counted("stretch.endpoint") };
 }
 
 // By node of the tree by line: what runs there. The interpreter's own C counts as Python, the C library as its caller.

@@ -7,9 +7,10 @@ import { stateWords } from "../model/states";
 import { MenuItem } from "../views/view";
 import { filterWords } from "./filter_words";
 
-type Field = "process" | "thread" | "recording" | "language" | "state";
+type Field = "endpoint" | "process" | "thread" | "recording" | "language" | "state";
 
 const questions: Record<Field, [string, string]> = {
+  endpoint: ["Only one endpoint…", "Without an endpoint…"],
   thread: ["Only one thread…", "Without a thread…"],
   process: ["Only one process…", "Without a process…"],
   recording: ["Only one recording…", "Without one recording…"],
@@ -17,8 +18,12 @@ const questions: Record<Field, [string, string]> = {
   state: ["Only while in a state…", "Not while in a state…"],
 };
 
+// "(no endpoint)" and "(stack not read)" are last.
+const byName = (a: string, b: string) => Number(a.startsWith("(")) - Number(b.startsWith("(")) || (a < b ? -1 : 1);
+
 function choices(catalogue: Catalogue, field: Field, mode: Mode): Filter[] {
   if (field === "language") return languages.filter((one) => catalogue.functions.language.includes(one)).map((one) => ({ field, mode, values: [one] }));
+  if (field === "endpoint") return catalogue.endpoints.slice().sort(byName).map((one) => ({ field, mode, values: [one] }));
   if (field === "state") return stateWords.map((one) => ({ field, mode, values: [one] }));
   const rows = field === "process" ? catalogue.processes : field === "thread" ? catalogue.threads : catalogue.recordings;
   return rows.map((_, id) => ({ field, mode, values: [id] }));

@@ -9,6 +9,7 @@ const fieldWords: Record<Filter["field"], [string, string]> = {
   recording: ["only", "without"],
   thread: ["only thread", "without thread"],
   function: ["only stacks through", "without stacks through"],
+  endpoint: ["only endpoint", "without endpoint"],
   module: ["only stacks through module", "without stacks through module"],
   language: ["only time spent in", "without time spent in"],
   state: ["only while", "not while"],

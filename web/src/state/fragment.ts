@@ -43,7 +43,7 @@ function parseFilter(text: string): Filter | null {
     const ids = values(value, number);
     return ids ? { field, mode, values: ids } : null;
   }
-  if (field === "module") return { field, mode, values: values(value, (name) => name) ?? [] };
+  if (field === "module" || field === "endpoint") return { field, mode, values: values(value, (name) => name) ?? [] };
   if (field === "language") {
     const names = values(value, oneOf(languages));
     return names ? { field, mode, values: names } : null;

@@ -45,7 +45,7 @@ const add = <K>(sums: Map<K, number>, key: K, ns: number) => void sums.set(key, 
 // `cpu`: only what ran on this CPU; -1: all.
 export function moment(model: Model, query: Query, { threads, from, to, cpu: onCpu }: { threads: number[]; from: number; to: number; cpu: number }): Moment {
   const { passes } = model.select(query);
-  const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber, event } = model.recording.intervals;
+  const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber, event, endpoint } = model.recording.intervals;
   const { catalogue, functions, functionNode } = model.recording;
   const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [], used: [], threads: [], only: null };
   const [calls, ran] = [new Map<string, number>(), new Map<number, number>()];
@@ -60,7 +60,7 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
     if (!passes.thread[thread]) continue;
     const [first, end] = model.inTime.of(thread, from, to);
     for (let i = first; i < end; ++i) {
-      if ((passes.node[node[i]] & passes.kind[kind[i]]) === 0 || (awaits && event[i] === awaits)) continue;
+      if ((passes.node[node[i]] & passes.kind[kind[i]] & passes.endpoint[endpoint[i]]) === 0 || (awaits && event[i] === awaits)) continue;
       if (onCpu >= 0 && (cpuNumber[i] !== onCpu + 1 || activity[i] > Activity.collecting)) continue;
       const part = overlap(spans, start[i], wall[i]);
       if (!touches(spans, start[i], part, wall[i])) continue;
