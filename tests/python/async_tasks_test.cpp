@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "phlox/python/layout_table.h"
 #include "phlox/python/objects.h"
 #include "phlox/python/page_memory.h"
 #include "support/fake_asyncio.h"
@@ -230,6 +231,22 @@ TEST_P(EveryTask, of_another_size_is_not_read_and_that_is_said) {
   const AsyncTasks read = program.read();
   EXPECT_TRUE(read.tasks.empty());
   EXPECT_NE(read.problem.find("bytes"), std::string::npos) << read.problem;
+}
+
+// The program is laid out as 3.10.4 is, and read by the row of 3.10.
+TEST(AsyncTasks, of_the_first_releases_of_3_10_are_those_of_3_9) {
+  Layout first_releases = *find_layout(3, 10);
+  first_releases.task = find_layout(3, 9)->task;
+  FakeAsyncio program{first_releases};
+  const RemoteAddress future = program.future();
+  program.task("first", program.coroutine("f", 12, program.iterator_of(future)), future);
+  const AsyncTasks read = program.read_as(*find_layout(3, 10));
+  EXPECT_EQ(read.problem, "");
+  ASSERT_EQ(read.tasks.size(), 1U);
+  EXPECT_EQ(read.tasks[0].name, "first");
+  EXPECT_EQ(chain(read, read.tasks[0]), (std::vector<std::string>{"f:12"}));
+  EXPECT_EQ(read.tasks[0].state, TaskState::waiting);
+  EXPECT_EQ(read.tasks[0].kind, AwaitedKind::future);
 }
 
 TEST_P(EveryTask, that_is_a_greenlet_has_the_frames_of_its_calls) {

@@ -168,12 +168,16 @@ class FakeAsyncio {
               {"greenlet", module({{"greenlet", greenlet_type()}})}});
     fake.set(fake.state(), layout_.interpreter.modules, modules);
   }
-  AsyncTasks read(bool chains_only = false) {
+  AsyncTasks read(bool chains_only = false) { return read_as(layout_, chains_only); }
+  // By the row of another layout than that which it has.
+  AsyncTasks read_as(const Layout& layout, bool chains_only = false) {
     import_modules();
     TaskSources sources;
     sources.chains_only = chains_only;
     sources.heap = [this] { return Heap{{heap}, ""}; };
-    return read_async_tasks(fake.interpreter(), fake.memory(), sources);
+    Interpreter interpreter = fake.interpreter();
+    interpreter.layout = layout;
+    return read_async_tasks(interpreter, fake.memory(), sources);
   }
 
   void link(RemoteAddress from, RemoteAddress to) {

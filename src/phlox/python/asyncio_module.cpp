@@ -6,6 +6,7 @@
 #include <array>
 
 #include "phlox/base/load.h"
+#include "phlox/python/layout_table.h"
 
 namespace phlox::python {
 namespace {
@@ -79,7 +80,14 @@ bool AsyncioModule::knows_tasks() {
   }
   if (!c_task_) return true;
   const uint64_t size = word(c_task_ + *layout_.type.tp_basicsize).value;
-  if (size == *layout_.task.size) return true;
+  if (size == *task_.size) return true;
+  // Modules/_asynciomodule.c of 3.10: FutureObj_HEAD got fut_exception_tb between 3.10.4, which Ubuntu 22.04
+  // was released with, and 3.10.13. Before that, a task was as in 3.9.
+  const Layout* before = layout_.major == 3 && layout_.minor == 10 ? find_layout(3, 9) : nullptr;
+  if (before != nullptr && size == *before->task.size) {
+    task_ = before->task;
+    return true;
+  }
   problem_ = fmt::format("a task of this CPython {}.{} has {} bytes, one that Phlox knows {}", layout_.major,
                          layout_.minor, size, *layout_.task.size);
   return false;
@@ -220,7 +228,7 @@ bool AsyncioModule::is_head(RemoteAddress at, bool& empty) {
   if (empty) return true;
   if (!is_plausible(next) || !is_plausible(previous) || (next.value & 7) != 0 || (previous.value & 7) != 0)
     return false;
-  const RemoteAddress task = next - *layout_.task.node;
+  const RemoteAddress task = next - *task_.node;
   if ((task.value & 15) != 0) return false;  // alignment of allocated objects
   return word(next + 8) == at && type_of(task).kind == TypeKind::c_task;
 }
@@ -232,7 +240,7 @@ bool AsyncioModule::walk(Search& search, RemoteAddress head, uint64_t python_id)
   for (RemoteAddress before = head; at != head; before = at, at = word(at)) {
     if (!is_plausible(at) || (at.value & 7) != 0 || word(at + 8) != before) return false;
     if (!met.insert(at.value).second || met.size() > 2 * search.most) return false;
-    add(search, at - *layout_.task.node, python_id);
+    add(search, at - *task_.node, python_id);
   }
   return true;
 }

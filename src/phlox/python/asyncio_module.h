@@ -40,17 +40,22 @@ struct TypeInfo {
   std::string name;
 };
 
+using TaskFields = decltype(Layout::task);
+
 // asyncio of one interpreter.
 class AsyncioModule {
  public:
   AsyncioModule(const Layout& layout, PageMemory& memory)
-      : layout_(layout), memory_(memory), objects_(layout, memory) {}
+      : layout_(layout), task_(layout.task), memory_(memory), objects_(layout, memory) {}
 
   // False: this interpreter has not imported asyncio, or it cannot be read; problem() says which.
   bool open(RemoteAddress interpreter);
   const std::string& problem() const { return problem_; }
   const std::string& folder() const { return folder_; }  // where asyncio's own files are
   RemoteAddress code_type() const { return code_; }
+
+  // The fields of this interpreter's tasks and futures.
+  const TaskFields& task_fields() const { return task_; }
 
   // The kind of the type object at this address. Cached.
   const TypeInfo& type(RemoteAddress type);
@@ -92,6 +97,7 @@ class AsyncioModule {
   RemoteAddress word(RemoteAddress at);
 
   const Layout& layout_;
+  TaskFields task_;
   PageMemory& memory_;
   ObjectReader objects_;
   RemoteAddress interpreter_;

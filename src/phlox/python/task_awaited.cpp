@@ -236,7 +236,7 @@ void TaskReader::add_details(AsyncTask& task) {
 
 // The first callback that futures._chain_future() adds is a function of its own.
 bool TaskReader::is_concurrent(RemoteAddress future) {
-  const RemoteAddress callback = memory_.word(future + *layout_.task.callback0);
+  const RemoteAddress callback = memory_.word(future + *module_.task_fields().callback0);
   if (!callback || module_.type_of(callback).name != "function") return false;
   const RemoteAddress code = code_of_function(callback);
   const TaskCodes::Known* known = code ? codes_.find(code) : nullptr;
@@ -292,7 +292,8 @@ void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
   out.task.kind = AwaitedKind::future;
   if (type.kind == TypeKind::c_future && is_concurrent(waiter)) {
     out.task.kind = AwaitedKind::concurrent_future;
-    if (!chains_only_) add_job(concurrent_future(memory_.word(waiter + *layout_.task.callback0)), out);
+    if (!chains_only_)
+      add_job(concurrent_future(memory_.word(waiter + *module_.task_fields().callback0)), out);
   } else if (leaf_code_ != nullptr && leaf_code_->code.name == "run_sync_in_worker_thread" &&
              leaf_code_->code.file.ends_with("/anyio/_backends/_asyncio.py")) {
     out.task.kind = AwaitedKind::thread_job;

@@ -51,7 +51,7 @@ RemoteAddress TaskReader::variable(const std::byte* at) const {
 }
 
 bool TaskReader::read_c_fields(RemoteAddress task, Fields& fields, Evidence& evidence) {
-  const auto& offsets = layout_.task;
+  const TaskFields& offsets = module_.task_fields();
   if (layout_.object.ob_refcnt.present()) {
     const std::byte* count = memory_.find(task + *layout_.object.ob_refcnt, 8);
     if (count == nullptr || load<int64_t>(count) <= 0) return false;
@@ -296,7 +296,7 @@ bool TaskReader::is_done(RemoteAddress future, TypeKind kind, Evidence& evidence
     return text && !text->empty() && *text != "PENDING";
   }
   if (kind != TypeKind::c_future && kind != TypeKind::c_task && kind != TypeKind::gathering) return false;
-  const std::byte* state = peek(future + *layout_.task.state, 4, evidence);
+  const std::byte* state = peek(future + *module_.task_fields().state, 4, evidence);
   return state != nullptr && load<int32_t>(state) != 0;
 }
 
