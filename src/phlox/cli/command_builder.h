@@ -193,6 +193,26 @@ class CommandBuilder {
            "waiting; everything (default with --state, --thread, --endpoint, --weight cpu or await)",
            {"work", "computing", "waiting", "everything"},
            false});
+    samples_to_show(into, with_pid);
+    value(
+        "--weight", into.weight,
+        {{},
+         "WHAT",
+         "what to add up: wall time (default), cpu time, samples, await: the time that tasks of event loops "
+         "waited, or event: what the event of --event counted",
+         {"wall", "cpu", "samples", "await", "event"},
+         false});
+    flag("--all-frames", into.all_frames,
+         "also show the C frames of the interpreter itself, which are hidden otherwise");
+    flag("--inherited-frames", into.inherited_frames,
+         "for a forked process, also show the frames that its parent had at the fork, before \"(forked "
+         "here)\"");
+    text_.view_options = std::move(text_.options);
+    text_.options = std::move(own);
+  }
+
+ private:
+  void samples_to_show(ViewArguments& into, bool with_pid) {
     list(
         "--state", into.states,
         {{},
@@ -221,24 +241,7 @@ class CommandBuilder {
            "only this time range, counted from the start of the recording: 2s..5s, ..500ms, 1.5..",
            {},
            false});
-    value(
-        "--weight", into.weight,
-        {{},
-         "WHAT",
-         "what to add up: wall time (default), cpu time, samples, await: the time that tasks of event loops "
-         "waited, or event: what the event of --event counted",
-         {"wall", "cpu", "samples", "await", "event"},
-         false});
-    flag("--all-frames", into.all_frames,
-         "also show the C frames of the interpreter itself, which are hidden otherwise");
-    flag("--inherited-frames", into.inherited_frames,
-         "for a forked process, also show the frames that its parent had at the fork, before \"(forked "
-         "here)\"");
-    text_.view_options = std::move(text_.options);
-    text_.options = std::move(own);
   }
-
- private:
   static OptionText process_words(std::string text) {
     OptionText words;
     words.value = "PID";

@@ -35,32 +35,8 @@ constexpr const char* kMoreOnAgent =
     "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, http_proxy, "
     "https_proxy and no_proxy. With PHLOX_MESSAGES=json, each message is a JSON object.";
 
-}  // namespace
-
-void Grammar::describe_record() {
-  CommandBuilder b = command("record", "record a running or a new Python program",
-                             "[options] -p PID | --name REGEX | --all | -- COMMAND [ARGUMENT...]");
-  text().examples = {
-      {"phlox record -p 4711 -d 10", "ten seconds of a running program, into a .phlox file"},
-      {"phlox record -o flame.svg -- python3 app.py --port 80",
-       "a new program from its first line to its end, as a flame graph"},
-      {"sudo phlox record -r 1000 -p $(pgrep -f worker.py) -o worker.phlox",
-       "another user's program, 1,000 samples a second"},
-      {"phlox record --native -o flame.svg -- python3 train.py", "down to the line of C, C++ or Rust"},
-      {"phlox record -o app.html -p 4711 -d 60", "one page with timeline, flame graph, tables and filters"},
-      {"sudo phlox record --name 'celery.*worker' -d 60",
-       "all workers on this host, also those that start later"},
-      {"sudo phlox record --on stall=200ms --on death -o incidents -p 4711",
-       "the time before and after each stall of an event loop, and what led to a crash"},
-  };
-  auto& a = line.record;
-  b.running_processes(
-      "-p,--pid", a.pids,
-      "record this process and the Pythons that it has started or will start; may be repeated");
-  b.container(a.container);
-  b.selection(a.selection);
-  b.flag("--no-follow", a.no_follow,
-         "record only these processes, not what they start; of COMMAND, one Python at a time");
+// How long phlox records, and what it writes.
+void describe_the_recording(CommandBuilder& b, RecordArguments& a) {
   b.value("-d,--duration", a.duration,
           {{},
            "SECONDS",
@@ -97,6 +73,10 @@ void Grammar::describe_record() {
   b.flag("--append", a.append, "continue the recording in FILE, for example after its recorder was killed");
   b.source(a.source);
   b.force(a.force);
+}
+
+// How the program is read, and what that may cost it.
+void describe_the_sampling(CommandBuilder& b, RecordArguments& a) {
   b.value("--max-overhead", a.max_overhead,
           {{},
            "PERCENT",
@@ -121,6 +101,84 @@ void Grammar::describe_record() {
            "best of the last three (default auto: the first that this host allows)",
            {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"},
            false});
+}
+
+void describe_the_profiles(CommandBuilder& b, AgentArguments& a) {
+  b.value("--interval", a.interval,
+          {{}, "TIME", "how much time a profile covers: 1s to 10m (default 15s)", {}, false});
+  b.value("-r,--rate", a.rate, {{}, "HZ", "samples a second (default 20)", {}, false});
+  b.value("--max-overhead", a.max_overhead,
+          {{},
+           "PERCENT",
+           "how much of a CPU sampling may take from a program; beyond that the rate is lowered. off: no "
+           "limit (default 1)",
+           {},
+           false});
+  b.value("--way", a.mode,
+          {{},
+           "WAY",
+           "how to read the programs, as with phlox record (default auto)",
+           {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"},
+           false});
+}
+
+// What is sent with the profiles, and where they wait and stay.
+void describe_the_sending(CommandBuilder& b, AgentArguments& a) {
+  b.value("--header-file", a.header_file,
+          {{},
+           "FILE",
+           "a file with headers to send, such as Authorization, one on each line. For several servers, put "
+           "[otlp], [pyroscope] or [URL] above them. No other user may be able to read the file",
+           {},
+           true});
+  b.value("--buffer", a.buffer,
+          {{},
+           "SIZE",
+           "how much may wait on disk while a server does not answer; beyond that, the oldest is dropped "
+           "(default 256M)",
+           {},
+           false});
+  b.value(
+      "--state", a.state,
+      {{},
+       "DIR",
+       "the folder where profiles wait; no other user may be able to write to it (default: $STATE_DIRECTORY, "
+       "which systemd sets, or ~/.local/state/phlox/agent)",
+       {},
+       true});
+  b.value("-o,--output", a.output,
+          {{}, "FILE", "also write a recording of the last hour, for phlox report and snapshot", {}, true});
+  b.value("--keep", a.keep, {{}, "TIME", "how much time that recording covers (default 1h)", {}, false});
+}
+
+}  // namespace
+
+void Grammar::describe_record() {
+  CommandBuilder b = command("record", "record a running or a new Python program",
+                             "[options] -p PID | --name REGEX | --all | -- COMMAND [ARGUMENT...]");
+  text().examples = {
+      {"phlox record -p 4711 -d 10", "ten seconds of a running program, into a .phlox file"},
+      {"phlox record -o flame.svg -- python3 app.py --port 80",
+       "a new program from its first line to its end, as a flame graph"},
+      {"sudo phlox record -r 1000 -p $(pgrep -f worker.py) -o worker.phlox",
+       "another user's program, 1,000 samples a second"},
+      {"phlox record --native -o flame.svg -- python3 train.py", "down to the line of C, C++ or Rust"},
+      {"phlox record -o app.html -p 4711 -d 60", "one page with timeline, flame graph, tables and filters"},
+      {"sudo phlox record --name 'celery.*worker' -d 60",
+       "all workers on this host, also those that start later"},
+      {"sudo phlox record --on stall=200ms --on death -o incidents -p 4711",
+       "the time before and after each stall of an event loop, and what led to a crash"},
+  };
+  auto& a = line.record;
+  b.running_processes(
+      "-p,--pid", a.pids,
+      "record this process and the Pythons that it has started or will start; may be repeated");
+  b.container(a.container);
+  b.selection(a.selection);
+  b.flag("--no-follow", a.no_follow,
+         "record only these processes, not what they start; of COMMAND, one Python at a time");
+  describe_the_recording(b, a);
+  describe_the_sampling(b, a);
   b.native(a.native);
   b.view(a.view, false);
   text().more = kMoreOnRecord;
@@ -208,47 +266,8 @@ void Grammar::describe_agent() {
   b.values("--pyroscope", a.pyroscope,
            {{}, "URL", "a Pyroscope server, or one with the same interface; may be repeated", {}, false});
   b.selection(a.selection);
-  b.value("--interval", a.interval,
-          {{}, "TIME", "how much time a profile covers: 1s to 10m (default 15s)", {}, false});
-  b.value("-r,--rate", a.rate, {{}, "HZ", "samples a second (default 20)", {}, false});
-  b.value("--max-overhead", a.max_overhead,
-          {{},
-           "PERCENT",
-           "how much of a CPU sampling may take from a program; beyond that the rate is lowered. off: no "
-           "limit (default 1)",
-           {},
-           false});
-  b.value("--way", a.mode,
-          {{},
-           "WAY",
-           "how to read the programs, as with phlox record (default auto)",
-           {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"},
-           false});
-  b.value("--header-file", a.header_file,
-          {{},
-           "FILE",
-           "a file with headers to send, such as Authorization, one on each line. For several servers, put "
-           "[otlp], [pyroscope] or [URL] above them. No other user may be able to read the file",
-           {},
-           true});
-  b.value("--buffer", a.buffer,
-          {{},
-           "SIZE",
-           "how much may wait on disk while a server does not answer; beyond that, the oldest is dropped "
-           "(default 256M)",
-           {},
-           false});
-  b.value(
-      "--state", a.state,
-      {{},
-       "DIR",
-       "the folder where profiles wait; no other user may be able to write to it (default: $STATE_DIRECTORY, "
-       "which systemd sets, or ~/.local/state/phlox/agent)",
-       {},
-       true});
-  b.value("-o,--output", a.output,
-          {{}, "FILE", "also write a recording of the last hour, for phlox report and snapshot", {}, true});
-  b.value("--keep", a.keep, {{}, "TIME", "how much time that recording covers (default 1h)", {}, false});
+  describe_the_profiles(b, a);
+  describe_the_sending(b, a);
   b.triggers(a.triggers);
   b.value("--listen", a.listen,
           {{},

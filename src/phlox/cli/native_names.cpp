@@ -67,12 +67,6 @@ void put_named(profile::Sink& sink, profile::FrameId id, const profile::Frame& f
   }
 }
 
-// The cost of naming one process's code.
-struct Effort {
-  std::shared_ptr<elf::ReadBudget> budget = std::make_shared<elf::ReadBudget>(kMostForNames);
-  Nanoseconds spent = 0;
-};
-
 symbols::MissingNames too_long(const profile::NativeModule& module) {
   symbols::MissingNames names;
   names.module = module.path;
@@ -94,6 +88,39 @@ std::string path_to_open(const profile::NativeModule& module) {
   }
   return module.open_path;
 }
+
+// The CPU time that naming takes, of each process and of all.
+class NativeRows::Stopwatch {
+ public:
+  explicit Stopwatch(const Patience& patience) : patience_(patience) {}
+
+  // From now until end() for a process: its modules share its root. Returns what may be read of its files.
+  const std::shared_ptr<elf::ReadBudget>& begin(const Descriptor* root) {
+    effort_ = &efforts_[root];
+    begun_ = clock_now(CLOCK_THREAD_CPUTIME_ID);
+    return effort_->budget;
+  }
+  bool is_over() const {
+    const Nanoseconds now = taken();
+    return effort_->spent + now >= patience_.of_process || spent_ + now >= patience_.of_all;
+  }
+  void end() {
+    effort_->spent += taken();
+    spent_ += taken();
+  }
+
+ private:
+  struct Effort {
+    std::shared_ptr<elf::ReadBudget> budget = std::make_shared<elf::ReadBudget>(kMostForNames);
+    Nanoseconds spent = 0;
+  };
+  Nanoseconds taken() const { return clock_now(CLOCK_THREAD_CPUTIME_ID) - begun_; }
+
+  const Patience& patience_;
+  std::map<const Descriptor*, Effort> efforts_;
+  Effort* effort_ = nullptr;
+  Nanoseconds begun_ = 0, spent_ = 0;
+};
 
 void NativeRows::receive(const profile::AnyRow& row) {
   if (const auto* module = std::get_if<profile::Numbered<profile::ModuleId>>(&row)) {
@@ -186,61 +213,61 @@ void NativeRows::name_kernel_frames() {
   }
 }
 
+void NativeRows::put_unnamed(size_t frame) {
+  if (put_ == Put::when_named) sink_.emit(frames_[frame].first, frames_[frame].second);
+}
+
+// `frames`: those of the module, as indices.
+std::vector<NativeRows::Missing> NativeRows::name_module(const profile::NativeModule& module,
+                                                         const std::vector<size_t>& frames,
+                                                         const symbols::DebugSearch& search,
+                                                         Stopwatch& stopwatch) {
+  const bool is_vdso = module.path.starts_with('[');
+  symbols::DebugSearch how = is_vdso ? symbols::DebugSearch() : search;
+  how.user = module.user;
+  how.budget = stopwatch.begin(module.root.get());
+  bool is_cut = stopwatch.is_over();
+  std::optional<symbols::ModuleNames> names;
+  if (!is_cut) names.emplace(symbols::ModuleNames::open(path_to_open(module), module.path, how));
+  for (const size_t i : frames) {
+    const auto& [id, frame] = frames_[i];
+    is_cut = is_cut || stopwatch.is_over();
+    if (is_cut) {
+      put_unnamed(i);
+      continue;
+    }
+    const auto& levels = names->name(ImageAddress(frame.address)).levels;
+    levels.empty() ? put_unnamed(i) : put_named(sink_, id, frame, levels, last_frame_);
+  }
+  if (names) names->keep();
+  stopwatch.end();
+  std::vector<Missing> missing;
+  if (is_cut) {
+    missing.push_back({module.id, {}, too_long(module)});
+  } else if (!is_vdso) {  // nothing would provide its lines
+    for (symbols::MissingNames& row : names->missing())
+      missing.push_back({module.id, module.root, std::move(row)});
+  }
+  return missing;
+}
+
 std::vector<NativeRows::Missing> NativeRows::name(const std::vector<profile::NativeModule>& modules,
                                                   const symbols::DebugSearch& search,
                                                   const Patience& patience) {
-  std::vector<Missing> missing;
   std::map<uint32_t, std::vector<size_t>> by_module;
   std::vector<profile::FrameId> without_module;
   for (size_t i = 0; i < frames_.size(); ++i) {
     const auto& [id, frame] = frames_[i];
-    if (frame.module) {
-      by_module[frame.module->value].push_back(i);
-    } else {
-      by_module[0].push_back(i);
-      if (frame.address != 0) without_module.push_back(id);
-    }
+    by_module[frame.module ? frame.module->value : 0].push_back(i);
+    if (!frame.module && frame.address != 0) without_module.push_back(id);
   }
-  std::map<const Descriptor*, Effort> efforts;
-  Nanoseconds spent = 0;
-  const auto put_unnamed = [&](size_t i) {
-    if (put_ == Put::when_named) sink_.emit(frames_[i].first, frames_[i].second);
-  };
+  std::vector<Missing> missing;
+  Stopwatch stopwatch(patience);
   for (const profile::NativeModule& module : modules) {
     const auto found = by_module.extract(module.id.value);
     if (!found) continue;
-    const bool is_vdso = module.path.starts_with('[');
-    symbols::DebugSearch how = is_vdso ? symbols::DebugSearch() : search;
-    how.user = module.user;
-    // The modules of a process share its root.
-    Effort& effort = efforts[module.root.get()];
-    how.budget = effort.budget;
-    const Nanoseconds begin = clock_now(CLOCK_THREAD_CPUTIME_ID);
-    const auto took = [begin] { return clock_now(CLOCK_THREAD_CPUTIME_ID) - begin; };
-    const auto is_too_long = [&] {
-      const Nanoseconds now = took();
-      return effort.spent + now >= patience.of_process || spent + now >= patience.of_all;
-    };
-    bool is_cut = is_too_long();
-    std::optional<symbols::ModuleNames> names;
-    if (!is_cut) names.emplace(symbols::ModuleNames::open(path_to_open(module), module.path, how));
-    for (const size_t i : found.mapped()) {
-      const auto& [id, frame] = frames_[i];
-      is_cut = is_cut || is_too_long();
-      if (is_cut) {
-        put_unnamed(i);
-        continue;
-      }
-      const auto& levels = names->name(ImageAddress(frame.address)).levels;
-      levels.empty() ? put_unnamed(i) : put_named(sink_, id, frame, levels, last_frame_);
-    }
-    if (names) names->keep();
-    effort.spent += took();
-    spent += took();
-    if (is_cut) missing.push_back({module.id, {}, too_long(module)});
-    if (is_vdso || is_cut) continue;  // nothing would provide its lines
-    for (symbols::MissingNames& row : names->missing())
-      missing.push_back({module.id, module.root, std::move(row)});
+    for (Missing& one : name_module(module, found.mapped(), search, stopwatch))
+      missing.push_back(std::move(one));
   }
   for (const auto& [module, left] : by_module)
     for (const size_t i : left) put_unnamed(i);

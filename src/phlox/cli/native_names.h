@@ -58,6 +58,10 @@ class NativeRows : public profile::Sink {
  private:
   void take(profile::ModuleId id, const profile::Module& module);
   void take(profile::FrameId id, const profile::Frame& frame);
+  class Stopwatch;
+  std::vector<Missing> name_module(const profile::NativeModule& module, const std::vector<size_t>& frames,
+                                   const symbols::DebugSearch& search, Stopwatch& stopwatch);
+  void put_unnamed(size_t frame);
   void name_code_without_file(const std::vector<profile::FrameId>& frames,
                               const std::vector<profile::NativeModule>& modules);
   void name_kernel_frames();

@@ -109,6 +109,39 @@ Result<void> read_value(Arguments& a, int option, const char* value) {
   return {};
 }
 
+// One that getopt_long() found, with its value if it has one.
+Result<void> read_option(Arguments& a, int option, const char* value) {
+  switch (option) {
+    case kThreads:
+      a.format.threads = true;
+      break;
+    case kFlamechart:
+      a.flamechart = true;
+      break;
+    case 'd':
+      a.dump = a.format.threads = true;
+      break;
+    case 'h':
+      a.help = true;
+      break;
+    case 'n':
+      a.format.line_numbers = false;
+      break;
+    case 't':
+      a.trace = true;
+      break;
+    case 'v':
+      a.version = true;
+      break;
+    case 'x':
+      a.format.exclude_idle = true;
+      break;
+    default:
+      return read_value(a, option, value);
+  }
+  return {};
+}
+
 // What follows the options: a command, or as in old versions the process.
 Result<void> read_rest(Arguments& a, const std::vector<std::string>& rest) {
   if (a.trace) {
@@ -150,43 +183,10 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
   // ':' distinguishes a missing value from an unknown option.
   for (int c = 0; !a.trace && (c = ::getopt_long(static_cast<int>(words.size()), argv.data(),
                                                  ":dhno:p:r:s:tvx", kLong, nullptr)) != -1;) {
-    switch (c) {
-      case kAbi:
-      case 'o':
-      case 'p':
-      case 'r':
-      case 's':
-        if (auto read = read_value(a, c, ::optarg); !read) return fail(read);
-        break;
-      case kThreads:
-        a.format.threads = true;
-        break;
-      case kFlamechart:
-        a.flamechart = true;
-        break;
-      case 'd':
-        a.dump = a.format.threads = true;
-        break;
-      case 'h':
-        a.help = true;
-        break;
-      case 'n':
-        a.format.line_numbers = false;
-        break;
-      case 't':
-        a.trace = true;
-        break;
-      case 'v':
-        a.version = true;
-        break;
-      case 'x':
-        a.format.exclude_idle = true;
-        break;
-      case ':':
-        return off(fmt::format("option '{}' needs a value", argv[static_cast<size_t>(::optind) - 1]));
-      default:
-        return off(fmt::format("there is no option '{}'", argv[static_cast<size_t>(::optind) - 1]));
-    }
+    const char* given = argv[static_cast<size_t>(::optind) - 1];
+    if (c == ':') return off(fmt::format("option '{}' needs a value", given));
+    if (c == '?') return off(fmt::format("there is no option '{}'", given));
+    if (auto read = read_option(a, c, ::optarg); !read) return fail(read);
   }
   if (a.help || a.version) return a;
   const std::vector<std::string> rest(words.begin() + std::min(::optind, static_cast<int>(words.size())),

@@ -52,23 +52,8 @@ class Recording {
     watch_.start([this](SignalSeen seen) { on_signal(seen); });
     overdue_.emplace(
         stop_, [this](Overdue::Why why) { give_up(why); }, Overdue::Limits());
-    if (program_) options_.release = [this] { return release(); };
-    for (const pid_t pid : pids_) {
-      others_.emplace_back(pid, [this](pid_t one) {
-        return options_.follow ? fmt::format("why: phlox doctor -p {}", one)
-                               : std::string("without --no-follow they are recorded too");
-      });
-      for (const pid_t other : pids_) others_.back().recorded(other);
-    }
-    options_.on_waiting = [this] {
-      talk_.note(fmt::format("no {}Python yet in process {} ({}) or in what it started: waiting for one",
-                             descendants_ > 0 ? "further " : "", pid_, options_.command));
-    };
-    options_.on_descendant = [this](pid_t pid) { on_descendant(pid); };
-    if (request_.selection) {
-      options_.chosen = [selection = request_.selection](pid_t pid) { return selection->takes(pid); };
-      if (pids_.empty()) say_if_none();
-    }
+    set_callbacks();
+    if (request_.selection && pids_.empty()) say_if_none();
     std::vector<python::Attempt> attempts;
     auto recorder = sampler::Recorder::attach(pids_, options_, stop_, &attempts);
     say_attempts(attempts, talk_);
@@ -100,13 +85,7 @@ class Recording {
     recorder->reset();
     say_descendants();
     check_siblings(true);
-    std::string summary;
-    for (const OtherPythons& others : others_) {
-      if (const std::string words = others.unjudged_words(); !words.empty()) talk_.warn(words);
-      if (const std::string one = others.summary(); !one.empty())
-        summary += (summary.empty() ? "" : ". ") + one;
-    }
-    if (!summary.empty()) destination_->sink().emit_meta(std::string(profile::kNotRecorded), summary);
+    put_not_recorded();
     return finish(outcome);
   }
 
@@ -119,6 +98,36 @@ class Recording {
 
   static constexpr Nanoseconds kCheckSiblingsEvery = kSecond / 2;
   static constexpr Nanoseconds kRestPerSiblingCheck = 50;
+
+  // What the recorder asks and reports while it runs.
+  void set_callbacks() {
+    if (program_) options_.release = [this] { return release(); };
+    for (const pid_t pid : pids_) {
+      others_.emplace_back(pid, [this](pid_t one) {
+        return options_.follow ? fmt::format("why: phlox doctor -p {}", one)
+                               : std::string("without --no-follow they are recorded too");
+      });
+      for (const pid_t other : pids_) others_.back().recorded(other);
+    }
+    options_.on_waiting = [this] {
+      talk_.note(fmt::format("no {}Python yet in process {} ({}) or in what it started: waiting for one",
+                             descendants_ > 0 ? "further " : "", pid_, options_.command));
+    };
+    options_.on_descendant = [this](pid_t pid) { on_descendant(pid); };
+    if (request_.selection)
+      options_.chosen = [selection = request_.selection](pid_t pid) { return selection->takes(pid); };
+  }
+
+  // The sibling processes that were not recorded.
+  void put_not_recorded() {
+    std::string summary;
+    for (const OtherPythons& others : others_) {
+      if (const std::string words = others.unjudged_words(); !words.empty()) talk_.warn(words);
+      if (const std::string one = others.summary(); !one.empty())
+        summary += (summary.empty() ? "" : ". ") + one;
+    }
+    if (!summary.empty()) destination_->sink().emit_meta(std::string(profile::kNotRecorded), summary);
+  }
 
   Result<void> release() {
     auto released = program_->release();
