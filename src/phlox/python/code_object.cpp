@@ -82,22 +82,14 @@ Read<Content> content_of(const Layout& layout, const CodeCapture& capture, size_
   return Content{string->content, string->content_bytes()};
 }
 
-}  // namespace
+// Until 3.10 the instructions are an object of their own.
+bool has_code_apart(const Layout& layout) {
+  return !layout.code.code_adaptive.present();
+}
 
-Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress address,
-                        CodeCapture& into) {
-  if (!is_known(layout)) return fault(FaultKind::unsupported, address);
-  if (!is_plausible(address)) return fault(FaultKind::implausible, address);
-  into.address = address;
-  into.struct_size = struct_size(layout);
-  into.parts = {};
-  into.bytes.reserve(kUsualSize);
-  into.bytes.resize(into.struct_size);
-  if (!memory.read(address, std::span(into.bytes))) return fault(FaultKind::unreadable, address);
-
-  // Second call: head and beginning of every object that the struct points to.
-  const bool code_apart = !layout.code.code_adaptive.present();
-  const RemoteAddress code(code_apart ? load<uint64_t>(into.bytes, *layout.code.code) : 0);
+// The second call: head and beginning of every object that the struct points to, and the head of the
+// instructions, if they are apart, at the end. Returns where that is.
+Read<size_t> read_heads(const Layout& layout, memory::RemoteMemory& memory, CodeCapture& into) {
   size_t size = into.struct_size;
   for (size_t part = 0; part < CodeCapture::kParts; ++part) {
     const Offset field = field_of(layout, part);
@@ -105,7 +97,7 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
     CapturedObject& object = into.parts[part];
     object.address = RemoteAddress(load<uint64_t>(into.bytes, *field));
     if (!object.address) continue;
-    if (!is_plausible(object.address)) return fault(FaultKind::implausible, address + *field);
+    if (!is_plausible(object.address)) return fault(FaultKind::implausible, into.address + *field);
     const uint64_t needed = head_size(layout, part);
     // Beyond the head, read only to the end of its page: the next page may not exist.
     const uint64_t page_end = (object.address.value + needed + kPage - 1) & ~(kPage - 1);
@@ -115,8 +107,10 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
     size += object.head;
   }
   const size_t code_head_offset = size;
-  if (code_apart) {
-    if (!is_plausible(code)) return fault(FaultKind::implausible, address + *layout.code.code);
+  RemoteAddress code;
+  if (has_code_apart(layout)) {
+    code = RemoteAddress(load<uint64_t>(into.bytes, *layout.code.code));
+    if (!is_plausible(code)) return fault(FaultKind::implausible, into.address + *layout.code.code);
     size += *layout.bytes.ob_sval;
   }
   into.bytes.resize(size);
@@ -126,12 +120,16 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
     if (object.address)
       ranges[count++] = {object.address, std::span(into.bytes).subspan(object.offset, object.head)};
   }
-  if (code_apart) ranges[count++] = {code, std::span(into.bytes).subspan(code_head_offset)};
+  if (code) ranges[count++] = {code, std::span(into.bytes).subspan(code_head_offset)};
   const size_t whole = memory.read(std::span(ranges).first(count));
   if (whole < count) return fault(FaultKind::unreadable, ranges[whole].address);
+  return code_head_offset;
+}
 
-  // Third call, rarely: contents that were longer or are elsewhere.
-  size_t missing = 0;
+// The third call, rarely: contents that were longer or are elsewhere.
+Read<void> read_contents(const Layout& layout, memory::RemoteMemory& memory, CodeCapture& into) {
+  const size_t before = into.bytes.size();
+  size_t size = before;
   for (size_t part = 0; part < CodeCapture::kParts; ++part) {
     CapturedObject& object = into.parts[part];
     if (!object.address) continue;
@@ -147,29 +145,48 @@ Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, Remo
     } else {
       object.content_offset = static_cast<uint32_t>(size);
       size += object.content;
-      ++missing;
     }
   }
-  if (missing != 0) {
-    const size_t before = into.bytes.size();
-    into.bytes.resize(size);
-    count = 0;
-    for (const CapturedObject& object : into.parts) {
-      if (object.content != 0 && object.content_offset >= before) {
-        ranges[count++] = {object.content_address,
-                           std::span(into.bytes).subspan(object.content_offset, object.content)};
-      }
+  if (size == before) return {};
+  into.bytes.resize(size);
+  std::array<memory::Range, CodeCapture::kParts> ranges;
+  size_t count = 0;
+  for (const CapturedObject& object : into.parts) {
+    if (object.content != 0 && object.content_offset >= before) {
+      ranges[count++] = {object.content_address,
+                         std::span(into.bytes).subspan(object.content_offset, object.content)};
     }
-    const size_t got = memory.read(std::span(ranges).first(count));
-    if (got < count) return fault(FaultKind::unreadable, ranges[got].address);
   }
+  const size_t got = memory.read(std::span(ranges).first(count));
+  if (got < count) return fault(FaultKind::unreadable, ranges[got].address);
+  return {};
+}
+
+}  // namespace
+
+Read<void> capture_code(const Layout& layout, memory::RemoteMemory& memory, RemoteAddress address,
+                        CodeCapture& into) {
+  if (!is_known(layout)) return fault(FaultKind::unsupported, address);
+  if (!is_plausible(address)) return fault(FaultKind::implausible, address);
+  into.address = address;
+  into.struct_size = struct_size(layout);
+  into.parts = {};
+  into.bytes.reserve(kUsualSize);
+  into.bytes.resize(into.struct_size);
+  if (!memory.read(address, std::span(into.bytes))) return fault(FaultKind::unreadable, address);
+  const auto code_head_offset = read_heads(layout, memory, into);
+  if (!code_head_offset) return tl::unexpected(code_head_offset.error());
+  if (auto read = read_contents(layout, memory, into); !read) return read;
 
   into.type = RemoteAddress(load<uint64_t>(into.bytes, *layout.object.ob_type));
-  const auto units = code_apart ? load<uint64_t>(into.bytes, code_head_offset + *layout.bytes.ob_size)
-                                : load<uint64_t>(into.bytes, *layout.bytes.ob_size);
+  const bool apart = has_code_apart(layout);
+  const size_t head = apart ? *code_head_offset : 0;
+  const auto units = load<uint64_t>(into.bytes, head + *layout.bytes.ob_size);
   if (units > uint64_t{1} << 31) return fault(FaultKind::implausible, address);
-  into.code_size = static_cast<uint32_t>(code_apart ? units : units * 2);
-  into.first_instruction = code_apart ? code + *layout.bytes.ob_sval : address + *layout.code.code_adaptive;
+  into.code_size = static_cast<uint32_t>(apart ? units : units * 2);
+  into.first_instruction =
+      apart ? RemoteAddress(load<uint64_t>(into.bytes, *layout.code.code)) + *layout.bytes.ob_sval
+            : address + *layout.code.code_adaptive;
   return {};
 }
 

@@ -102,6 +102,15 @@ inline size_t frame_header_size(const Layout& layout) {
   return end;
 }
 
+// What a chain is that has no frame left: some of its frames have code; all are entries; its last one is the
+// base of an evaluation.
+inline WalkEnd end_of_chain(bool runs_python, bool only_entries, bool base) {
+  if (runs_python) return base ? WalkEnd::base : WalkEnd::detached;
+  // From 3.15 on the chain of an idle thread still has its sentinel (tstate->base_frame). Without code and
+  // without that mark it is no frame: 3.11 and 3.12 publish a CFrame before they fill it.
+  return only_entries ? WalkEnd::empty : WalkEnd::broken;
+}
+
 template <class Memory>
 WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, std::span<RawFrame> frames) {
   const auto& offsets = layout.frame;
@@ -156,13 +165,7 @@ WalkResult walk_frames(const Layout& layout, RemoteAddress top, Memory& memory, 
     only_entries = only_entries && entry_frames && frame.entry;
     at = RemoteAddress(load<uint64_t>(bytes + *offsets.previous));
   }
-  if (!runs_python) {
-    // From 3.15 on the chain of an idle thread still has its sentinel (tstate->base_frame). Without code and
-    // without that mark it is no frame: 3.11 and 3.12 publish a CFrame before they fill it.
-    result.end = only_entries ? WalkEnd::empty : WalkEnd::broken;
-  } else {
-    result.end = base ? WalkEnd::base : WalkEnd::detached;
-  }
+  result.end = end_of_chain(runs_python, only_entries, base);
   return result;
 }
 

@@ -199,12 +199,9 @@ void NativeStacks::pass_over_greenlet() {
   }
 }
 
-NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
-                                        std::span<const profile::FrameId> python) {
-  ++counts_.samples;
-  const auto positions = static_cast<uint32_t>(python.size());
-  // Starts are root first, and mark where an evaluation begins; groups are innermost first, and count from
-  // the leaf.
+// Starts are root first, and mark where an evaluation begins; groups are innermost first, and count from the
+// leaf.
+void NativeStacks::group(const NativeSample& sample, uint32_t positions) {
   groups_.clear();
   uint32_t end = positions;
   for (size_t i = sample.starts.size(); i-- > 0;) {
@@ -215,25 +212,23 @@ NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
     end = start.position;
   }
   if (end > 0) groups_.push_back({positions - end, end, {}});
+}
 
-  refresh_now_and_then();
-  unwind(sample);
-  if (is_lost() && found_new_code()) unwind(sample);
-
-  auto& frames = native_.frames;
-  const size_t own = frames_of_greenlet(groups_, frames, [this](const auto& f) { return of_greenlet(f); });
-  if (own != 0) frames.resize(own);
-  pass_over_greenlet();
+// By symbols. Whether the walk was restarted somewhere.
+bool NativeStacks::mark_loops() {
+  const auto& frames = native_.frames;
   is_loop_.assign(frames.size(), 0);
   bool restarted = false;
   for (size_t i = 0; i < frames.size(); ++i) {
     is_loop_[i] = space_.is_loop(frames[i]) ? 1 : 0;
     restarted = restarted || frames[i].found_by == unwind::FoundBy::restart;
   }
-  const bool whole_walk = native_.end == unwind::StackEnd::reached_end && own == 0;
-  const bool greenlet = own != 0 || (!whole_walk && of_greenlet(frames.back()));
-  sampler::merge(groups_, frames, is_loop_, whole_walk ? NativeEnd::start : NativeEnd::cut, merged_);
-  // The frame that contains an anchor is the loop, whatever symbols say.
+  return restarted;
+}
+
+// The frame that contains an anchor is the loop, whatever symbols say.
+void NativeStacks::mark_anchored_loops() {
+  const auto& frames = native_.frames;
   for (const PythonGroup& group : groups_) {
     if (!group.anchor) continue;
     for (size_t i = 0; i < frames.size(); ++i) {
@@ -242,43 +237,64 @@ NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
       break;
     }
   }
-  if (whole_walk && !restarted) learn_distance();
+}
 
-  counts_.frames += frames.size();
+void NativeStacks::count(const Walk& walk) {
+  ++counts_.samples;
+  counts_.frames += native_.frames.size();
   counts_.prologues += merged_.prologue;
-  counts_.restarted += restarted;
-  counts_.cut += !whole_walk && !greenlet;
+  counts_.restarted += walk.restarted;
+  counts_.cut += !walk.whole && !walk.greenlet;
   const bool unmerged =
-      merged_.end == MergeEnd::partial || (merged_.end == MergeEnd::native_cut && whole_walk);
+      merged_.end == MergeEnd::partial || (merged_.end == MergeEnd::native_cut && walk.whole);
   counts_.unmerged += unmerged;
-  counts_.whole += (whole_walk || greenlet) && !restarted && !unmerged;
+  counts_.whole += (walk.whole || walk.greenlet) && !walk.restarted && !unmerged;
+}
 
-  Stack stack;
-  stack.cut = (!whole_walk && !greenlet) || restarted;
-  const size_t last = frames.size() - 1;
+// The merged stack, from its root.
+profile::StackId NativeStacks::intern(const NativeSample& sample, std::span<const profile::FrameId> python,
+                                      const Walk& walk) {
+  profile::StackId stack;
+  const auto add = [&](profile::FrameId frame) { stack = identities_.interner.stack(stack, frame); };
+  const size_t last = native_.frames.size() - 1;
   for (size_t i = merged_.frames.size(); i-- > 0;) {
     const MergedFrame& frame = merged_.frames[i];
     if (frame.python) {
-      const profile::FrameId id = python[positions - 1 - frame.index];
-      if (id) stack.id = identities_.interner.stack(stack.id, id);
+      if (const profile::FrameId id = python[python.size() - 1 - frame.index]) add(id);
       continue;
     }
-    const unwind::NativeFrame& native = frames[frame.index];
-    if (frame.index == last && !whole_walk) {
-      stack.id = identities_.interner.stack(
-          stack.id, marker(greenlet ? kGreenletStart : unwind::describe(native_.end)));
-    }
-    stack.id = identities_.interner.stack(stack.id, frame_of(native, is_loop_[frame.index] != 0));
+    const unwind::NativeFrame& native = native_.frames[frame.index];
+    if (frame.index == last && !walk.whole)
+      add(marker(walk.greenlet ? kGreenletStart : unwind::describe(native_.end)));
+    add(frame_of(native, is_loop_[frame.index] != 0));
     // Between a restart and what is inside it, some native frames are not known.
-    if (native.found_by == unwind::FoundBy::restart) {
-      stack.id =
-          identities_.interner.stack(stack.id, marker("(native frames missing: no unwind information)"));
-    }
+    if (native.found_by == unwind::FoundBy::restart)
+      add(marker("(native frames missing: no unwind information)"));
   }
-  for (size_t i = sample.kernel.size(); i-- > 0;) {
-    stack.id = identities_.interner.stack(stack.id, kernel_frame(sample.kernel[i], i == 0));
-  }
+  for (size_t i = sample.kernel.size(); i-- > 0;) add(kernel_frame(sample.kernel[i], i == 0));
   return stack;
+}
+
+NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
+                                        std::span<const profile::FrameId> python) {
+  group(sample, static_cast<uint32_t>(python.size()));
+  refresh_now_and_then();
+  unwind(sample);
+  if (is_lost() && found_new_code()) unwind(sample);
+
+  auto& frames = native_.frames;
+  const size_t own = frames_of_greenlet(groups_, frames, [this](const auto& f) { return of_greenlet(f); });
+  if (own != 0) frames.resize(own);
+  pass_over_greenlet();
+  Walk walk;
+  walk.restarted = mark_loops();
+  walk.whole = native_.end == unwind::StackEnd::reached_end && own == 0;
+  walk.greenlet = own != 0 || (!walk.whole && of_greenlet(frames.back()));
+  sampler::merge(groups_, frames, is_loop_, walk.whole ? NativeEnd::start : NativeEnd::cut, merged_);
+  mark_anchored_loops();
+  if (walk.whole && !walk.restarted) learn_distance();
+  count(walk);
+  return {intern(sample, python, walk), (!walk.whole && !walk.greenlet) || walk.restarted};
 }
 
 std::vector<NativeModule> NativeStacks::take_modules() {

@@ -67,7 +67,19 @@ class NativeStacks {
   void refresh_now_and_then();
   bool is_lost() const;
   bool found_new_code();
+  void group(const NativeSample& sample, uint32_t positions);
   void pass_over_greenlet();
+  bool mark_loops();
+  void mark_anchored_loops();
+  // What a walk of a sample has found.
+  struct Walk {
+    bool whole = false;      // it reached the thread's start
+    bool greenlet = false;   // it reached a greenlet's
+    bool restarted = false;  // somewhere it resumed at a Python entry
+  };
+  void count(const Walk& walk);
+  profile::StackId intern(const NativeSample& sample, std::span<const profile::FrameId> python,
+                          const Walk& walk);
   // Whether it is in greenlet's library.
   bool of_greenlet(const unwind::NativeFrame& frame);
   void learn_distance();

@@ -158,6 +158,38 @@ bool PythonThreads::is_anothers(pid_t tid, int64_t interpreter_id) const {
   });
 }
 
+// Whether it is an interpreter's first state, which need not belong to the thread whose ids it has: another
+// interpreter's state has them too.
+bool PythonThreads::is_unbound(uint64_t python_id, int64_t interpreter_id) const {
+  return layout_.traits.first_state_unbound && interpreter_id > 0 &&
+         std::any_of(threads_.begin(), threads_.end(), [&](const auto& other) {
+           return other->in_python() && other->python_id == python_id &&
+                  other->interpreter_id != interpreter_id;
+         });
+}
+
+// The word in which the kernel keeps the thread's CPU up to date (rseq); none: there is no such word.
+RemoteAddress PythonThreads::find_cpu_word(uint64_t thread_id) {
+  if (!config_.rseq_cpu_offset) return {};
+  const RemoteAddress word(thread_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
+  // If the C library did not register the thread (another libc loaded, GLIBC_TUNABLES), the value is -1 or
+  // meaningless.
+  int32_t cpu = -1;
+  return memory_.read_value(word, cpu) && cpu >= 0 && cpu <= 8191 ? word : RemoteAddress();
+}
+
+// `thread_id`: of the thread that runs it.
+void PythonThreads::announce(const PythonThread& thread, uint64_t thread_id) {
+  ThreadRecord record;
+  record.thread = thread.index;
+  record.tid = thread.probe->tid();
+  record.python_id = thread_id;
+  record.interpreter = thread.interpreter_id;
+  record.time = thread.last_time;
+  record.used = static_cast<Nanoseconds>(thread.seen.run_ns);
+  log_.begin(record);
+}
+
 bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
   const Domain& domain = domains_[state.domain];
   const RemoteAddress tstate = state.at;
@@ -170,11 +202,7 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
   declined_[tstate.value].unknown = task.why == TaskIds::Why::unknown;
   pid_t tid = task.tid;
   if (tid == 0) return false;  // not started yet, or ending: the next refresh decides
-  const bool unbound =
-      layout_.traits.first_state_unbound && domain.id > 0 &&
-      std::any_of(threads_.begin(), threads_.end(), [&](const auto& other) {
-        return other->in_python() && other->python_id == python_id && other->interpreter_id != domain.id;
-      });
+  const bool unbound = is_unbound(python_id, domain.id);
   if (!unbound && is_anothers(tid, domain.id)) return false;
   if (PythonThread* resting = unbound ? nullptr : find_resting(tid, domain.id)) {
     resting->tstate = tstate;
@@ -198,13 +226,7 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
   thread->python_id = python_id;
   thread->domain = state.domain;
   thread->probe = std::make_unique<process::ThreadProbe>(config_.pid, tid);
-  if (config_.rseq_cpu_offset) {
-    thread->rseq_cpu = RemoteAddress(thread_id + static_cast<uint64_t>(*config_.rseq_cpu_offset));
-    // If the C library did not register the thread (another libc loaded, GLIBC_TUNABLES), the value is -1 or
-    // meaningless.
-    int32_t cpu = -1;
-    if (!memory_.read_value(thread->rseq_cpu, cpu) || cpu < 0 || cpu > 8191) thread->rseq_cpu = {};
-  }
+  thread->rseq_cpu = find_cpu_word(thread_id);
   thread->last_time = now;
   const auto stat = thread->probe->schedstat();
   if (const auto first = tid == config_.pid ? thread->probe->stat() : std::nullopt;
@@ -216,14 +238,7 @@ bool PythonThreads::add(const FreshState& state, Nanoseconds now) {
     thread->last_time = *config_.birth;
   else
     thread->seen = *stat;
-  ThreadRecord record;
-  record.thread = thread->index;
-  record.tid = tid;
-  record.python_id = thread_id;
-  record.interpreter = domain.id;
-  record.time = thread->last_time;
-  record.used = static_cast<Nanoseconds>(thread->seen.run_ns);
-  log_.begin(record);
+  announce(*thread, thread_id);
   by_tstate_[tstate.value] = thread.get();
   by_tid_.emplace(tid, thread.get());
   snapshot_.expect(thread->index, tstate, *layout_.thread.size);

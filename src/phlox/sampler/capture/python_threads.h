@@ -140,6 +140,9 @@ class PythonThreads {
   PythonThread* find_thread_of(ThreadState& unbound);
   PythonThread* find_resting(pid_t tid, int64_t interpreter_id);
   bool is_anothers(pid_t tid, int64_t interpreter_id) const;
+  bool is_unbound(uint64_t python_id, int64_t interpreter_id) const;
+  RemoteAddress find_cpu_word(uint64_t thread_id);
+  void announce(const PythonThread& thread, uint64_t thread_id);
   void forget_state(PythonThread& thread);
   void forget_tid(const PythonThread& thread);
   void note_nested();

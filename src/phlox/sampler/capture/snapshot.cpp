@@ -299,7 +299,7 @@ void Snapshot::expect(Reader reader, RemoteAddress address, size_t size) {
   changed_ = true;
 }
 
-void Snapshot::replan(bool forget) {
+void Snapshot::note_idle_pages() {
   for (const Window& window : windows_) {
     if (window.size == 0) continue;
     for (uint64_t i = 0; i <= (window.address + window.size - 1) / kPage - window.address / kPage; ++i) {
@@ -307,11 +307,10 @@ void Snapshot::replan(bool forget) {
       page.idle = page.last_used >= planned_at_ ? 0 : page.idle + window.copies;
     }
   }
-  planned_at_ = sample_number_;
-  // A thread that is no longer sampled keeps its pages for a while.
-  std::erase_if(pages_, [this](const Page& p) {
-    return p.last_used == 0 || p.idle >= kForget || p.last_used + kForgetUnread < sample_number_;
-  });
+}
+
+// `forget`: only what was used since the last time counts.
+void Snapshot::learn_from_use(bool forget) {
   for (Page& page : pages_) {
     page.reader = forget && page.used_by != kNobody ? page.used_by : either(page.reader, page.used_by);
     if (forget) page.used_by = kNobody;
@@ -328,6 +327,10 @@ void Snapshot::replan(bool forget) {
     if (!extra.in_passing && extra.used_from < extra.used_to)
       foresee(extra.used_from, extra.used_to, extra.reader);
   }
+}
+
+// Sorts them; each is there once.
+void Snapshot::join_pages() {
   std::sort(pages_.begin(), pages_.end(), [](const Page& a, const Page& b) {
     return a.number != b.number ? a.number < b.number : a.last_used > b.last_used;
   });
@@ -347,6 +350,9 @@ void Snapshot::replan(bool forget) {
     }
   }
   pages_.resize(std::min(count, kMaxPages / 2));
+}
+
+void Snapshot::make_windows() {
   windows_.clear();
   planned_bytes_ = 0;
   for (size_t i = 0; i < pages_.size(); ++i) {
@@ -364,6 +370,18 @@ void Snapshot::replan(bool forget) {
     windows_.back().size += end - start;
     planned_bytes_ += end - start;
   }
+}
+
+void Snapshot::replan(bool forget) {
+  note_idle_pages();
+  planned_at_ = sample_number_;
+  // A thread that is no longer sampled keeps its pages for a while.
+  std::erase_if(pages_, [this](const Page& p) {
+    return p.last_used == 0 || p.idle >= kForget || p.last_used + kForgetUnread < sample_number_;
+  });
+  learn_from_use(forget);
+  join_pages();
+  make_windows();
   changed_ = false;
   ++plan_;
   replan_at_ = forget ? sample_number_ + (for_all_ ? kForget : kForgetOfSome * kForget) : replan_at_;

@@ -119,6 +119,10 @@ class Snapshot {
 
   void start_sample(ByteRange also);
   void replan(bool forget);
+  void note_idle_pages();
+  void learn_from_use(bool forget);
+  void join_pages();
+  void make_windows();
   const std::byte* fetch(uint64_t address, size_t size);
   size_t read(std::span<const memory::Range> ranges);
   void use(const Window& window, uint64_t address, size_t size);

@@ -110,6 +110,53 @@ std::string path_of(std::string_view parts) {
   return path.starts_with("/memfd:") ? path.substr(1) : path;
 }
 
+KernelRecord parse_sample(std::span<const std::byte> bytes) {
+  KernelSample record;
+  if (!take(bytes, record.sample) || record.sample.stack.count > KERNEL_MAX_FRAMES ||
+      record.sample.stack.left_out > KERNEL_MOST_STEPS || record.sample.stack.end > KERNEL_END_BROKEN ||
+      !are_times(record.sample) || record.sample.off_since > record.sample.time) {
+    return {};
+  }
+  const size_t size = record.sample.stack.count * sizeof(uint64_t);
+  if (record.has_frames()) {
+    if (bytes.size() < size) return {};
+    record.frames = bytes.first(size);
+  }
+  return record;
+}
+
+KernelRecord parse_code(std::span<const std::byte> bytes) {
+  KernelCode record;
+  if (!take(bytes, record.code) || record.code.serial == 0 || record.code.size > bytes.size()) return {};
+  record.bytes = bytes.first(record.code.size);
+  for (const kernel_part& part : record.code.part) {
+    if (part.address != 0 && (part.at > record.code.size || part.size > record.code.size - part.at))
+      return {};
+  }
+  return record;
+}
+
+KernelRecord parse_native(std::span<const std::byte> bytes) {
+  KernelNative record;
+  if (!take(bytes, record.half) || record.half.kernel > KERNEL_KERNEL_FRAMES ||
+      record.half.starts > KERNEL_MAX_STARTS || record.half.stack > KERNEL_STACK_BYTES) {
+    return {};
+  }
+  const size_t size = record.kernel_bytes() + record.starts_bytes() + record.half.stack;
+  if (bytes.size() < size) return {};
+  record.bytes = bytes.first(size);
+  return record;
+}
+
+KernelRecord parse_wait_target(std::span<const std::byte> bytes) {
+  KernelWaitTarget record;
+  if (!take(bytes, record.wait_target) || record.wait_target.size > KERNEL_PATH_BYTES ||
+      record.wait_target.size > bytes.size())
+    return {};
+  record.name = bytes.first(record.wait_target.size);
+  return record;
+}
+
 }  // namespace
 
 KernelFrame KernelSample::frame(size_t index) const {
@@ -124,49 +171,14 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
   std::memcpy(&head, bytes.data(), sizeof head);
   switch (head.type) {
     case KERNEL_SAMPLE:
-    case KERNEL_STACK: {
-      KernelSample record;
-      if (!take(bytes, record.sample) || record.sample.stack.count > KERNEL_MAX_FRAMES ||
-          record.sample.stack.left_out > KERNEL_MOST_STEPS || record.sample.stack.end > KERNEL_END_BROKEN ||
-          !are_times(record.sample) || record.sample.off_since > record.sample.time) {
-        return {};
-      }
-      const size_t size = record.sample.stack.count * sizeof(uint64_t);
-      if (record.has_frames()) {
-        if (bytes.size() < size) return {};
-        record.frames = bytes.first(size);
-      }
-      return record;
-    }
-    case KERNEL_CODE: {
-      KernelCode record;
-      if (!take(bytes, record.code) || record.code.serial == 0 || record.code.size > bytes.size()) return {};
-      record.bytes = bytes.first(record.code.size);
-      for (const kernel_part& part : record.code.part) {
-        if (part.address != 0 && (part.at > record.code.size || part.size > record.code.size - part.at))
-          return {};
-      }
-      return record;
-    }
-    case KERNEL_NATIVE: {
-      KernelNative record;
-      if (!take(bytes, record.half) || record.half.kernel > KERNEL_KERNEL_FRAMES ||
-          record.half.starts > KERNEL_MAX_STARTS || record.half.stack > KERNEL_STACK_BYTES) {
-        return {};
-      }
-      const size_t size = record.kernel_bytes() + record.starts_bytes() + record.half.stack;
-      if (bytes.size() < size) return {};
-      record.bytes = bytes.first(size);
-      return record;
-    }
-    case KERNEL_WAIT_TARGET: {
-      KernelWaitTarget record;
-      if (!take(bytes, record.wait_target) || record.wait_target.size > KERNEL_PATH_BYTES ||
-          record.wait_target.size > bytes.size())
-        return {};
-      record.name = bytes.first(record.wait_target.size);
-      return record;
-    }
+    case KERNEL_STACK:
+      return parse_sample(bytes);
+    case KERNEL_CODE:
+      return parse_code(bytes);
+    case KERNEL_NATIVE:
+      return parse_native(bytes);
+    case KERNEL_WAIT_TARGET:
+      return parse_wait_target(bytes);
     case KERNEL_EXIT: {
       kernel_exit record{};
       if (!take(bytes, record) || !are_times(record)) return {};

@@ -90,6 +90,64 @@ void set_gil(const python::Interpreter& interpreter, kernel_process& where) {
   where.gil_size = gil.size.present() ? *gil.size : 0;
 }
 
+void set_thread(const python::Interpreter& interpreter, kernel_process& where) {
+  const Layout& layout = interpreter.layout;
+  const bool cframe = layout.traits.anchor == python::FrameAnchor::cframe;
+  where.thread_interp = *layout.thread.interp;
+  where.thread_id = *layout.thread.thread_id;
+  where.thread_size = *layout.thread.size;
+  where.thread_prev = *layout.thread.prev;
+  where.thread_next = *layout.thread.next;
+  where.interpreters = interpreter.interpreters_head.value;
+  where.interp_next = word_of(layout.interpreter.next);
+  where.interp_threads = *layout.interpreter.threads_head;
+  where.cframe_current = cframe ? *layout.cframe.current_frame : 0;
+  where.cframe_previous = cframe ? *layout.cframe.previous : 0;
+  where.thread_cframe = python::has_entry_frames(layout) || !layout.cframe.previous.present()
+                            ? KERNEL_ABSENT
+                            : word_of(layout.thread.cframe);
+}
+
+void set_frame(const Layout& layout, kernel_process& where) {
+  where.frame_bytes = static_cast<uint32_t>(python::frame_header_size(layout));
+  where.frame_code = *layout.frame.executable;
+  where.frame_previous = *layout.frame.previous;
+  where.frame_instr = *layout.frame.instr;
+  where.frame_instr_bytes = layout.traits.anchor == python::FrameAnchor::frame_object ? 4 : 8;
+  where.frame_owner = python::has_entry_frames(layout) ? *layout.frame.owner : 0;
+  where.frame_is_entry = layout.frame.is_entry.present() ? *layout.frame.is_entry : 0;
+  where.owner_entry = layout.traits.owner.entry;
+  where.code_mask = layout.traits.tagged_executable ? 3 : 0;
+  where.frame_tlbc = word_of(layout.frame.tlbc_index);
+  where.code_tlbc = word_of(layout.code.tlbc);
+  where.tlbc_entries = word_of(layout.tlbc_array.entries);
+  if (where.frame_tlbc != KERNEL_ABSENT)
+    where.frame_bytes = std::max(where.frame_bytes, where.frame_tlbc + 4);
+}
+
+void set_code(const Layout& layout, kernel_process& where) {
+  where.code_adaptive = word_of(layout.code.code_adaptive);
+  where.code_bytes = struct_bytes(layout);
+  where.code_version = word_of(layout.code.version);
+  where.code_part[0] = word_of(layout.code.name);
+  where.code_part[1] = word_of(layout.code.qualname);
+  where.code_part[2] = word_of(layout.code.filename);
+  where.code_part[3] = word_of(layout.code.linetable);
+  where.code_part[4] = layout.code.code_adaptive.present() ? KERNEL_ABSENT : word_of(layout.code.code);
+}
+
+// Strings, and the bytes object of a line table.
+void set_text(const Layout& layout, kernel_process& where) {
+  where.text_head = static_cast<uint32_t>(python::string_head_size(layout));
+  where.text_length = python::string_length_offset(layout);
+  where.text_state = *layout.unicode.state;
+  where.text_shift = layout.traits.unicode_kind_shift;
+  where.text_ascii = *layout.unicode.asciiobject_size;
+  where.text_compact = *layout.unicode.compactobject_size;
+  where.bytes_size = *layout.bytes.ob_size;
+  where.bytes_data = *layout.bytes.ob_sval;
+}
+
 bool fits(const Layout& layout, const kernel_process& where) {
   const bool tlbc =
       layout.frame.tlbc_index.present() && layout.code.tlbc.present() && layout.tlbc_array.entries.present();
@@ -184,57 +242,18 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
                                  : layout.thread.current_frame;
   if (!anchor.present()) return unsupported("its layout is not whole");
   where.thread_frame = *anchor;
-  where.thread_interp = *layout.thread.interp;
-  where.thread_id = *layout.thread.thread_id;
-  where.thread_size = *layout.thread.size;
-  where.thread_prev = *layout.thread.prev;
-  where.thread_next = *layout.thread.next;
-  where.interpreters = interpreter.interpreters_head.value;
-  where.interp_next = word_of(layout.interpreter.next);
-  where.interp_threads = *layout.interpreter.threads_head;
-  where.cframe_current = cframe ? *layout.cframe.current_frame : 0;
-  where.cframe_previous = cframe ? *layout.cframe.previous : 0;
-  const bool entry_frames = python::has_entry_frames(layout);
-  where.thread_cframe =
-      entry_frames || !layout.cframe.previous.present() ? KERNEL_ABSENT : word_of(layout.thread.cframe);
+  set_thread(interpreter, where);
   where.frame_base = KERNEL_BASE_NONE;
-  if (entry_frames) {
+  if (python::has_entry_frames(layout)) {
     where.frame_base = KERNEL_BASE_ENTRY_OWNER;
   } else if (layout.frame.is_entry.present()) {
     where.frame_base = KERNEL_BASE_IS_ENTRY;
   } else if (!objects) {
     return unsupported("its frames do not say where their chain ends");
   }
-  where.frame_bytes = static_cast<uint32_t>(python::frame_header_size(layout));
-  where.frame_code = *layout.frame.executable;
-  where.frame_previous = *layout.frame.previous;
-  where.frame_instr = *layout.frame.instr;
-  where.frame_instr_bytes = objects ? 4 : 8;
-  where.frame_owner = entry_frames ? *layout.frame.owner : 0;
-  where.frame_is_entry = layout.frame.is_entry.present() ? *layout.frame.is_entry : 0;
-  where.owner_entry = layout.traits.owner.entry;
-  where.code_mask = layout.traits.tagged_executable ? 3 : 0;
-  where.frame_tlbc = word_of(layout.frame.tlbc_index);
-  where.code_tlbc = word_of(layout.code.tlbc);
-  where.tlbc_entries = word_of(layout.tlbc_array.entries);
-  if (where.frame_tlbc != KERNEL_ABSENT)
-    where.frame_bytes = std::max(where.frame_bytes, where.frame_tlbc + 4);
-  where.code_adaptive = word_of(layout.code.code_adaptive);
-  where.code_bytes = struct_bytes(layout);
-  where.code_version = word_of(layout.code.version);
-  where.code_part[0] = word_of(layout.code.name);
-  where.code_part[1] = word_of(layout.code.qualname);
-  where.code_part[2] = word_of(layout.code.filename);
-  where.code_part[3] = word_of(layout.code.linetable);
-  where.code_part[4] = layout.code.code_adaptive.present() ? KERNEL_ABSENT : word_of(layout.code.code);
-  where.text_head = static_cast<uint32_t>(python::string_head_size(layout));
-  where.text_length = python::string_length_offset(layout);
-  where.text_state = *layout.unicode.state;
-  where.text_shift = layout.traits.unicode_kind_shift;
-  where.text_ascii = *layout.unicode.asciiobject_size;
-  where.text_compact = *layout.unicode.compactobject_size;
-  where.bytes_size = *layout.bytes.ob_size;
-  where.bytes_data = *layout.bytes.ob_sval;
+  set_frame(layout, where);
+  set_code(layout, where);
+  set_text(layout, where);
   set_proof(layout, where);
   set_epoch(interpreter, where);
   set_gil(interpreter, where);

@@ -83,6 +83,82 @@ std::vector<MissingThreads> missing_of(const ProcessSampler& sampler, Nanosecond
   return missing;
 }
 
+// The variables of the frames of each thread.
+class LocalsReader {
+ public:
+  LocalsReader(Program& program, const python::LocalsLimits& limits) : program_(program), limits_(limits) {}
+
+  // In place of what was read of this thread before.
+  void read(uint32_t thread, std::span<const python::RawFrame> frames) {
+    const python::Layout& layout = program_.interpreter.layout;
+    auto& rows = rows_[thread];
+    rows.clear();
+    size_t depth = 0;
+    for (const python::RawFrame& frame : frames) {
+      if (!frame.code) continue;
+      if (rows.size() == kFramesWithLocals || is_cut()) break;
+      const auto code = python::read_code(layout, program_.memory, frame.code);
+      if (code && code->shim) continue;
+      FrameLocals of_frame;
+      of_frame.thread = profile::ThreadId(thread);
+      of_frame.depth = depth++;
+      if (auto variables = python::read_locals(layout, program_.memory, frame.frame, frame.code, limits_)) {
+        of_frame.variables = std::move(*variables);
+        for (const auto& one : of_frame.variables) bytes_ += sizeof one + one.name.size() + one.value.size();
+      }
+      rows.push_back(std::move(of_frame));
+    }
+  }
+  bool is_cut() const { return bytes_ > kBytesOfLocals; }
+  std::vector<FrameLocals> take() {
+    std::vector<FrameLocals> all;
+    for (auto& [thread, rows] : rows_) {
+      for (auto& frame : rows) all.push_back(std::move(frame));
+    }
+    return all;
+  }
+
+ private:
+  Program& program_;
+  const python::LocalsLimits& limits_;
+  std::map<uint32_t, std::vector<FrameLocals>> rows_;  // by thread
+  size_t bytes_ = 0;
+};
+
+python::AsyncTasks tasks_of(pid_t pid, Program& program) {
+  python::TaskSources sources;
+  sources.link = [pid](int32_t descriptor) { return link_of(pid, descriptor); };
+  sources.heap = [pid] { return heap_of(pid); };
+  return python::read_async_tasks(program.interpreter, program.memory, sources);
+}
+
+ProcessSampler::Config config_of(const Program& program, const InstantOptions& options) {
+  ProcessSampler::Config config;
+  config.rseq_cpu_offset = program.rseq_cpu_offset;
+  config.native = options.native;
+  config.once = true;
+  config.longest_turn = kLongestInstant;
+  return config;
+}
+
+std::string mode_of(const ProcessSampler& sampler) {
+  if (const auto source = sampler.native_source()) {
+    return *source == NativeSource::ptrace
+               ? "ptrace stop of running threads, with native frames"
+               : "same CPU (ordinary class), native frames of blocked threads only";
+  }
+  const bool stopped = sampler.counts().stopped_alone > 0;
+  return stopped ? "same CPU (ordinary class), ptrace stop where that CPU is refused"
+                 : "same CPU (ordinary class)";
+}
+
+std::string warning_of(const Program& program, const LocalsReader& locals) {
+  std::string warning = program.interpreter.warning;
+  if (!locals.is_cut()) return warning;
+  return warning + fmt::format("{}variables beyond the first {} MiB are not shown",
+                               warning.empty() ? "" : "; ", kBytesOfLocals >> 20);
+}
+
 }  // namespace
 
 Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::Sink& sink,
@@ -94,47 +170,23 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
   auto found = find_program(host, pid, *pidfd, {}, never, attempts);
   if (!found) return fail(found);
   Program& program = **found;
-  const python::Layout& layout = program.interpreter.layout;
   const Nanoseconds start = host.now();
   put_host(host, sink, start);
   const profile::ProcessId process(1);
   profile::Process row = program.process_row(host.facts(pid), start);
 
-  std::map<uint32_t, std::vector<FrameLocals>> locals;  // by thread
-  size_t bytes_of_locals = 0;
-  ProcessSampler::Config config;
+  LocalsReader locals(program, options.limits);
+  ProcessSampler::Config config = config_of(program, options);
   config.pid = pid;
-  config.rseq_cpu_offset = program.rseq_cpu_offset;
   if (options.locals) {
     config.on_stack = [&](uint32_t thread, std::span<const python::RawFrame> frames) {
-      auto& rows = locals[thread];
-      rows.clear();
-      size_t depth = 0;
-      for (const python::RawFrame& frame : frames) {
-        if (!frame.code) continue;
-        if (rows.size() == kFramesWithLocals || bytes_of_locals > kBytesOfLocals) break;
-        const auto code = python::read_code(layout, program.memory, frame.code);
-        if (code && code->shim) continue;
-        FrameLocals of_frame;
-        of_frame.thread = profile::ThreadId(thread);
-        of_frame.depth = depth++;
-        if (auto variables =
-                python::read_locals(layout, program.memory, frame.frame, frame.code, options.limits)) {
-          of_frame.variables = std::move(*variables);
-          for (const auto& one : of_frame.variables)
-            bytes_of_locals += sizeof one + one.name.size() + one.value.size();
-        }
-        rows.push_back(std::move(of_frame));
-      }
+      locals.read(thread, frames);
     };
   }
-  config.native = options.native;
-  config.once = true;
-  config.longest_turn = kLongestInstant;
   take_best_class(/*allow_real_time=*/false);
   Ring ring(kInstantRingBytes);
   Identities identities(sink);
-  Consumer consumer(layout, process, sink, identities,
+  Consumer consumer(program.interpreter.layout, process, sink, identities,
                     [&](profile::Thread& thread) { thread.kernel_name = host.thread_name(pid, thread.tid); });
   WaitTargetFiles::Host shared_files;
   WaitTargetFiles files(pid, shared_files);
@@ -151,20 +203,9 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
     Workers workers(process::read_kept_free_cpus());
     ProcessSampler sampler(config, program.interpreter, program.memory, ring, workers);
     read_everybody(host, sampler, workers, consumer, ring, options.limit);
-    if (options.tasks) {
-      python::TaskSources sources;
-      sources.link = [pid](int32_t descriptor) { return link_of(pid, descriptor); };
-      sources.heap = [pid] { return heap_of(pid); };
-      instant.tasks = python::read_async_tasks(program.interpreter, program.memory, sources);
-    }
+    if (options.tasks) instant.tasks = tasks_of(pid, program);
     instant.missing = missing_of(sampler, options.limit);
-    row.mode = "same CPU (ordinary class)";
-    if (sampler.counts().stopped_alone > 0) row.mode += ", ptrace stop where that CPU is refused";
-    if (const auto source = sampler.native_source()) {
-      row.mode = *source == NativeSource::ptrace
-                     ? "ptrace stop of running threads, with native frames"
-                     : "same CPU (ordinary class), native frames of blocked threads only";
-    }
+    row.mode = mode_of(sampler);
     sink.emit(process, row);
     consumer.settle_all();
     identities.spans.flush();
@@ -173,15 +214,9 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
   }
   consumer.drain(ring);
   instant.description = program.description();
-  instant.warning = program.interpreter.warning;
-  if (bytes_of_locals > kBytesOfLocals) {
-    instant.warning += fmt::format("{}variables beyond the first {} MiB are not shown",
-                                   instant.warning.empty() ? "" : "; ", kBytesOfLocals >> 20);
-  }
+  instant.warning = warning_of(program, locals);
   if (native) instant.modules = native->take_modules();
-  for (auto& [thread, rows] : locals) {
-    for (auto& frame : rows) instant.locals.push_back(std::move(frame));
-  }
+  instant.locals = locals.take();
   return instant;
 }
 

@@ -80,6 +80,14 @@ void prepare_thread(std::atomic<pid_t>& tid) {
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
+// Without a budget and a rate: as fast as possible (0). With a budget, a guess that the first window
+// corrects.
+double first_rate(const Options& options, bool native) {
+  if (options.rate_hz > 0) return options.rate_hz;
+  if (options.max_overhead_percent) return 1000.0;
+  return native ? kFastestNative : 0.0;
+}
+
 void copy_numbers(const ProcessSampler& sampler, const SamplerThread::Numbers& from,
                   SamplerThread::Numbers& into) {
   into = from;
@@ -244,7 +252,11 @@ void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
   publish_now_and_then(shared, now);
 }
 
-void SamplerThread::Stillness::ask(Nanoseconds now) {
+void SamplerThread::Stillness::note(bool ran, Nanoseconds now) {
+  if (ran) {
+    used.reset();
+    return;
+  }
   const auto before = std::exchange(used, clock.used());
   if (!used || used != before) since = now;
 }
@@ -315,25 +327,23 @@ void SamplerThread::end_others(Shared& shared, std::vector<std::thread>& others)
   shared.turn_lock.lock();
 }
 
-void SamplerThread::run() {
+// Its thread, its class and the first rate.
+SamplerThread::Numbers SamplerThread::prepare() {
   prepare_thread(tids_.front());
   Numbers numbers;
   numbers.scheduling = take_best_class();
-  // Without a budget and a rate: as fast as possible. With a budget, the first rate is a guess that the first
-  // window corrects.
-  const bool unlimited = options_.rate_hz <= 0;
-  numbers.rate_hz = !unlimited                      ? options_.rate_hz
-                    : options_.max_overhead_percent ? 1000.0
-                    : config_.native                ? kFastestNative
-                                                    : 0.0;
-  const Nanoseconds interval =
-      numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kNoInterval;
-  config_.interval = interval;
+  numbers.rate_hz = first_rate(options_, config_.native.has_value());
+  config_.interval = numbers.rate_hz > 0 ? static_cast<Nanoseconds>(1e9 / numbers.rate_hz) : kNoInterval;
   config_.longest_stack = Budget::longest_sample(options_.max_overhead_percent);
   config_.real_time = numbers.scheduling == SchedulingClass::real_time;
+  return numbers;
+}
+
+void SamplerThread::run() {
+  const Numbers numbers = prepare();
   Workers workers(options_.isolated_cpus ? std::vector<int>() : process::read_kept_free_cpus());
   ProcessSampler sampler(config_, interpreter_, memory_, ring_, workers);
-  Schedule schedule(interval, static_cast<uint64_t>(host_.read_clock(CLOCK_REALTIME)));
+  Schedule schedule(config_.interval, static_cast<uint64_t>(host_.read_clock(CLOCK_REALTIME)));
   Shared shared{sampler, workers, schedule, numbers, {}, 0, 0, 0, false};
   Worker& worker = workers.first();
   std::vector<int> cpus = workers.common_cpus(config_.pid);
@@ -348,11 +358,7 @@ void SamplerThread::run() {
   shared.turn_lock.lock();
   while (!stop_.load(std::memory_order_relaxed)) {
     workers.act_as(worker);
-    if (may_rest && sampler.any_ran()) {
-      still.used.reset();
-    } else if (may_rest) {
-      still.ask(now);
-    }
+    if (may_rest) still.note(sampler.any_ran(), now);
     if (due) take_turn(shared, now, cost);
     if (sampler.process_gone()) break;
     leave_its_half(shared, cost);
@@ -388,11 +394,15 @@ void SamplerThread::run() {
   }
   end_others(shared, others);
   workers.act_as(worker);
-  sampler.finish(host_.now());
+  finish(shared, cost);
+}
+
+void SamplerThread::finish(Shared& shared, Cost& cost) {
+  shared.sampler.finish(host_.now());
   over_ = true;
   measure(shared, cost);
   const std::lock_guard lock(mutex_);
-  copy_numbers(sampler, shared.numbers, published_);
+  copy_numbers(shared.sampler, shared.numbers, published_);
   version_.fetch_add(1, std::memory_order_release);
 }
 

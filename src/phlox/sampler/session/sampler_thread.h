@@ -74,10 +74,13 @@ class SamplerThread : public Source {
     process::ProcessClock clock;
     std::optional<Nanoseconds> used;
     Nanoseconds since = 0;
-    void ask(Nanoseconds now);
+    // Before a turn. `ran`: one of the threads has run in the last one.
+    void note(bool ran, Nanoseconds now);
   };
 
+  Numbers prepare();
   void run();
+  void finish(Shared& shared, Cost& cost);
   Nanoseconds rest(Shared& shared, const Stillness& still);
   void start_others(Shared& shared, const std::vector<int>& cpus, std::vector<std::thread>& others);
   // Holding the turn lock, which is released and taken again.
