@@ -142,13 +142,13 @@ def functions(lines, above=0):
             header, opened = "", False
 
 
-def test_no_more_functions_have_more_than_60_lines():
-    """This number only becomes smaller: to add a long function, split another."""
+def test_few_functions_have_more_than_60_lines():
+    """Each of these few is one table of cases, or one proof whose steps need all of its variables. To add one, split another."""
     long = [f"{path.relative_to(PHLOX)}:{line}: {count} lines" for path in tracked("src/phlox/*.cpp", "src/phlox/*.h", "src/phlox/*.c")
             for line, count in functions(path.read_text().splitlines()) if count > 60]
     of_kernel = [one for one in long if ".bpf." in one]
     assert len(of_kernel) <= 1, of_kernel
-    assert len(long) - len(of_kernel) <= 22, long
+    assert len(long) - len(of_kernel) <= 7, long
 
 
 def test_layers_txt_has_no_cycle_and_names_only_rooms_it_describes():
