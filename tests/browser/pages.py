@@ -143,23 +143,29 @@ def weight_words(ns):
     """As web/src/words.ts has it."""
     if ns == 0:
         return "0 s"
-    if abs(ns) >= 99_950_000_000:
-        return f"{round(ns / 1e9):,} s"
+    if abs(ns) >= 119_500_000_000:
+        seconds = round(abs(ns) / 1e9)
+        words = f"{seconds // 60} min {seconds % 60} s" if seconds < 7200 else f"{seconds // 3600} h {seconds % 3600 // 60} min"
+        return ("-" if ns < 0 else "") + words
     size, name = next(((size, name) for size, name in [(1e9, "s"), (1e6, "ms"), (1e3, "µs")] if abs(ns) >= size * 0.9995), (1, "ns"))
-    return f"{significant(ns / size)} {name}"
+    return f"{round(ns)} ns" if size == 1 else f"{three_digits(ns / size)} {name}"
 
 
 def share_words(part, all_of_it):
     if all_of_it <= 0 or part == 0:
         return "0 %"
     percent = part / all_of_it * 100
-    return "< 0.01 %" if percent < 0.01 else f"{significant(percent)} %"
+    return "< 0.01 %" if percent < 0.01 else f"{percent_digits(percent)} %"
 
 
-def significant(value):
+def three_digits(value):
     size = abs(value)
     return f"{value:.{0 if size >= 99.95 else 1 if size >= 9.995 else 2}f}"
 
 
+def percent_digits(percent):
+    return f"{percent:.{2 if abs(percent) < 0.995 else 1}f}"
+
+
 def range_words(low, high):
-    return f"{significant(low * 100)} to {significant(high * 100)} %"
+    return f"{percent_digits(low * 100)} to {percent_digits(high * 100)} %"

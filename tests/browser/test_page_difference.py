@@ -5,14 +5,14 @@ import sqlite3
 
 import pytest
 
-from pages import CATCH_COPIES, export, phlox, report, settled, share_words, significant, synthetic, table_rows, weight_words
+from pages import CATCH_COPIES, export, percent_digits, phlox, report, settled, share_words, synthetic, table_rows, weight_words
 from pictures import fragment
 
 
 def points_words(change):
     """As web/src/words.ts has it."""
     points = change * 100
-    return "±0 points" if abs(points) < 0.005 else f"{'+' if points > 0 else '−'}{significant(abs(points))} points"
+    return "±0 points" if abs(points) < 0.005 else f"{'+' if points > 0 else '−'}{percent_digits(abs(points))} points"
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ def test_a_saved_flame_graph_has_the_frames_and_says_what_it_is_of(open_page, re
     assert page.locator("h1").inner_text() == words[0]
     # Every box has its name, share and time, as the page shows them for the frame under the keyboard cursor.
     titles = [node.text for node in root.iter(f"{SVG}title")]
-    assert len(titles) > 200 and titles[1].startswith("all, 100 %, ")
+    assert len(titles) > 200 and titles[1].startswith("all, 100.0 %, ")
     page.keyboard.press("Escape")
     page.locator(".flames").focus()
     for key in ["ArrowDown", "ArrowDown", "ArrowDown"]:

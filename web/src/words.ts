@@ -1,17 +1,30 @@
-// Numbers and names as text. No DOM.
+// Numbers and names as text. No DOM. Numbers follow the rules of reports (src/phlox/base/number_words.h); both are tested
+// with tests/cases/numbers.json.
 
 export type Unit = "ns" | "samples" | "count" | "bytes";
 
-// Three significant digits: "1.23 s", "45.6 ms", "1,234 samples", "1.23 MB"; counts in full.
+// "1.23 s", "45.6 ms", "2 h 5 min", "1,234 samples", "1.23 MB"; counts in full.
 export function weightWords(value: number, unit: Unit): string {
   if (unit === "samples") return `${countWords(value)} ${value === 1 ? "sample" : "samples"}`;
   if (unit === "count") return countWords(value);
-  if (unit === "bytes") return byteWords(value);
-  if (value === 0) return "0 s";
-  if (Math.abs(value) >= 99_950_000_000) return `${countWords(Math.round(value / 1e9))} s`;
-  const units: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
-  const [size, name] = units.find(([size]) => Math.abs(value) >= size * 0.9995) || units[3];
-  return `${significant(value / size)} ${name}`;
+  return unit === "bytes" ? byteWords(value) : lengthWords(value);
+}
+
+const units: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+
+function unitOf(ns: number): [number, string] {
+  return units.find(([size]) => Math.abs(ns) >= size * 0.9995) || units[3];
+}
+
+function lengthWords(ns: number): string {
+  if (ns === 0) return "0 s";
+  if (Math.abs(ns) >= 119_500_000_000) {
+    const seconds = Math.round(Math.abs(ns) / 1e9);
+    const words = seconds < 7200 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+    return (ns < 0 ? "-" : "") + words;
+  }
+  const [size, name] = unitOf(ns);
+  return size === 1 ? `${Math.round(ns)} ns` : `${threeDigits(ns / size)} ${name}`;
 }
 
 function byteWords(value: number): string {
@@ -19,17 +32,18 @@ function byteWords(value: number): string {
   const names = ["kB", "MB", "GB", "TB", "PB", "EB"];
   let [number, unit] = [value / 1000, 0];
   for (; number >= 999.5 && unit + 1 < names.length; ++unit) number /= 1000;
-  return `${significant(number)} ${names[unit]}`;
+  return `${threeDigits(number)} ${names[unit]}`;
 }
 
-// A moment, like weightWords, with enough digits to distinguish it from one `resolution` ns away: "40.0234 s".
+// A moment, in seconds however late it is, with enough digits to distinguish it from one `resolution` ns away: "40.0234 s".
 export function timeWords(value: number, resolution: number): string {
-  const words = weightWords(value, "ns");
-  if (value === 0) return words;
-  const size = { s: 1e9, ms: 1e6, "µs": 1e3, ns: 1 }[words.slice(words.lastIndexOf(" ") + 1)] as number;
+  if (value === 0) return "0 s";
+  const [size, name] = unitOf(value);
   const digits = Math.min(9, Math.ceil(Math.log10(size / Math.max(1, resolution)) - 1e-9));
+  const words = threeDigits(value / size);
   const given = /\.(\d+)/.exec(words)?.[1].length ?? 0;
-  return digits <= given ? words : `${(value / size).toFixed(digits)} ${words.slice(words.lastIndexOf(" ") + 1)}`;
+  if (digits > given) return `${(value / size).toFixed(digits)} ${name}`;
+  return `${given ? words : countWords(value / size)} ${name}`;
 }
 
 // With enough digits to distinguish its ends: "40.02 s to 40.03 s".
@@ -45,24 +59,28 @@ export function shareWords(part: number, whole: number): string {
   if (whole <= 0 || part === 0) return "0 %";
   const percent = (part / whole) * 100;
   if (Math.abs(percent) < 0.01) return "< 0.01 %";
-  return `${significant(percent)} %`;
+  return `${percentDigits(percent)} %`;
 }
 
 // "4.1 to 6.3 %": an interval of shares.
 export function rangeWords(low: number, high: number): string {
-  return `${significant(low * 100)} to ${significant(high * 100)} %`;
+  return `${percentDigits(low * 100)} to ${percentDigits(high * 100)} %`;
 }
 
 // "+1.2" with a sign: percentage points of a difference.
 export function pointsWords(change: number): string {
   const points = change * 100;
   if (Math.abs(points) < 0.005) return "±0 points";
-  return `${points > 0 ? "+" : "−"}${significant(Math.abs(points))} points`;
+  return `${points > 0 ? "+" : "−"}${percentDigits(Math.abs(points))} points`;
 }
 
-function significant(value: number): string {
+function threeDigits(value: number): string {
   const size = Math.abs(value);
   return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+function percentDigits(percent: number): string {
+  return percent.toFixed(Math.abs(percent) < 0.995 ? 2 : 1);
 }
 
 // The longest beginning of `text` that fits into `room`, with "…" for the rest; "" if not even two characters and the

@@ -55,7 +55,7 @@ test("what the picture leaves out is said in words, and nothing when it leaves o
   const facts = factsOf(tree, { pruned: { frames: 1200, weight: 100 } });
   equal(
     facts.leftOut(initialState, drawnBy(facts)),
-    "Left out of the picture: 1 frame narrower than 0.3 px (0.01 %). Zoom in to see them. Not in this file: the 1,200 smallest frames (1.00 %).",
+    "Left out of the picture: 1 frame narrower than 0.3 px (0.01 %). Zoom in to see them. Not in this file: the 1,200 smallest frames (1.0 %).",
   );
 });
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "phlox/base/number_words.h"
+#include "phlox/base/text.h"
 #include "phlox/exporters/words.h"
 #include "phlox/profile/await_time.h"
 #include "phlox/profile/counters.h"
@@ -27,6 +29,12 @@ std::string date_words(int64_t unix_ns) {
   gmtime_r(&seconds, &utc);
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
                      utc.tm_hour, utc.tm_min);
+}
+
+// In seconds however late it is, as --time takes it: "500 ms", "7,500 s".
+std::string moment_words(Nanoseconds moment) {
+  return moment < 100 * kSecond ? time_words(moment)
+                                : count_words(static_cast<uint64_t>(moment / kSecond)) + " s";
 }
 
 std::string state_names(uint8_t states) {
@@ -99,8 +107,8 @@ std::string choices_words(const profile::Choices& choices) {
   if (choices.endpoint_regex) text += ", only endpoints /" + *choices.endpoint_regex + "/";
   if (choices.pid) text += fmt::format(", only pid {}", *choices.pid);
   bool ends = choices.to != std::numeric_limits<Nanoseconds>::max();
-  if (choices.from > 0) text += " from " + weight_words(choices.from, profile::Weight::wall);
-  if (ends) text += " up to " + weight_words(choices.to, profile::Weight::wall);
+  if (choices.from > 0) text += " from " + moment_words(choices.from);
+  if (ends) text += " up to " + moment_words(choices.to);
   return text;
 }
 

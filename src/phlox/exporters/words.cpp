@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+
+#include "phlox/base/number_words.h"
 
 namespace phlox::exporters {
 namespace {
@@ -69,13 +70,6 @@ bool within(char32_t code, const Range (&ranges)[N]) {
 size_t columns_of(char32_t code) {
   if (within(code, kNoWidth)) return 0;
   return within(code, kWide) ? 2 : 1;
-}
-
-// Three significant digits.
-std::string significant(double value) {
-  double size = std::fabs(value);
-  if (size >= 99.95) return fmt::format("{:.0f}", value);
-  return size >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
 }
 
 }  // namespace
@@ -213,19 +207,11 @@ std::string weight_words(int64_t value, profile::Weight weight) {
   if (weight == profile::Weight::count)
     return count_words(static_cast<uint64_t>(std::max<int64_t>(0, value)));
   if (weight == profile::Weight::bytes) return byte_words(static_cast<uint64_t>(std::max<int64_t>(0, value)));
-  if (value == 0) return "0 s";
-  auto ns = static_cast<double>(value);
-  if (ns >= 99.95e9) return count_words(static_cast<uint64_t>(std::llround(ns / 1e9))) + " s";
-  if (ns >= 0.9995e9) return significant(ns / 1e9) + " s";
-  if (ns >= 0.9995e6) return significant(ns / 1e6) + " ms";
-  if (ns >= 0.9995e3) return significant(ns / 1e3) + " µs";
-  return significant(ns) + " ns";
+  return time_words(value);
 }
 
 std::string share_words(double part, double whole) {
-  if (whole <= 0 || part == 0) return "0 %";
-  double percent = part / whole * 100;
-  return percent < 0.01 ? "< 0.01 %" : significant(percent) + " %";
+  return phlox::share_words(whole > 0 ? part / whole : 0);
 }
 
 std::string size_words(uint64_t bytes) {

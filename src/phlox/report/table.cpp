@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+
+#include "phlox/base/number_words.h"
 
 namespace phlox::report {
 namespace {
@@ -114,20 +115,7 @@ std::string plain(std::string_view name) {
 }
 
 std::string time_words(Nanoseconds value) {
-  const double ns = std::abs(double(value));
-  const std::string sign = value < 0 ? "-" : "";
-  auto three = [](double x) {
-    return x < 9.995   ? fmt::format("{:.2f}", x)
-           : x < 99.95 ? fmt::format("{:.1f}", x)
-                       : fmt::format("{:.0f}", x);
-  };
-  if (ns < 1000) return sign + fmt::format("{:.0f} ns", ns);
-  if (ns < 999.5e3) return sign + three(ns / 1e3) + " µs";
-  if (ns < 999.5e6) return sign + three(ns / 1e6) + " ms";
-  if (ns < 119.5e9) return sign + three(ns / 1e9) + " s";
-  const auto seconds = static_cast<int64_t>(std::llround(ns / 1e9));
-  if (seconds < 7200) return sign + fmt::format("{} min {} s", seconds / 60, seconds % 60);
-  return sign + fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
+  return phlox::time_words(value);
 }
 
 std::string weight_words(int64_t value, profile::Weight weight) {
@@ -137,15 +125,11 @@ std::string weight_words(int64_t value, profile::Weight weight) {
 }
 
 std::string share_words(double share) {
-  const double percent = share * 100;
-  if (percent <= 0) return "0 %";
-  if (percent < 0.01) return "< 0.01 %";
-  return percent < 0.995 ? fmt::format("{:.2f} %", percent) : fmt::format("{:.1f} %", percent);
+  return phlox::share_words(share);
 }
 
 std::string points_words(double share) {
-  const double points = share * 100;
-  return std::abs(points) < 0.995 ? fmt::format("{:+.2f}", points) : fmt::format("{:+.1f}", points);
+  return phlox::points_words(share);
 }
 
 std::string_view weight_name(profile::Weight weight) {

@@ -59,15 +59,14 @@ std::string right(const std::string& text, size_t columns) {
   return width >= columns ? fit(text, columns) : std::string(columns - width, ' ') + text;
 }
 
-std::string time_words(Nanoseconds time) {
-  const auto seconds = time / kSecond;
-  if (seconds < 120) return fmt::format("{:.1f} s", static_cast<double>(time) * 1e-9);
-  if (seconds < 7200) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
-  return fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
+// Its width does not change all the time.
+std::string elapsed_words(Nanoseconds time) {
+  if (time < 119 * kSecond) return fmt::format("{:.1f} s", static_cast<double>(time) * 1e-9);
+  return report::time_words(time);
 }
 
 Line title_line(const Head& head, const Controls& controls, size_t columns) {
-  const std::string end = fmt::format("  {}{}", time_words(head.elapsed),
+  const std::string end = fmt::format("  {}{}", elapsed_words(head.elapsed),
                                       controls.frozen       ? "  frozen"
                                       : head.status.empty() ? ""
                                                             : "  " + head.status);
