@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -82,25 +83,31 @@ class Recorder:
         program = find_program()
         self._place = _Place(self._output)
         descriptor, self._said = tempfile.mkstemp(prefix="phlox-")
-        command = [program, "record", "--verbose", "--pid", str(self.pid), "--output", self._place.path, *self._words]
+        ready, to_be_ready = -1, -1
         gate = _must_be_allowed(self.pid)
-        if gate:
-            # exec() keeps the process id, which has to be known before it looks at us.
-            command = ["/bin/sh", "-c", 'read -r _ && exec "$0" "$@" </dev/null', *command]
         try:
+            ready, to_be_ready = os.pipe()
+            command = [program, "record", "--ready-fd", str(to_be_ready), "--pid", str(self.pid), "--output", self._place.path, *self._words]
+            if gate:
+                # exec() keeps the process id, which has to be known before it looks at us.
+                command = ["/bin/sh", "-c", 'read -r _ && exec "$0" "$@" </dev/null', *command]
             # In a session of its own: a terminal's Ctrl-C is for the program, and ends a recorder at once when it comes twice.
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE if gate else subprocess.DEVNULL, stdout=descriptor,
-                                             stderr=descriptor, start_new_session=True, env=environment())
+                                             stderr=descriptor, start_new_session=True, env=environment(), pass_fds=[to_be_ready])
+            os.close(to_be_ready)
+            to_be_ready = -1
             if self._process.stdin is not None:
                 _allow(self._process.pid)
                 self._process.stdin.write(b"\n")
                 self._process.stdin.close()
-            self._wait_until_it_records()
+            self._wait_until_it_records(ready)
         except BaseException:
             self._give_up()
             raise
         finally:
-            os.close(descriptor)
+            for one in (descriptor, ready, to_be_ready):
+                if one >= 0:
+                    os.close(one)
         return self
 
     @property
@@ -124,16 +131,22 @@ class Recorder:
             raise PhloxError.from_output(said, status)
         return place.load()
 
-    def _wait_until_it_records(self) -> None:
+    def _wait_until_it_records(self, ready: int) -> None:
+        """Until it writes a line to the other end of this pipe."""
         assert self._process is not None
         end = time.monotonic() + _PATIENCE
-        while "recording into" not in self._what_it_said():
-            status = self._process.poll()
-            if status is not None:
-                raise PhloxError.from_output(self._what_it_said(), status)
-            if time.monotonic() > end:
-                raise PhloxError(f"the recorder did not begin within {_PATIENCE:.0f} s")
-            time.sleep(0.005)
+        pipe = select.poll()
+        pipe.register(ready, select.POLLIN)
+        # The pipe ends with the recorder, unless a fork of ours has kept its other end.
+        while not pipe.poll(100) and self._process.poll() is None and time.monotonic() < end:
+            pass
+        if pipe.poll(0) and os.read(ready, 4096):
+            return
+        try:
+            status = self._process.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise PhloxError(f"the recorder did not begin within {_PATIENCE:.0f} s") from None
+        raise PhloxError.from_output(self._what_it_said(), status)
 
     def _what_it_said(self) -> str:
         if self._said is None:

@@ -1,4 +1,5 @@
 """phlox record: what goes in, what comes out, and what it leaves alone."""
+import json
 import os
 import pathlib
 import re
@@ -305,3 +306,39 @@ def test_the_program_can_read_from_the_terminal(workdir):
     finally:
         recorder.kill()
         os.close(master)
+
+
+def test_a_caller_learns_that_recording_has_begun(busy, workdir):
+    ready, to_be_ready = os.pipe()
+    recorder = subprocess.Popen([PHLOX, "record", "--ready-fd", str(to_be_ready), "-p", str(busy.pid), "-o", 'a "b".phlox'], pass_fds=[to_be_ready], stderr=subprocess.PIPE)
+    os.close(to_be_ready)
+    with open(ready, encoding="ascii") as line:  # to the end of the pipe: phlox has closed it, and records
+        assert json.loads(line.read()) == {"recording": 'a "b".phlox'}
+    assert recorder.poll() is None and is_recording('a "b".phlox')
+    recorder.send_signal(signal.SIGINT)
+    recorder.communicate()
+    assert recorder.returncode == 0
+
+
+def test_a_program_that_phlox_starts_does_not_keep_the_callers_pipe_open(workdir):
+    ready, to_be_ready = os.pipe()
+    app = script(workdir, "import os, sys\ntry: os.fstat(int(sys.argv[1]))\nexcept OSError: print('closed', flush=True)\n" + BUSY.replace("sys.argv[1]", "'0.3'"))
+    done = subprocess.run([PHLOX, "record", "--ready-fd", str(to_be_ready), "-o", "a.phlox", "--", PYTHON, app, str(to_be_ready)], pass_fds=[to_be_ready], capture_output=True, text=True)
+    os.close(to_be_ready)
+    with open(ready, encoding="ascii") as line:
+        assert (line.read(), done.stdout.splitlines()[:1]) == ('{"recording":"a.phlox"}\n', ["closed"]), done.stderr
+
+
+def test_a_caller_gets_nothing_of_a_recording_that_cannot_begin(workdir):
+    ready, to_be_ready = os.pipe()
+    done = subprocess.run([PHLOX, "record", "--ready-fd", str(to_be_ready), "-p", "1073741823"], pass_fds=[to_be_ready], capture_output=True, text=True)
+    os.close(to_be_ready)
+    with open(ready, encoding="ascii") as line:
+        assert line.read() == "" and done.returncode != 0
+
+
+@pytest.mark.parametrize("descriptor", ["three", "-1", "2", "1000"])
+def test_only_an_open_descriptor_can_be_told(descriptor, workdir):
+    done = phlox("record", "--ready-fd", descriptor, "-p", os.getpid())
+    assert done.returncode == 2 and f"--ready-fd: '{descriptor}'" in done.stderr
+    assert os.listdir() == []

@@ -47,7 +47,7 @@ struct RecordArguments {
   std::string container;
   SelectionArguments selection;
   std::string duration, rate, output, max_overhead, mode;
-  std::string keep, max_size, stall, max_pause;
+  std::string keep, max_size, stall, max_pause, ready_fd;
   TriggerArguments triggers;
   bool append = false;
   bool no_follow = false, no_async = false, hands_off = false, force = false, source = false;

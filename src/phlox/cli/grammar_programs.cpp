@@ -73,6 +73,14 @@ void describe_the_recording(CommandBuilder& b, RecordArguments& a) {
   b.flag("--append", a.append, "continue the recording in FILE, for example after its recorder was killed");
   b.source(a.source);
   b.force(a.force);
+  b.value(
+      "--ready-fd", a.ready_fd,
+      {{},
+       "N",
+       "for programs that start phlox: when recording has begun, write a line of JSON with the recording's "
+       "name to this open file descriptor, and close it",
+       {},
+       false});
 }
 
 // How the program is read, and what that may cost it.

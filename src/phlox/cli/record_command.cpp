@@ -9,10 +9,13 @@
 #include <ctime>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "phlox/base/descriptor.h"
 #include "phlox/base/private_folder.h"
 #include "phlox/base/text.h"
+#include "phlox/base/write_all.h"
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
@@ -25,6 +28,7 @@
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/triggers.h"
 #include "phlox/cli/values.h"
+#include "phlox/mcp/json.h"
 #include "phlox/process/container.h"
 #include "phlox/process/launch.h"
 #include "phlox/process/process_state.h"
@@ -62,6 +66,7 @@ class Recording {
     if (auto begun = destination_->begin(); !begun) return not_attached(begun.error());
     talk_.detail(fmt::format("recording into {}", destination_->recording()));
     begun_ = true;
+    say_ready();
     if (request_.tasks) (*recorder)->with_tasks(destination_->tasks());
     for (const pid_t pid : pids_) put_container(pid);
     // Not for a new program, of which no instant may be missed; with --follow or a selection, siblings first
@@ -98,6 +103,15 @@ class Recording {
 
   static constexpr Nanoseconds kCheckSiblingsEvery = kSecond / 2;
   static constexpr Nanoseconds kRestPerSiblingCheck = 50;
+
+  // A caller that has ended meanwhile gets nothing.
+  void say_ready() const {
+    if (!request_.ready_fd) return;
+    const Descriptor ready(*request_.ready_fd);
+    const std::string line =
+        mcp::write_json(mcp::Json::object({{"recording", destination_->recording()}})) + "\n";
+    (void)write_all(ready.get(), std::as_bytes(std::span(line)));
+  }
 
   // What the recorder asks and reports while it runs.
   void set_callbacks() {

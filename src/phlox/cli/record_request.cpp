@@ -1,10 +1,13 @@
 #include "phlox/cli/record_request.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "phlox/base/text.h"
 #include "phlox/cli/process_of.h"
 #include "phlox/cli/trigger_request.h"
 #include "phlox/cli/values.h"
@@ -155,11 +158,27 @@ Result<void> read_triggers(const CommandLine& line, RecordRequest& request) {
   return {};
 }
 
+Result<void> read_ready_fd(const std::string& text, std::optional<int>& descriptor) {
+  if (text.empty()) return {};
+  descriptor = parse_number<int>(text);
+  const int flags = descriptor && *descriptor > STDERR_FILENO ? ::fcntl(*descriptor, F_GETFL) : -1;
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+    return fail(
+        ErrorKind::usage,
+        fmt::format("--ready-fd: '{}' is not an open file descriptor above 2 that phlox may write to", text),
+        "phlox record --ready-fd 3 -p PID 3>ready");
+  }
+  // The caller waits until nobody has it open any more: a program that phlox starts must not.
+  ::fcntl(*descriptor, F_SETFD, FD_CLOEXEC);
+  return {};
+}
+
 }  // namespace
 
 Result<RecordRequest> record_request_of(const CommandLine& line) {
   RecordRequest request;
   if (auto used = check_trigger_use(line.record.triggers); !used) return fail(used);
+  if (auto read = read_ready_fd(line.record.ready_fd, request.ready_fd); !read) return fail(read);
   if (auto read = read_targets(line, request); !read) return fail(read);
   if (auto read = read_limits(line, request); !read) return fail(read);
   if (auto read = read_mode(line.record, request.options); !read) return fail(read);

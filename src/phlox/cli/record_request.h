@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct RecordRequest {
   Nanoseconds shortest_stall = profile::kStall;
   bool tasks = true;  // record what tasks await
   TriggerRequest triggers;
+  std::optional<int> ready_fd;  // an open descriptor, to be closed
 };
 
 Result<RecordRequest> record_request_of(const CommandLine& line);
