@@ -370,6 +370,16 @@ TEST(ModuleNames, functions_within_functions_are_named) {
   EXPECT_EQ(naming.levels[0].function, "twice");
 }
 
+// A constructor or destructor has several mangled names (Itanium C++ ABI, 5.1.4.3): C1, C2, D0, D2; GCC adds
+// C4, D4.
+std::string without_variant(std::string name) {
+  for (size_t i = 0; i + 2 < name.size(); ++i) {
+    if ((name[i] == 'C' || name[i] == 'D') && name[i + 1] >= '0' && name[i + 1] <= '5' && name[i + 2] == 'E')
+      name[i + 1] = '0';
+  }
+  return name;
+}
+
 TEST(ModuleNames, same_functions_and_lines_as_addr2line) {
   ModuleNames names = ModuleNames::open(self(), self(), {});
   const Descriptor fd(::open(self().c_str(), O_RDONLY));
@@ -409,7 +419,7 @@ TEST(ModuleNames, same_functions_and_lines_as_addr2line) {
     }
     if (place) {
       theirs.back().push_back(std::atoi(text.c_str() + text.rfind(':') + 1));
-      may_be_part.back().push_back(function == around);
+      may_be_part.back().push_back(without_variant(function) == without_variant(around));
     }
     if (place)
       function = around;
