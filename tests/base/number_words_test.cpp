@@ -37,7 +37,7 @@ TEST(NumberWords, are_those_of_the_common_cases) {
   EXPECT_GE(check<int64_t>("times", time_words), 20U);
   EXPECT_GE(check<double>("shares", share_words), 10U);
   EXPECT_GE(check<double>("points", points_words), 5U);
-  EXPECT_GE(check<uint64_t>("bytes", byte_words), 9U);
+  EXPECT_GE(check<uint64_t>("bytes", byte_words), 8U);
   EXPECT_GE(check<uint64_t>("counts", count_words), 4U);
 }
 
