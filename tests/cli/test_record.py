@@ -314,7 +314,8 @@ def test_a_caller_learns_that_recording_has_begun(busy, workdir):
     os.close(to_be_ready)
     with open(ready, encoding="ascii") as line:  # to the end of the pipe: phlox has closed it, and records
         assert json.loads(line.read()) == {"recording": 'a "b".phlox'}
-    assert recorder.poll() is None and is_recording('a "b".phlox')
+    assert recorder.poll() is None
+    wait_until(lambda: is_recording('a "b".phlox'), "the first samples")
     recorder.send_signal(signal.SIGINT)
     recorder.communicate()
     assert recorder.returncode == 0
