@@ -103,6 +103,16 @@ TEST_F(Tail, what_is_no_plain_file_is_refused_and_blocks_nobody) {
   EXPECT_EQ(LogTail::open(folder_, "x", {}).error().kind, ErrorKind::input);
 }
 
+TEST_F(Tail, the_hint_is_about_the_reason) {
+  EXPECT_NE(LogTail::open(path_, "x", {}).error().hint.find("touch"), std::string::npos);
+  EXPECT_NE(LogTail::open("~/app.log", "x", {}).error().hint.find("$HOME"), std::string::npos);
+  const auto folder = LogTail::open(folder_, "x", {});
+  EXPECT_NE(folder.error().message.find("no plain file"), std::string::npos) << folder.error().message;
+  EXPECT_EQ(folder.error().hint.find("touch"), std::string::npos) << folder.error().hint;
+  append("");
+  EXPECT_NE(LogTail::open(path_, "(?=x)", {}).error().hint.find("lookahead"), std::string::npos);
+}
+
 TEST_F(Tail, hostile_expressions_and_lines_take_little_time) {
   append("");
   EXPECT_EQ(LogTail::open(path_, "(", {}).error().kind, ErrorKind::usage);

@@ -41,6 +41,22 @@ TEST(Condition, what_is_wrong_is_refused_with_an_example) {
   }
 }
 
+TEST(Condition, the_example_is_of_the_condition_that_was_meant) {
+  for (const std::string text : {"stall", "gil", "gil=1h", "cpu", "cpu=90", "cpu-wait=x", "memory", "log",
+                                 "log=/a", "signal", "http", "http=", "death=1"}) {
+    const auto parsed = parse_condition(text);
+    ASSERT_FALSE(parsed) << text;
+    const std::string name = text.substr(0, text.find('='));
+    const size_t at = parsed.error().hint.find("--on ");
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_NE(parsed.error().hint.find(name, at), std::string::npos) << parsed.error().hint;
+    // What is shown works.
+    std::string example = parsed.error().hint.substr(at + 5);
+    std::erase(example, '\'');
+    EXPECT_TRUE(parse_condition(example)) << example;
+  }
+}
+
 TEST(Condition, hostile_text_is_refused) {
   EXPECT_FALSE(parse_condition(std::string(1 << 20, 'a')));
   EXPECT_FALSE(parse_condition("log=/a:" + std::string(1 << 20, '(')));

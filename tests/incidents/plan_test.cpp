@@ -8,7 +8,7 @@ namespace {
 constexpr Nanoseconds kDay = 86400 * kSecond;
 
 Cause cause(Nanoseconds time, Kind kind = Kind::stall) {
-  return {kind, time, "words"};
+  return {kind, time, "words", "in short"};
 }
 
 TEST(Plan, an_incident_lasts_from_before_its_cause_until_after_it_was_noticed) {

@@ -61,6 +61,15 @@ TEST_F(Watched, rows_are_passed_on) {
   EXPECT_EQ(kept_.meta().at("machine"), "x86_64");
 }
 
+TEST_F(Watched, whether_there_is_a_loop_is_known_from_its_functions) {
+  watch({"stall=200ms"});
+  const ThreadId thread = maker_->thread("main");
+  put(maker_->blocked(thread, "main;wait_for_socket", 100 * kMs, kEpoll));
+  EXPECT_FALSE(watch_->has_met_loop());
+  idle(thread, 10 * kMs);
+  EXPECT_TRUE(watch_->has_met_loop());
+}
+
 TEST_F(Watched, a_stall_is_reported_once) {
   watch({"stall=200ms"});
   const ThreadId loop = maker_->thread("loop");
@@ -72,6 +81,7 @@ TEST_F(Watched, a_stall_is_reported_once) {
   EXPECT_EQ(causes_[0].kind, Kind::stall);
   EXPECT_NE(causes_[0].words.find("stall of 405 ms in read_config (app.py:28)"), std::string::npos)
       << causes_[0].words;
+  EXPECT_EQ(causes_[0].in_short, "stall of 405 ms");
   EXPECT_NEAR(double(causes_[0].time - ProfileMaker::kStart) / 1e9, 2.2, 0.05);
 }
 
@@ -238,6 +248,43 @@ TEST_F(Deaths, an_end_that_was_asked_for_is_no_death_and_a_handled_signal_is_non
   EXPECT_TRUE(causes_.empty()) << causes_[0].words;
 }
 
+// As gunicorn's arbiter does it.
+TEST_F(Deaths, a_process_that_handles_an_abort_and_ends_is_reported) {
+  watch({"death"});
+  const ThreadId thread = maker_->thread("main");
+  event(EventKind::signal_received, kSecond, SIGABRT, "gunicorn (4700)");
+  event(EventKind::signal_delivered, kSecond, SIGABRT, "handled", thread);
+  EXPECT_TRUE(causes_.empty());
+  event(EventKind::process_end, kSecond + 161 * kMs, 0, "ended");
+  ASSERT_EQ(causes_.size(), 1u);
+  EXPECT_EQ(causes_[0].words,
+            "process 4711 (python3 app.py) handled SIGABRT, and ended 161 ms later: gunicorn (4700) sent it");
+  EXPECT_EQ(causes_[0].in_short, "process 4711 ended after SIGABRT");
+  EXPECT_EQ(causes_[0].time, kSecond);
+}
+
+TEST_F(Deaths, what_is_handled_and_followed_by_sigkill_is_the_sigkill) {
+  watch({"death"});
+  const ThreadId thread = maker_->thread("main");
+  event(EventKind::signal_received, kSecond, SIGABRT, "gunicorn (4700)");
+  event(EventKind::signal_delivered, kSecond, SIGABRT, "handled", thread);
+  event(EventKind::signal_received, 2 * kSecond, SIGKILL, "gunicorn (4700): ends it");
+  event(EventKind::process_end, 3 * kSecond, 0, "ended");
+  ASSERT_EQ(causes_.size(), 1u);
+  EXPECT_EQ(causes_[0].in_short, "SIGKILL ended process 4711");
+}
+
+TEST_F(Deaths, an_end_long_after_a_handled_signal_or_after_a_harmless_one_is_no_death) {
+  watch({"death"});
+  const ThreadId thread = maker_->thread("main");
+  event(EventKind::signal_received, kSecond, SIGABRT, "sh (1)");
+  event(EventKind::signal_delivered, kSecond, SIGABRT, "handled", thread);
+  event(EventKind::signal_received, 19 * kSecond, SIGUSR1, "sh (1)");
+  event(EventKind::signal_delivered, 19 * kSecond, SIGUSR1, "handled", thread);
+  event(EventKind::process_end, 20 * kSecond, 0, "ended");
+  EXPECT_TRUE(causes_.empty()) << causes_[0].words;
+}
+
 TEST_F(Deaths, without_the_kernel_a_child_tells_how_it_ended) {
   watch({"death"}, "same CPU (real time)");
   event(EventKind::process_end, 3 * kSecond, 0, "exit 1");
@@ -256,6 +303,20 @@ TEST(BlindSpots, are_said_outside_the_kernel) {
   process.mode = "same CPU (real time)";
   EXPECT_EQ(RowWatch::blind_spots(all, process, false).size(), 3u);
   EXPECT_EQ(RowWatch::blind_spots({all.back()}, process, false).size(), 0u);
+}
+
+TEST(BlindSpots, a_free_threaded_python_has_no_gil_to_wait_for) {
+  const std::vector<Condition> gil = {*parse_condition("gil=100ms")};
+  Process process;
+  for (const char* mode : {"in the kernel (BPF)", "same CPU (real time)"}) {
+    for (const char* build : {"free-threaded", "free-threaded debug"}) {
+      process.mode = mode;
+      process.python_build = build;
+      const auto said = RowWatch::blind_spots(gil, process, false);
+      ASSERT_EQ(said.size(), 1u);
+      EXPECT_NE(said[0].find("never becomes true"), std::string::npos);
+    }
+  }
 }
 
 }  // namespace

@@ -131,10 +131,11 @@ class Incident:
         self.page, self.text = self.path.with_suffix(".html"), self.path.with_suffix(".txt")
         self.db = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
         self.meta = dict(self.db.execute("SELECT key, value FROM meta"))
-        self.time, self.kind, self.words = self.meta["incident.1"].split("\t")
+        self.time, self.kind, self.words, self.in_short = self.meta["incident.1"].split("\t")
         for file in (self.path, self.page, self.text):
             assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
-        assert "<html" in self.page.read_text()[:2000]
+        page = self.page.read_text()
+        assert "<html" in page[:2000] and f"Incident: {self.in_short} at " in page, self.in_short
         text = self.text.read_text()
         assert text.startswith("Incident (local time)\n") and self.words in text
 
@@ -454,7 +455,8 @@ def test_a_wrong_request_is_refused_before_anything_starts(tmp_path, words, said
 @pytest.mark.parametrize("output", ["x.phlox", "x.svg", "-", None])
 def test_the_output_must_be_a_folder(tmp_path, output):
     done = subprocess.run([PHLOX, "record", "--on", "death", *([] if output is None else ["-o", output]), "--", SYSTEM, "-c", ""], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode != 0 and "--on needs -o: a folder" in done.stderr, done.stderr
+    said = "--on needs -o: a folder" if output is None else f"-o names a folder, not a file such as {output}"
+    assert done.returncode != 0 and said in done.stderr and "hint: for example: -o incidents" in done.stderr, done.stderr
 
 
 def test_no_folder_of_others_and_no_link_is_used(tmp_path):
@@ -469,5 +471,5 @@ def test_no_folder_of_others_and_no_link_is_used(tmp_path):
     file.write_text("")
     for folder in (link, shared, file):
         done = subprocess.run([PHLOX, "record", "--on", "death", "-o", folder, "--", SYSTEM, "-c", ""], capture_output=True, text=True)
-        assert done.returncode != 0 and re.search("is no folder|others may write into it", done.stderr), done.stderr
+        assert done.returncode != 0 and re.search("is no folder|other users may write into the folder", done.stderr), done.stderr
     assert not list(real.iterdir()) and not list(shared.iterdir())

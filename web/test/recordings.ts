@@ -146,7 +146,7 @@ export function recordingOf(intervals: Stretch[], events: Head["events"] = []): 
   const threads = [0, 1, 2, 3].map((i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i < 2 ? 0 : 1, recording: 0, tid: i, interpreter: 0, python: true, start: 0, end: -1 }));
   packer.text("catalogue", JSON.stringify({ recordings: [{ name: "", title: "test", exactWaits: true, wholeRun: true }], processes: [], threads, states, endpoints, events: [], meta: {}, tallies: [] }));
   const head: Head = {
-    format: 1, phlox: "test", title: "test", subtitle: "", quality: [], warning: "", leftOut: "", notKnown: "", loops: [], stalls: [], unfinished: false, weight: "wall", show: "everything", by: "function",
+    format: 1, phlox: "test", title: "test", subtitle: "", quality: [], warning: "", leftOut: "", notKnown: "", loops: [], stalls: [], incidents: [], unfinished: false, weight: "wall", show: "everything", by: "function",
     events, gridFirst: first, gridUnit: 1000, columns: packer.entries,
   };
   return readRecording(head, Uint8Array.from(packer.bytes));

@@ -54,7 +54,8 @@ void describe_the_recording(CommandBuilder& b, RecordArguments& a) {
            "FILE",
            "the file to write; its extension chooses the format: .phlox, .svg, .html, .txt or .collapsed. "
            "For all but .phlox the recording is kept too, as FILE.phlox. -: collapsed stacks on standard "
-           "output, and no recording (default: a .phlox named after program, process and time)",
+           "output, and no recording (default: a .phlox named after program, process and time). With --on: "
+           "the FOLDER for the incidents",
            {},
            true});
   b.value("--keep", a.keep,
@@ -155,7 +156,12 @@ void describe_the_sending(CommandBuilder& b, AgentArguments& a) {
        {},
        true});
   b.value("-o,--output", a.output,
-          {{}, "FILE", "also write a recording of the last hour, for phlox report and snapshot", {}, true});
+          {{},
+           "FILE",
+           "also write a recording of the last hour, for phlox report and snapshot. With --on: the FOLDER "
+           "for the incidents",
+           {},
+           true});
   b.value("--keep", a.keep, {{}, "TIME", "how much time that recording covers (default 1h)", {}, false});
 }
 

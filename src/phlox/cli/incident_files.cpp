@@ -21,6 +21,7 @@
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/served_command.h"
 #include "phlox/cli/values.h"
+#include "phlox/profile/incident_causes.h"
 #include "phlox/recording/snapshot.h"
 
 namespace phlox::cli {
@@ -43,6 +44,15 @@ std::string clock_words(Nanoseconds monotonic) {
   return fmt::format("{}.{:03}", words, unix_time % kSecond / kMillisecond);
 }
 
+std::string folder_hint(int error) {
+  if (error == ENOENT) return "the folder above it does not exist: make it with mkdir -p";
+  if (error == EACCES || error == EPERM) return "choose a folder in which you may write";
+  if (error == EROFS)
+    return "a systemd unit with ProtectSystem=strict may write only where StateDirectory= or "
+           "ReadWritePaths= say";
+  return "";
+}
+
 }  // namespace
 
 Result<void> make_incident_folder(const std::string& folder, const std::optional<FileUser>& owner) {
@@ -50,15 +60,21 @@ Result<void> make_incident_folder(const std::string& folder, const std::optional
   struct stat there {};
   if (!as || (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(folder.c_str(), &there) != 0)
     return fail(ErrorKind::output, fmt::format("cannot make the folder {}: {}", folder, std::strerror(errno)),
-                "is the folder above it there?");
+                folder_hint(errno));
   const uid_t user = owner ? owner->user : ::geteuid();
   if (!S_ISDIR(there.st_mode))
     return fail(ErrorKind::output, fmt::format("{} is no folder", folder),
                 "with --on, -o names a folder; phlox makes it");
-  if (there.st_uid != user || (there.st_mode & 022) != 0)
-    return fail(ErrorKind::output,
-                fmt::format("{} belongs to another user, or others may write into it", folder),
+  if (there.st_uid != user)
+    return fail(ErrorKind::output, fmt::format("the folder {} belongs to another user", folder),
                 "choose a new folder: phlox makes it");
+  if ((there.st_mode & 022) != 0)
+    return fail(ErrorKind::output, fmt::format("other users may write into the folder {}", folder),
+                fmt::format("chmod go-w {}, or choose a new folder: phlox makes it", folder));
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    return fail(ErrorKind::output,
+                fmt::format("cannot write into the folder {}: {}", folder, std::strerror(errno)),
+                folder_hint(errno));
   return {};
 }
 
@@ -158,8 +174,8 @@ void IncidentFiles::write(const incidents::Incident& incident, const std::string
   recording::Part part{incident.from, incident.to, {}};
   for (size_t i = 0; i < incident.causes.size(); ++i) {
     const incidents::Cause& cause = incident.causes[i];
-    part.meta.emplace_back(fmt::format("incident.{}", i + 1),
-                           fmt::format("{}\t{}\t{}", cause.time, kind_name(cause.kind), cause.words));
+    part.meta.push_back(profile::meta_of(
+        {cause.time, std::string(kind_name(cause.kind)), cause.words, cause.in_short}, i + 1));
   }
   const std::string stem = new_stem(incident);
   if (const auto copied = recording::snapshot(recording, stem + ".phlox", owner_, part); !copied)

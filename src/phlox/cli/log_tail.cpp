@@ -18,6 +18,19 @@ namespace {
 // At each look; a log that grows faster is read with a delay.
 constexpr size_t kMostOfLogAtOnce = size_t{4} << 20;
 
+// open_file() sets EINVAL for what is no plain file.
+std::string why_not(int error) {
+  return error == EINVAL ? "it is no plain file" : std::strerror(error);
+}
+
+std::string hint_for(const std::string& file, int error) {
+  if (file.starts_with("~")) return "phlox does not know ~: write $HOME";
+  if (error == ENOENT) return "touch makes an empty one; phlox follows it when it is rotated";
+  if (error == EACCES) return "it is read with the rights of who started phlox";
+  if (error == EINVAL) return "a pipe, a device or a folder cannot be followed";
+  return "";
+}
+
 }  // namespace
 
 LogTail::~LogTail() = default;
@@ -31,11 +44,12 @@ Result<std::unique_ptr<LogTail>> LogTail::open(const std::string& file, const st
   if (!made->regex_->ok())
     return fail(ErrorKind::usage,
                 fmt::format("--on log: '{}' is no regular expression: {}", regex, made->regex_->error()),
-                "put a backslash before characters such as ( and [ to match them literally");
+                "put a backslash before characters such as ( and [ to match them literally; lookahead and "
+                "references to groups are not possible");
   made->file_ = made->open_file();
   if (!made->file_)
-    return fail(ErrorKind::input, fmt::format("--on log: cannot read {}: {}", file, std::strerror(errno)),
-                "it must be a plain file that exists: touch makes an empty one");
+    return fail(ErrorKind::input, fmt::format("--on log: cannot read {}: {}", file, why_not(errno)),
+                hint_for(file, errno));
   made->at_ = ::lseek(made->file_.get(), 0, SEEK_END);
   return made;
 }

@@ -73,9 +73,11 @@ Result<TriggerRequest> trigger_request_of(const CommandLine& line, const Trigger
     if (!most) return fail(most);
     request.most_an_hour = *most;
   }
-  if (output.empty() || output == "-" || exporters::find_format_for_file(output) != nullptr ||
-      output.ends_with(".phlox"))
+  if (output.empty())
     return fail(ErrorKind::usage, "--on needs -o: a folder for the incidents", "for example: -o incidents");
+  if (output == "-" || exporters::find_format_for_file(output) != nullptr || output.ends_with(".phlox"))
+    return fail(ErrorKind::usage, fmt::format("with --on, -o names a folder, not a file such as {}", output),
+                "for example: -o incidents");
   request.folder = output;
   while (request.folder.size() > 1 && request.folder.ends_with('/')) request.folder.pop_back();
   return request;

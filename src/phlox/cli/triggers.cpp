@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
+#include <limits>
 #include <utility>
 
 #include "phlox/base/text.h"
 #include "phlox/cli/destination.h"
 #include "phlox/process/kept_rights.h"
 #include "phlox/profile/signals.h"
+#include "phlox/report/table.h"
 
 namespace phlox::cli {
 
@@ -22,10 +23,11 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr Nanoseconds kMemoryEvery = kSecond;
+// In which each thread was sampled several times, also if it only waits.
+constexpr Nanoseconds kTimeToMeetLoop = 20 * kSecond;
 constexpr size_t kLongestLine = 200;
 
-// In one line, and without tabs, which divide the fields of `incident.N`. Talk removes the rest of what would
-// steer a terminal.
+// Of a log file, in one line.
 std::string line_words(std::string_view line) {
   std::string words = shortened(line, kLongestLine);
   for (char& c : words) {
@@ -81,6 +83,7 @@ profile::Sink& Triggers::watch(profile::Sink& to, const std::string& recording, 
 
 void Triggers::start() {
   started_ = true;
+  no_loop_after_ = clock_now() + kTimeToMeetLoop;
   for (const Condition& one : request_.conditions) {
     if (one.kind != Kind::http || port_) continue;
     auto port = push::MetricsPort::open(
@@ -105,7 +108,7 @@ void Triggers::start() {
 
 std::optional<push::Page> Triggers::posted(std::string_view path) {
   if (path != "/incident") return {};
-  note({Kind::http, clock_now(), "a request was posted"});
+  note({Kind::http, clock_now(), "a request was posted", "HTTP request"});
   return push::Page{202, "text/plain; charset=utf-8",
                     fmt::format("noted; the recording is ready in {:.0f} s\n",
                                 double(request_.after + TriggerRequest::kRowsSettled) / double(kSecond))};
@@ -113,12 +116,16 @@ std::optional<push::Page> Triggers::posted(std::string_view path) {
 
 bool Triggers::on_signal(int number) {
   if (!request_.takes_signal(number)) return false;
-  if (started_) note({Kind::signal, clock_now(), profile::signal_name(number) + " was sent to phlox"});
+  const std::string name = profile::signal_name(number);
+  if (started_) note({Kind::signal, clock_now(), name + " was sent to phlox", name + " to phlox"});
   return true;
 }
 
 void Triggers::note(Cause cause) {
-  const std::string words = fmt::format("{}: {}", kind_name(cause.kind), line_words(cause.words));
+  // Names in it are any bytes. Tabs divide the fields of a cause in the recording.
+  cause.words = report::plain(cause.words);
+  cause.in_short = report::plain(cause.in_short);
+  const std::string words = fmt::format("{}: {}", kind_name(cause.kind), cause.words);
   incidents::Plan::Answer answer;
   uint64_t dropped = 0;
   {
@@ -135,10 +142,11 @@ void Triggers::note(Cause cause) {
 
 // A process begins, its mode is known, or it ends.
 void Triggers::meet(const profile::Process& process) {
-  if (!process.mode.empty() && !std::exchange(said_blind_spots_, true)) {
+  if (!process.mode.empty()) {
     for (const std::string& sentence :
-         incidents::RowWatch::blind_spots(request_.conditions, process, is_child_))
-      talk_.warn(sentence);
+         incidents::RowWatch::blind_spots(request_.conditions, process, is_child_)) {
+      if (said_.insert(sentence).second) talk_.warn(sentence);
+    }
   }
   if (!has(request_.conditions, Kind::memory)) return;
   if (process.end != 0) {
@@ -162,6 +170,7 @@ void Triggers::run() {
     lock.unlock();
     look_at_logs();
     look_at_memory();
+    say_if_no_loop();
     write_due();
     lock.lock();
   }
@@ -170,7 +179,8 @@ void Triggers::run() {
 void Triggers::look_at_logs() {
   for (Log& log : logs_) {
     if (const auto line = log.tail->next_match())
-      note({Kind::log, clock_now(), fmt::format("{}: {}", log.file, line_words(*line))});
+      note({Kind::log, clock_now(), fmt::format("{}: {}", log.file, line_words(*line)),
+            fmt::format("a line in {}", base_name(log.file))});
     if (log.tail->take_refused())
       talk_.warn(
           fmt::format("{} is now a file of another user, or a link that another user made: it is not "
@@ -202,8 +212,19 @@ void Triggers::look_at_memory() {
     if (full && !was_full)
       note({Kind::memory, clock_now(),
             fmt::format("the control group {} of process {} uses {} of {} ({:.0f} %)", group.folder, pid,
-                        byte_words(use->used), byte_words(use->limit), 100 * use->share())});
+                        byte_words(use->used), byte_words(use->limit), 100 * use->share()),
+            fmt::format("{:.0f} % of a memory limit", 100 * use->share())});
   }
+}
+
+// A stall that nobody can have is not waited for in silence.
+void Triggers::say_if_no_loop() {
+  if (clock_now() < no_loop_after_ || !has(request_.conditions, Kind::stall)) return;
+  no_loop_after_ = std::numeric_limits<Nanoseconds>::max();
+  if (!rows_->has_met_loop())
+    talk_.warn(
+        "--on stall: so far no recorded program runs an event loop that phlox knows (asyncio, trio, gevent "
+        "and others), and only these can stall");
 }
 
 void Triggers::write_due() {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,6 +61,7 @@ class Triggers {
   void run();
   void look_at_logs();
   void look_at_memory();
+  void say_if_no_loop();
   void write_due();
   std::optional<push::Page> posted(std::string_view path);
 
@@ -71,7 +73,7 @@ class Triggers {
   std::string recording_;
   bool is_child_ = false;
   std::atomic<bool> started_{false};
-  bool said_blind_spots_ = false;  // the recorder's thread
+  std::set<std::string> said_;  // blind spots; the recorder's thread
 
   std::mutex mutex_;  // for what follows
   std::condition_variable changed_;
@@ -81,7 +83,7 @@ class Triggers {
   bool over_ = false;
 
   std::map<process::MemoryGroup, bool> is_full_;  // our thread's
-  Nanoseconds next_memory_ = 0;
+  Nanoseconds next_memory_ = 0, no_loop_after_ = 0;
   std::unique_ptr<push::MetricsPort> port_;
   std::thread thread_;
 };

@@ -13,6 +13,7 @@
 #include <tsl/robin_map.h>
 
 #include "phlox/exporters/page_columns.h"
+#include "phlox/exporters/page_incidents.h"
 #include "phlox/exporters/page_json.h"
 #include "phlox/exporters/page_loops.h"
 #include "phlox/exporters/recording_picture.h"
@@ -371,6 +372,7 @@ profile::Choices showing_work(profile::Choices choices) {
 std::string title_of(std::span<const PageSide> sides, const ExportOptions& options) {
   if (!options.title.empty()) return displayable(options.title);
   std::string title = recording_title(*sides.back().profile);
+  if (sides.size() == 1) title = incident_title(*sides.back().profile) + title;
   if (sides.size() > 1) {
     const std::string first = recording_title(*sides.front().profile);
     title = "Difference: " + (first == title ? title : first + " → " + title);
@@ -398,8 +400,9 @@ void put_stall(Json& json, int64_t thread, const PageStall& stall) {
 void put_words(Json& head, std::span<const PageSide> sides, const profile::Choices& choices) {
   std::string subtitle, warning, left_out, unknown;
   std::vector<std::string> loops;
-  Json stalls;
+  Json stalls, incidents;
   stalls.open('[');
+  incidents.open('[');
   const auto add = [](std::string& to, const std::string& words) {
     if (!words.empty()) to += (to.empty() ? "" : "; ") + words;
   };
@@ -419,6 +422,7 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
     for (const std::string& words : of_loops.words) loops.push_back(of_side(side, words));
     for (const PageStall& stall : of_loops.stalls)
       put_stall(stalls, offset.thread(std::optional(stall.thread)), stall);
+    put_incidents(incidents, *side.profile, side.name.empty() ? "" : side.name + ": ");
     add(subtitle, of_side(side, recording_facts(*side.profile)));
     unfinished = unfinished || is_unfinished(*side.profile);
   }
@@ -434,6 +438,9 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
   stalls.close(']');
   head.key("stalls");
   head.raw(stalls.document());
+  incidents.close(']');
+  head.key("incidents");
+  head.raw(incidents.document());
   head.key("unfinished");
   head.truth(unfinished);
 }

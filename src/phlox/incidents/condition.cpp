@@ -18,17 +18,17 @@ constexpr Nanoseconds kShortestAverage = kSecond, kLongestAverage = 600 * kSecon
 constexpr double kMostCpus = 10'000;
 constexpr size_t kLongestText = 4096;
 
-tl::unexpected<Error> not_valid(const Condition& of, std::string_view value, std::string_view what,
-                                std::string_view example) {
+std::string_view example_of(Kind kind);
+
+tl::unexpected<Error> not_valid(const Condition& of, std::string_view value, std::string_view what) {
   return fail(ErrorKind::usage, fmt::format("{}: '{}' is not {}", kind_name(of.kind), value, what),
-              fmt::format("for example: --on {}", example));
+              fmt::format("for example: --on {}", example_of(of.kind)));
 }
 
 Result<void> take_length(Condition& into, std::string_view value) {
   const auto length = parse_nanoseconds(value);
   if (!length || *length < double(kShortestLength) || *length > double(kLongestLength))
-    return not_valid(into, value, "a time from 20ms to 10s",
-                     into.kind == Kind::gil ? "gil=100ms" : "stall=200ms");
+    return not_valid(into, value, "a time from 20ms to 10s");
   into.length = static_cast<Nanoseconds>(*length);
   return {};
 }
@@ -42,22 +42,21 @@ std::optional<double> parse_share(std::string_view text, double most) {
 }
 
 Result<void> take_cpus(Condition& into, std::string_view value) {
-  const std::string_view example = into.kind == Kind::cpu ? "cpu=90%/10s" : "cpu-wait=50%/10s";
   const size_t slash = value.find('/');
   const auto share = parse_share(value.substr(0, slash), kMostCpus);
-  if (!share) return not_valid(into, value, "a percentage of one CPU", example);
+  if (!share) return not_valid(into, value, "a percentage of one CPU");
   into.share = *share;
   if (slash == value.npos) return {};
   const auto over = parse_nanoseconds(value.substr(slash + 1));
   if (!over || *over < double(kShortestAverage) || *over > double(kLongestAverage))
-    return not_valid(into, value.substr(slash + 1), "a time from 1s to 10m", example);
+    return not_valid(into, value.substr(slash + 1), "a time from 1s to 10m");
   into.over = static_cast<Nanoseconds>(*over);
   return {};
 }
 
 Result<void> take_memory(Condition& into, std::string_view value) {
   const auto share = parse_share(value, 1);
-  if (!share) return not_valid(into, value, "a percentage of the memory limit", "memory=90%");
+  if (!share) return not_valid(into, value, "a percentage of the memory limit");
   into.share = *share;
   return {};
 }
@@ -66,8 +65,7 @@ Result<void> take_memory(Condition& into, std::string_view value) {
 Result<void> take_log(Condition& into, std::string_view value) {
   const size_t colon = value.find(':');
   if (colon == value.npos || colon == 0 || colon + 1 == value.size())
-    return not_valid(into, value, "a file, a colon and a regular expression",
-                     "'log=/var/log/app.log:ERROR|timed out'");
+    return not_valid(into, value, "a file, a colon and a regular expression");
   into.file = value.substr(0, colon);
   into.regex = value.substr(colon + 1);
   return {};
@@ -77,13 +75,12 @@ Result<void> take_signal(Condition& into, std::string_view value) {
   if (value.starts_with("SIG")) value.remove_prefix(3);
   if (value == "USR1") into.signal = SIGUSR1;
   if (value == "USR2") into.signal = SIGUSR2;
-  if (into.signal == 0) return not_valid(into, value, "USR1 or USR2", "signal=USR2");
+  if (into.signal == 0) return not_valid(into, value, "USR1 or USR2");
   return {};
 }
 
 Result<void> take_address(Condition& into, std::string_view value) {
-  if (value.empty())
-    return not_valid(into, value, "an address and a port of this host", "http=127.0.0.1:9465");
+  if (value.empty()) return not_valid(into, value, "an address and a port of this host");
   into.address = value;
   return {};
 }
@@ -95,16 +92,31 @@ Result<void> take_nothing(Condition&, std::string_view) {
 struct Word {
   std::string_view name;
   Kind kind;
-  bool has_value;
+  std::string_view example;
   Result<void> (*take)(Condition&, std::string_view);
+
+  bool has_value() const { return example != name; }
 };
 constexpr Word kWords[] = {
-    {"stall", Kind::stall, true, take_length},   {"gil", Kind::gil, true, take_length},
-    {"cpu", Kind::cpu, true, take_cpus},         {"cpu-wait", Kind::cpu_wait, true, take_cpus},
-    {"memory", Kind::memory, true, take_memory}, {"log", Kind::log, true, take_log},
-    {"signal", Kind::signal, true, take_signal}, {"http", Kind::http, true, take_address},
-    {"death", Kind::death, false, take_nothing},
+    {"stall", Kind::stall, "stall=200ms", take_length},
+    {"gil", Kind::gil, "gil=100ms", take_length},
+    {"cpu", Kind::cpu, "cpu=90%/10s", take_cpus},
+    {"cpu-wait", Kind::cpu_wait, "cpu-wait=50%/10s", take_cpus},
+    {"memory", Kind::memory, "memory=90%", take_memory},
+    {"log", Kind::log, "'log=/var/log/app.log:ERROR|timed out'", take_log},
+    {"signal", Kind::signal, "signal=USR2", take_signal},
+    {"http", Kind::http, "http=127.0.0.1:9465", take_address},
+    {"death", Kind::death, "death", take_nothing},
 };
+
+const Word& word_of(Kind kind) {
+  return *std::find_if(std::begin(kWords), std::end(kWords),
+                       [&](const Word& word) { return word.kind == kind; });
+}
+
+std::string_view example_of(Kind kind) {
+  return word_of(kind).example;
+}
 
 std::string all_names() {
   std::string names;
@@ -115,10 +127,7 @@ std::string all_names() {
 }  // namespace
 
 std::string_view kind_name(Kind kind) {
-  for (const Word& word : kWords) {
-    if (word.kind == kind) return word.name;
-  }
-  return "";
+  return word_of(kind).name;
 }
 
 Result<Condition> parse_condition(std::string_view text) {
@@ -128,10 +137,10 @@ Result<Condition> parse_condition(std::string_view text) {
   const std::string_view name = text.substr(0, equals);
   for (const Word& word : kWords) {
     if (word.name != name) continue;
-    if (word.has_value != (equals != text.npos))
+    if (word.has_value() != (equals != text.npos))
       return fail(ErrorKind::usage,
-                  fmt::format("{}: {}", name, word.has_value ? "no value is given" : "takes no value"),
-                  fmt::format("for example: --on {}", word.has_value ? "stall=200ms" : "death"));
+                  fmt::format("{}: {}", name, word.has_value() ? "no value is given" : "takes no value"),
+                  fmt::format("for example: --on {}", word.example));
     Condition condition;
     condition.kind = word.kind;
     const auto value = equals == text.npos ? std::string_view() : text.substr(equals + 1);

@@ -18,7 +18,8 @@ namespace phlox::incidents {
 struct Cause {
   Kind kind = Kind::stall;
   Nanoseconds time = 0;  // when it began
-  std::string words;     // "an event loop did not wait for events for 312 ms in ..."
+  std::string words;     // "an event loop in thread ...: stall of 405 ms in ..."
+  std::string in_short;  // "stall of 405 ms"
 };
 
 struct Incident {

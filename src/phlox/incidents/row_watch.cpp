@@ -8,6 +8,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/gil_holders.h"
+#include "phlox/profile/known_waits.h"
 #include "phlox/profile/loop_stalls.h"
 #include "phlox/profile/loop_turns.h"
 #include "phlox/profile/quality.h"
@@ -30,6 +31,7 @@ constexpr Nanoseconds kWakesUp = 2'000'000;
 constexpr size_t kMostGilWaits = 100, kMostSignals = 1000;
 constexpr Nanoseconds kSignalsAge = 60 * kSecond;
 constexpr size_t kLongestCommand = 60;
+constexpr Nanoseconds kMillisecond = 1'000'000;
 
 constexpr SystemCall kSelectCalls[] = {system_call("select"), system_call("pselect6")};
 
@@ -44,6 +46,22 @@ bool asks_to_end(int signal) {
 
 std::string thread_words(const Thread& thread) {
   return fmt::format("thread {} ({})", thread.name.empty() ? thread.kernel_name : thread.name, thread.tid);
+}
+
+// A program that handles one of these ends nevertheless, a moment later: gunicorn's arbiter sends SIGABRT to
+// a worker that takes too long, and the worker calls sys.exit().
+constexpr Nanoseconds kEndsAfterAbort = 10 * kSecond;
+
+bool is_of_a_crash(int signal) {
+  return signal == SIGABRT || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGSEGV ||
+         signal == SIGSYS;
+}
+
+std::string sender_words(const Signal& signal) {
+  if (signal.no_memory) return "memory had run out";
+  if (signal.sent_by == Signal::Sender::own_fault) return "its own fault";
+  if (signal.sent_by == Signal::Sender::kernel) return "the kernel sent it";
+  return signal.sender.empty() ? "sender not known" : signal.sender + " sent it";
 }
 
 // The number in "signal 9 (SIGKILL)"; 0: none.
@@ -75,6 +93,11 @@ void RowWatch::receive(const AnyRow& row) {
       target != nullptr && target->value.kind == WaitTargetKind::time)
     timeouts_.insert(target->id.value);
   recent_.receive(row);
+  if (const auto* frame = std::get_if<Numbered<FrameId>>(&row)) {
+    const KnownFunction* known = known_function(frame->value);
+    if (known != nullptr && (known->role == Role::loop || known->role == Role::native_loop))
+      has_met_loop_ = true;
+  }
   const auto* process = std::get_if<Numbered<ProcessId>>(&row);
   if (process == nullptr || !on_process_) return;
   std::string& mode = modes_[process->id];
@@ -159,7 +182,8 @@ void RowWatch::judge_stall(ThreadId thread, ThreadState& state) {
   found.proved = longest.least >= stall_ ? 1 : 0;
   report_({Kind::stall, start + longest.start,
            fmt::format("an event loop in {}, process {}: {}", thread_words(*row), process_words(row->process),
-                       longest_stall_words(part, found))});
+                       longest_stall_words(part, found)),
+           (found.proved > 0 ? "stall of " : "no wait for events for ") + stall_length(longest)});
 }
 
 void RowWatch::note_gil(const Sample& sample) {
@@ -211,12 +235,12 @@ void RowWatch::judge_gil(GilWait& wait) {
     if (place.thread == holder.thread && !frame) frame = place.frame;
   }
   const std::string place = stall_place(part, frame);
-  constexpr Nanoseconds kMillisecond = 1'000'000;
   report_({Kind::gil, wait.begin,
            fmt::format("{} of process {} waited {} ms for the GIL; {} held it for {} ms{}",
                        thread_words(*waiter), process_words(waiter->process), wait.judged / kMillisecond,
                        thread_words(part.thread(holder.thread)), holder.wall / kMillisecond,
-                       place.empty() ? "" : " in " + place)});
+                       place.empty() ? "" : " in " + place),
+           fmt::format("wait of {} ms for the GIL", wait.judged / kMillisecond)});
 }
 
 void RowWatch::note_use(const Sample& growth) {
@@ -248,13 +272,15 @@ void RowWatch::judge_use() {
       const double share = double(sum) / double(length * kSecond);
       bool& above = is_above_[{i, process}];
       if (share > condition.share && !above) {
+        const bool is_use = condition.kind == Kind::cpu;
         const std::string words =
-            condition.kind == Kind::cpu
-                ? fmt::format("process {} used {:.0f} % of a CPU over {} s", process_words(process),
-                              100 * share, length)
-                : fmt::format("threads of process {} waited for a CPU for {:.0f} % of {} s",
-                              process_words(process), 100 * share, length);
-        report_({condition.kind, (end - length) * kSecond, words});
+            is_use ? fmt::format("process {} used {:.0f} % of a CPU over {} s", process_words(process),
+                                 100 * share, length)
+                   : fmt::format("threads of process {} waited for a CPU for {:.0f} % of {} s",
+                                 process_words(process), 100 * share, length);
+        report_({condition.kind, (end - length) * kSecond, words,
+                 fmt::format("{}{:.0f} % of {} s", is_use ? "CPU use of " : "waits for a CPU for ",
+                             100 * share, length)});
       }
       above = share > condition.share;
     }
@@ -277,32 +303,40 @@ void RowWatch::take(const Event& event) {
     signals_.pop_front();
 }
 
-// A signal that asks a program to end is no death.
+// A signal that asks a program to end is no death. The last signal that ended it counts.
 void RowWatch::judge_end(const Event& end) {
   const bool has_signal = std::any_of(signals_.begin(), signals_.end(),
                                       [&](const Event& one) { return one.process == end.process; });
-  std::string words;
+  std::string words, in_short;
   Nanoseconds time = end.time;
+  const auto pid = [&] {
+    const Process* process = recent_.process(*end.process);
+    return process == nullptr ? 0 : process->pid;
+  };
   if (has_signal) {
     Profile rows = recent_.rows_without_samples();
     for (const Event& one : signals_) rows.emit(one);
     rows.emit(end);
     for (const Signal& signal : signals(rows)) {
-      if (signal.process != *end.process || signal.outcome != Signal::Outcome::ended) continue;
+      const bool ended = signal.outcome == Signal::Outcome::ended;
+      const bool aborted = signal.outcome == Signal::Outcome::handled && is_of_a_crash(signal.number) &&
+                           signal.ended_after >= 0 && signal.ended_after <= kEndsAfterAbort;
+      if (signal.process != *end.process || (!ended && !aborted)) continue;
       words.clear();
       if (asks_to_end(signal.number)) continue;
       time = signal.time;
-      words = fmt::format("{} ended process {}: {}", signal_name(signal.number), process_words(*end.process),
-                          signal.no_memory                              ? "memory had run out"
-                          : signal.sent_by == Signal::Sender::own_fault ? "its own fault"
-                          : signal.sent_by == Signal::Sender::kernel    ? "the kernel sent it"
-                          : signal.sender.empty()                       ? "sender not known"
-                                                                        : signal.sender + " sent it");
+      const std::string name = signal_name(signal.number), process = process_words(*end.process);
+      words = ended ? fmt::format("{} ended process {}: {}", name, process, sender_words(signal))
+                    : fmt::format("process {} handled {}, and ended {} ms later: {}", process, name,
+                                  signal.ended_after / kMillisecond, sender_words(signal));
+      in_short = ended ? fmt::format("{} ended process {}", name, pid())
+                       : fmt::format("process {} ended after {}", pid(), name);
     }
   } else if (const int number = signal_in(end.text); number != 0 && !asks_to_end(number)) {
     words = fmt::format("{} ended process {}", signal_name(number), process_words(*end.process));
+    in_short = fmt::format("{} ended process {}", signal_name(number), pid());
   }
-  if (!words.empty()) report_({Kind::death, time, words});
+  if (!words.empty()) report_({Kind::death, time, words, in_short});
 }
 
 std::string RowWatch::process_words(ProcessId id) const {
@@ -313,8 +347,12 @@ std::string RowWatch::process_words(ProcessId id) const {
 
 std::vector<std::string> RowWatch::blind_spots(const std::vector<Condition>& conditions,
                                                const Process& process, bool is_child) {
-  if (is_in_kernel(process.mode)) return {};
   std::vector<std::string> sentences;
+  const bool has_gil = !process.python_build.starts_with("free-threaded");
+  if (has(conditions, Kind::gil) && !has_gil)
+    sentences.emplace_back(
+        "--on gil: phlox sees no GIL in a free-threaded Python, so this never becomes true for it");
+  if (is_in_kernel(process.mode)) return sentences;
   if (has(conditions, Kind::death))
     sentences.push_back(is_child
                             ? "--on death: outside the kernel only the end of the program itself is known, "
@@ -325,7 +363,7 @@ std::vector<std::string> RowWatch::blind_spots(const std::vector<Condition>& con
     sentences.emplace_back(
         "--on stall: outside the kernel stalls are found by samples, so their length is known to one sample, "
         "and short ones may be missed");
-  if (has(conditions, Kind::gil))
+  if (has(conditions, Kind::gil) && has_gil)
     sentences.emplace_back(
         "--on gil: outside the kernel waits for the GIL are found by samples, so short ones may be missed");
   return sentences;

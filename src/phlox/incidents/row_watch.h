@@ -3,6 +3,7 @@
 // GIL and signals are judged by the code of the report. The recorder's thread calls it. Pure.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -29,6 +30,9 @@ class RowWatch : public profile::Sink {
   void receive(const profile::AnyRow& row) override;
   // Commits, and then judges.
   Result<void> commit() override;
+
+  // A function of an event loop was on a stack: without one, no stall can be found. Any thread may ask.
+  bool has_met_loop() const { return has_met_loop_; }
 
   // What the conditions cannot see of this process, in sentences. `is_child`: we started it.
   static std::vector<std::string> blind_spots(const std::vector<Condition>& conditions,
@@ -84,6 +88,7 @@ class RowWatch : public profile::Sink {
   Nanoseconds judged_second_ = 0;
   std::map<std::pair<size_t, profile::ProcessId>, bool> is_above_;  // by condition
   std::deque<profile::Event> signals_;
+  std::atomic<bool> has_met_loop_{false};
 };
 
 }  // namespace phlox::incidents

@@ -52,6 +52,14 @@ export interface Stall {
   callbacks: number;
 }
 
+// Why the recording of an incident was written (profile/incident_causes.h).
+export interface Incident {
+  time: number; // when it began; ns since the recording's start
+  kind: string; // of condition: "stall"
+  short: string; // "stall of 405 ms"
+  words: string;
+}
+
 export interface Head {
   format: number;
   phlox: string;
@@ -64,6 +72,7 @@ export interface Head {
   notKnown: string; // what it shows although it is not known to be work
   loops: string[]; // how the time of event loops divides, and which pools have no worker to spare
   stalls: Stall[]; // of event loops, the longest first
+  incidents: Incident[]; // the one that began it first; most recordings are none of an incident
   weight: Weight; // what the page begins with
   events: { name: string; unit: "ns" | "count" | "bytes"; awaits?: boolean }[]; // what is counted besides time and samples; awaits: what tasks of event loops awaited
   show: Show;

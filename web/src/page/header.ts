@@ -1,12 +1,12 @@
 // The page's head, always visible: what was recorded and how reliable it is, the choices that apply to every view, the
 // filters, the search.
 import { Catalogue } from "../model/catalogue";
-import { eventOf, Head, isAwait, unitOf, Weight, weightName, weightsOf } from "../model/head";
+import { eventOf, Head, Incident, isAwait, unitOf, Weight, weightName, weightsOf } from "../model/head";
 import { Matches } from "../model/questions/matches";
 import { Amount } from "../model/selection";
 import { Show } from "../model/tree";
-import { State, withoutFilter } from "../state/state";
-import { countWords, shareWords, weightWords } from "../words";
+import { State, withoutFilter, withOwn } from "../state/state";
+import { countWords, shareWords, timeWords, weightWords } from "../words";
 import { button, Choice, choice, element, setContent, setText } from "./dom";
 import { filterWords } from "./filter_words";
 
@@ -44,13 +44,15 @@ function leftOutWords({ leftOut, notKnown }: Head): string {
 
 // One line, to leave room for the views: a recording may have several loops, a pair twice as many. The others appear
 // when it is opened.
-function loopsOf({ loops }: Head): Node[] {
-  const [first, ...others] = loops.map((words) => element("p", "loop-words", capital(words)));
-  if (!others.length) return first ? [first] : [];
+function folded(lines: (Node | string)[][], which: string, title: string): Node[] {
+  if (!lines.length) return [];
+  const [first, ...others] = lines;
+  if (!others.length) return [element("p", which, ...first)];
   const more = element("span", "more", `and ${countWords(others.length)} more`);
-  const summary = element("summary", { title: "Event loops, and pools without a worker to spare" }, element("span", "loop-words", capital(loops[0])), more);
-  return [element("details", "loops", summary, ...others)];
+  return [element("details", "loops", element("summary", { title }, element("span", which, ...first), more), ...others.map((line) => element("p", which, ...line)))];
 }
+
+const aroundIncident = 1e9; // ns, shown on either side
 
 export class Header {
   readonly element: HTMLElement;
@@ -90,8 +92,18 @@ export class Header {
     this.element = element("header", "head", element("div", "top", words, element("div", "tools", this.input, link, this.save, help)), quality);
     if (head.warning) this.element.append(element("p", { class: "warning", role: "note" }, `⚠ ${head.warning}`));
     if (head.merged) this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
-    this.element.append(...loopsOf(head));
+    this.element.append(...folded(head.incidents.map((incident) => this.incidentLine(incident)), "incident loop-words", "Why this recording was written"));
+    this.element.append(...folded(head.loops.map((words) => [capital(words)]), "loop-words", "Event loops, and pools without a worker to spare"));
     this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.inherited.element, this.filter, this.whole, this.found), this.leftOut, this.chips);
+  }
+
+  private incidentLine({ time, kind, words }: Incident): (Node | string)[] {
+    const see = (event: MouseEvent) => {
+      event.preventDefault(); // of the summary that it may be in
+      const [from, to] = [time - aroundIncident, time + aroundIncident].map(Math.round);
+      this.actions.change(withOwn(this.state as State, "timeline", "zoom", `${from}-${to}`));
+    };
+    return [button(`Incident at ${timeWords(time, aroundIncident / 100)}`, see, { title: "Show this moment in the timeline" }), ` ${kind}: ${words}`];
   }
 
   openFilters(): void {

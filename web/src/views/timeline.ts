@@ -147,13 +147,14 @@ function create(page: Page): Showing {
     return { from: Math.max(whole.from, start), to: end < 0 ? whole.to : end };
   };
 
+  const incidents = catalogue.head.incidents.map(({ time }) => time);
   const stalls = new Map<number, Sight[]>();
   for (const { thread, start, wall } of catalogue.head.stalls) stalls.set(thread, [...(stalls.get(thread) ?? []), { from: start, to: start + wall }]);
   const stallsOf = (row: TimelineRow) => (row.kind === "thread" ? stalls.get(row.thread) ?? [] : []);
   const lifesOf = (row: TimelineRow) => (row.kind === "thread" ? [lifeOf(row.thread)] : []);
 
   function scene(): Scene {
-    return { page, whole, sight, gutter: gutter(), width: width(), spans: spansOf(page.state.filters), compared: compared(), brush: pointed.brush, cursor: pointed.cursor };
+    return { page, whole, sight, gutter: gutter(), width: width(), spans: spansOf(page.state.filters), compared: compared(), brush: pointed.brush, cursor: pointed.cursor, incidents };
   }
 
   function draw(): void {

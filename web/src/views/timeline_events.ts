@@ -15,6 +15,7 @@ export const enum Happened {
   lost = 8,
   rateChanges = 9,
   modeChanges = 10,
+  incident = -1, // no event: a cause of the recording
 }
 
 export interface Mark {
@@ -52,7 +53,8 @@ export function eventMark(catalogue: Catalogue, event: RecordedEvent): Mark {
 
 // In time order. Marks of threads are many, and their rows show the same: they have no text next to the mark.
 export function marksOf(catalogue: Catalogue): Mark[] {
-  return catalogue.events.map((event) => eventMark(catalogue, event)).sort((a, b) => a.time - b.time);
+  const incidents = catalogue.head.incidents.map(({ time, short, words }): Mark => ({ time, kind: Happened.incident, short: `incident: ${short}`, words: `Incident: ${words}` }));
+  return [...catalogue.events.map((event) => eventMark(catalogue, event)), ...incidents].sort((a, b) => a.time - b.time);
 }
 
 export const isThreads = (mark: Mark) => mark.kind === Happened.threadStarts || mark.kind === Happened.threadEnds;

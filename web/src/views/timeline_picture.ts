@@ -90,6 +90,7 @@ export interface Scene {
   compared: Sight[]; // the two ranges of a difference
   brush: Sight | null; // being chosen
   cursor: { row: number; time: number } | null;
+  incidents: number[]; // moments
 }
 
 export function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
@@ -144,6 +145,15 @@ function drawRanges(pen: Pen, scene: Scene, sight: Sight, top: number, bottom: n
   }
 }
 
+// A line at each moment of an incident.
+function drawIncidents(pen: Pen, { page, incidents }: Scene, sight: Sight, top: number, bottom: number, plot: number): void {
+  pen.fillStyle = page.colour("--bad");
+  for (const time of incidents) {
+    const x = Math.round(xOf(time, sight, plot));
+    if (x >= 0 && x <= plot) pen.fillRect(Math.min(x, plot - 2), top, 2, bottom - top);
+  }
+}
+
 export function drawHead(pen: Pen, scene: Scene, band: Band, most: number, marks: Mark[]): void {
   const { page, sight, whole, gutter, width } = scene;
   const measure = (text: string) => textWidth(pen, text);
@@ -157,6 +167,7 @@ export function drawHead(pen: Pen, scene: Scene, band: Band, most: number, marks
     pen.fillRect(0, strip.top, plot, strip.height);
     band.draw(pen, 0, strip.height, strip.top, 0, plot, whole);
     drawRanges(pen, { ...scene, brush: null }, whole, strip.top, strip.top + strip.height, plot);
+    drawIncidents(pen, scene, whole, strip.top, strip.top + strip.height, plot);
     const [a, b] = [xOf(sight.from, whole, plot), xOf(sight.to, whole, plot)];
     pen.strokeStyle = page.colour("--ink");
     pen.lineWidth = sight.from > whole.from || sight.to < whole.to ? 2 : 1;
@@ -204,7 +215,7 @@ function drawCompared(pen: Pen, { page, sight }: Scene, range: Sight, word: stri
 }
 
 export const markColour = (kind: Happened) =>
-  kind === Happened.lost ? "--gil" : kind === Happened.rateChanges || kind === Happened.modeChanges ? "--bad" : "--ink";
+  kind === Happened.lost ? "--gil" : kind === Happened.rateChanges || kind === Happened.modeChanges || kind === Happened.incident ? "--bad" : "--ink";
 
 // Adds text where there is room before the next mark with text.
 function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number): void {
@@ -300,6 +311,7 @@ export function drawRows(pen: Pen, scene: Scene, picture: RowsPicture): void {
   }
   inPlot(pen, scene, height, (plot) => {
     drawRanges(pen, scene, sight, 0, height, plot);
+    drawIncidents(pen, scene, sight, 0, height, plot);
     if (!cursor) return;
     pen.fillStyle = page.colour("--ink");
     pen.fillRect(Math.round(xOf(cursor.time, sight, plot)), 0, 1, height);
