@@ -380,22 +380,6 @@ std::string title_of(std::span<const PageSide> sides, const ExportOptions& optio
   return displayable(title);
 }
 
-void put_stall(Json& json, int64_t thread, const PageStall& stall) {
-  json.open('{');
-  json.number("thread", thread);
-  json.number("start", stall.start);
-  json.number("wall", stall.wall);
-  json.text("length", stall.length);
-  json.key("exact");
-  json.truth(stall.exact);
-  json.key("oneTurn");
-  json.truth(stall.one_turn);
-  json.text("place", stall.place);
-  json.text("words", stall.words);
-  json.number("callbacks", stall.callbacks);
-  json.close('}');
-}
-
 // What was recorded, and how far it can be believed: of each side.
 void put_words(Json& head, std::span<const PageSide> sides, const profile::Choices& choices) {
   std::string subtitle, warning, left_out, unknown;

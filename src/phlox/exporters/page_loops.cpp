@@ -55,4 +55,20 @@ PageLoops loops_of_page(const profile::Profile& profile, profile::Choices choice
   return page;
 }
 
+void put_stall(Json& json, int64_t thread, const PageStall& stall) {
+  json.open('{');
+  json.number("thread", thread);
+  json.number("start", stall.start);
+  json.number("wall", stall.wall);
+  json.text("length", stall.length);
+  json.key("exact");
+  json.truth(stall.exact);
+  json.key("oneTurn");
+  json.truth(stall.one_turn);
+  json.text("place", stall.place);
+  json.text("words", stall.words);
+  json.number("callbacks", stall.callbacks);
+  json.close('}');
+}
+
 }  // namespace phlox::exporters

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "phlox/exporters/page_json.h"
 #include "phlox/profile/choices.h"
 #include "phlox/profile/profile.h"
 
@@ -24,5 +25,7 @@ struct PageLoops {
   std::vector<PageStall> stalls;  // the longest first
 };
 PageLoops loops_of_page(const profile::Profile& profile, profile::Choices choices);
+// `thread`: its index in the page.
+void put_stall(Json& json, int64_t thread, const PageStall& stall);
 
 }  // namespace phlox::exporters
