@@ -82,8 +82,12 @@ TEST(Resource, script_names) {
   EXPECT_EQ(script_name(of_command("python3 -X dev -u /srv/shop.py --port 80")), "shop.py");
   EXPECT_EQ(script_name(of_command("/usr/bin/python3 -m celery worker")), "celery");
   EXPECT_EQ(script_name(of_command("python3 -c print(1)")), "python3");
+  EXPECT_EQ(script_name(of_command("/opt/app/bin/interpreter-3.11 -u /srv/shop.py")), "shop.py");
+  EXPECT_EQ(script_name(of_command("/srv/app/worker: busy")), "worker");
   EXPECT_EQ(script_name(of_command("gunicorn: worker [shop]")), "gunicorn");
-  EXPECT_EQ(script_name(of_command("/usr/sbin/uwsgi --ini a.ini")), "uwsgi");
+  Process uwsgi = of_command("/usr/sbin/uwsgi --ini a.ini");
+  uwsgi.executable = "/usr/sbin/uwsgi";
+  EXPECT_EQ(script_name(uwsgi), "uwsgi");
   EXPECT_EQ(script_name(of_command("python3")), "python3");
   EXPECT_EQ(script_name(of_command("")), "python3.11");
   EXPECT_EQ(script_name(of_command("python3 -X")), "python3");

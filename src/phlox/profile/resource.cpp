@@ -130,7 +130,10 @@ std::string script_name(const Process& process) {
   const std::string_view first = line.substr(0, at);
   std::string program(base_name(first.empty() ? std::string_view(process.executable) : first));
   if (program.ends_with(':')) program.pop_back();              // "gunicorn: worker [shop]"
-  if (!lower_case(program).starts_with("py")) return program;  // gunicorn, uwsgi
+  // A link to Python may have any name; a title, as gunicorn's, is no path.
+  const bool is_link = first.find('/') != std::string_view::npos && first.back() != ':' &&
+                       base_name(process.executable).starts_with("python");
+  if (!is_link && !lower_case(program).starts_with("py")) return program;  // gunicorn, uwsgi
   while (at != std::string_view::npos) {
     const size_t begin = at + 1, end = line.find(' ', begin);
     const std::string_view word = line.substr(begin, end == std::string_view::npos ? end : end - begin);
