@@ -8,7 +8,10 @@ set -u
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/consumers}
 mkdir -p "$folder" && cd "$folder" || exit 1
 missing=
-if [ ! -x node_modules/.bin/profiler-cli ]; then
+# Ubuntu 22.04 has Node.js 12, which does not know its syntax.
+if ! node -e 'process.exit(parseInt(process.versions.node) < 18)'; then
+  missing="$missing profiler-cli"
+elif [ ! -x node_modules/.bin/profiler-cli ]; then
   echo "bringing profiler-cli"
   npm install --silent --no-audit --no-fund --prefix . @firefox-devtools/profiler-cli || missing="$missing profiler-cli"
 fi

@@ -41,7 +41,7 @@ class Bench:
     def __init__(self, phlox, python, folder, scale=1.0):
         self.phlox, self.python, self.folder, self.scale = phlox, python, folder, scale
         self.page_words = os.path.join(folder, "page_words.js")
-        subprocess.run(["esbuild", os.path.join(HERE, "page_words.ts"), "--bundle", "--platform=node", "--log-level=warning",
+        subprocess.run(["esbuild", os.path.join(HERE, "page_words.ts"), "--bundle", "--platform=node", "--target=node12", "--log-level=warning",
                         "--outfile=" + self.page_words], check=True)
 
     def run(self, *words):

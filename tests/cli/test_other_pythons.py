@@ -136,7 +136,7 @@ def test_children_that_end_before_the_recording_are_reported_too(workdir):
     done = phlox("record", "--no-follow", "-o", "a.phlox", "--", PYTHON, "-c", app)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("1 child Python of process") == 1
-    assert "time.sleep(2)" in done.stderr
+    assert PYTHON[:40] in done.stderr  # a long command line is cut
 
 
 def test_nothing_is_reported_if_there_is_no_other_process(busy, workdir):

@@ -189,9 +189,9 @@ def test_short_waits_that_stand_for_others(python, budget, seconds, apart, recor
     blocked, ours = collections.Counter(), collections.Counter()
     for cpu, wall, call, stack in recording.query("SELECT cpu, wall_ms, system_call, stack FROM stretch"):
         names = {frame[1] for frame in recording.stack(stack)} & {"nap", "lock"}
-        ours[*names] += wall  # its clock does not distinguish blocked from runnable
+        ours[tuple(names)] += wall  # its clock does not distinguish blocked from runnable
         if cpu == "blocked":
-            blocked[*names, call] += wall
+            blocked[(*names, call)] += wall
     both = [key for key in blocked if len(key) == 2 and key[1] is not None]  # None: for a page of memory, on a busy host
     assert sorted(name for name, _ in both) == ["lock", "nap"], blocked
     assert sum(blocked[key] for key in both) > 0.95 * sum(blocked.values()), blocked
