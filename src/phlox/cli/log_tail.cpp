@@ -26,7 +26,7 @@ std::string why_not(int error) {
 std::string hint_for(const std::string& file, int error) {
   if (file.starts_with("~")) return "phlox does not know ~: write $HOME";
   if (error == ENOENT) return "touch makes an empty one; phlox follows it when it is rotated";
-  if (error == EACCES) return "it is read with the rights of who started phlox";
+  if (error == EACCES) return "phlox reads it with the rights of the user that started it";
   if (error == EINVAL) return "a pipe, a device or a folder cannot be followed";
   return "";
 }
