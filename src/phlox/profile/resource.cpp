@@ -129,7 +129,7 @@ std::string script_name(const Process& process) {
   size_t at = line.find(' ');
   const std::string_view first = line.substr(0, at);
   std::string program(base_name(first.empty() ? std::string_view(process.executable) : first));
-  if (program.ends_with(':')) program.pop_back();              // "gunicorn: worker [shop]"
+  if (program.ends_with(':')) program.pop_back();  // "gunicorn: worker [shop]"
   // A link to Python may have any name; a title, as gunicorn's, is no path.
   const bool is_link = first.find('/') != std::string_view::npos && first.back() != ':' &&
                        base_name(process.executable).starts_with("python");
