@@ -39,6 +39,24 @@ TEST(Plan, what_happens_meanwhile_joins_it_and_does_not_make_it_longer) {
   EXPECT_EQ(plan.dropped(), 0u);
 }
 
+// Its recording would not hold it. Rows arrive late, so the first one is still open.
+TEST(Plan, what_happens_after_its_time_is_the_next_incident) {
+  Plan plan(2 * kSecond, kSecond, 2);
+  plan.note(cause(kDay), kDay);
+  EXPECT_EQ(plan.note(cause(kDay + kSecond / 2, Kind::gil), kDay + kSecond), Plan::Answer::joins);
+  EXPECT_EQ(plan.note(cause(kDay + 2 * kSecond, Kind::log), kDay + 2 * kSecond), Plan::Answer::begins);
+  EXPECT_EQ(plan.note(cause(kDay + 3 * kSecond), kDay + 3 * kSecond), Plan::Answer::joins);
+  EXPECT_EQ(plan.note(cause(kDay + 4 * kSecond), kDay + 4 * kSecond), Plan::Answer::too_many);
+  const auto first = plan.take_due(kDay + 3 * kSecond), second = plan.take_due(kDay + 3 * kSecond);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->causes.size(), 2u);
+  EXPECT_EQ(first->to, kDay + kSecond);
+  EXPECT_EQ(second->causes.front().kind, Kind::log);
+  EXPECT_EQ(second->from, kDay);
+  EXPECT_EQ(second->to, kDay + 3 * kSecond);
+  EXPECT_FALSE(plan.take_rest());
+}
+
 TEST(Plan, more_than_so_many_an_hour_are_dropped_and_counted) {
   Plan plan(0, kSecond, 2);
   Nanoseconds now = kDay;

@@ -245,10 +245,10 @@ void Triggers::finish(const std::string& recording) {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  const auto incident = plan_.take_rest();
-  if (!incident) return;
-  if (recording.empty()) return talk_.warn("an incident is not written: there is no recording of it");
-  files_.write(*incident, recording);
+  while (const auto incident = plan_.take_rest()) {
+    if (recording.empty()) return talk_.warn("an incident is not written: there is no recording of it");
+    files_.write(*incident, recording);
+  }
 }
 
 }  // namespace phlox::cli

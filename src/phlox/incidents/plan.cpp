@@ -10,12 +10,15 @@ constexpr Nanoseconds kHour = 3600 * kSecond;
 }
 
 Plan::Answer Plan::note(Cause cause, Nanoseconds now) {
-  if (open_) {
-    open_->from = std::min(open_->from, cause.time - before_);
-    if (open_->causes.size() < kMostCauses) {
-      open_->causes.push_back(std::move(cause));
+  // Rows arrive late: what happened after an incident's time belongs to the next one.
+  const auto open =
+      std::find_if(open_.begin(), open_.end(), [&](const Incident& one) { return cause.time <= one.to; });
+  if (open != open_.end()) {
+    open->from = std::min(open->from, cause.time - before_);
+    if (open->causes.size() < kMostCauses) {
+      open->causes.push_back(std::move(cause));
     } else {
-      ++open_->more_causes;
+      ++open->more_causes;
     }
     return Answer::joins;
   }
@@ -26,21 +29,24 @@ Plan::Answer Plan::note(Cause cause, Nanoseconds now) {
   }
   begun_.push_back(now);
   const Nanoseconds from = std::min(cause.time, now) - before_;
-  open_ = Incident{from, now + after_, {std::move(cause)}, 0};
+  open_.push_back({from, std::max(cause.time, now) + after_, {std::move(cause)}, 0});
   return Answer::begins;
 }
 
 std::optional<Nanoseconds> Plan::due() const {
-  return open_ ? std::optional(open_->to) : std::nullopt;
+  return open_.empty() ? std::nullopt : std::optional(open_.front().to);
 }
 
 std::optional<Incident> Plan::take_due(Nanoseconds now) {
-  if (!open_ || now < open_->to) return {};
+  if (open_.empty() || now < open_.front().to) return {};
   return take_rest();
 }
 
 std::optional<Incident> Plan::take_rest() {
-  return std::exchange(open_, std::nullopt);
+  if (open_.empty()) return {};
+  Incident first = std::move(open_.front());
+  open_.pop_front();
+  return first;
 }
 
 }  // namespace phlox::incidents

@@ -38,16 +38,16 @@ class Plan {
 
   enum class Answer {
     begins,   // a new incident
-    joins,    // the one whose time is not over
+    joins,    // one in whose time it happened
     too_many  // dropped, and counted
   };
   Answer note(Cause cause, Nanoseconds now);
 
-  // Removes and returns the one whose time is over.
+  // Removes and returns the first, if its time is over.
   std::optional<Incident> take_due(Nanoseconds now);
   // When that will be; none: there is none.
   std::optional<Nanoseconds> due() const;
-  // At the end of the recording.
+  // At the end of the recording: one after another.
   std::optional<Incident> take_rest();
   // How many were dropped in all.
   uint64_t dropped() const { return dropped_; }
@@ -56,7 +56,7 @@ class Plan {
   Nanoseconds before_, after_;
   size_t most_an_hour_;
   std::deque<Nanoseconds> begun_;  // in the last hour
-  std::optional<Incident> open_;
+  std::deque<Incident> open_;      // in order; nearly always one
   uint64_t dropped_ = 0;
 };
 
