@@ -14,6 +14,7 @@
 #include "phlox/base/byte_reader.h"
 #include "phlox/base/file_identity.h"
 #include "phlox/base/regular_file.h"
+#include "phlox/python/version.h"
 
 namespace phlox::importers {
 namespace {
@@ -97,12 +98,17 @@ std::optional<std::string_view> ModuleFile::function_at(ImageAddress address) co
   return found;
 }
 
-uint32_t ModuleFile::python_version() {
+uint32_t ModuleFile::python_version(std::string_view name) {
   if (python_version_) return *python_version_;
   python_version_ = 0;
   if (!file_) return 0;
   const auto symbol = file_->find_symbol("Py_Version");
-  if (!symbol) return 0;
+  if (!symbol) {
+    const auto version = python::version_of_file_name(name);
+    if (version && file_->find_symbol("Py_GetVersion"))
+      python_version_ = uint32_t{version->major} << 8 | version->minor;
+    return *python_version_;
+  }
   ByteReader in(file_->at(symbol->address, 8));
   const auto value = in.read<uint64_t>();
   if (!in.failed() && value >> 32 == 0) python_version_ = static_cast<uint32_t>(value >> 16);

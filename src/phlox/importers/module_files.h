@@ -60,8 +60,9 @@ class ModuleFile {
   bool is_loop(ImageAddress address);
   // The function at an address, by the file's symbols: for files with one or two of them.
   std::optional<std::string_view> function_at(ImageAddress address) const;
-  // major << 8 | minor, from the file's own Py_Version (3.11 and later); 0: it has none.
-  uint32_t python_version();
+  // major << 8 | minor: from the file's own Py_Version (3.11 and later); or, if it exports Python's C API,
+  // from its name, such as python3.10. 0: it is no Python.
+  uint32_t python_version(std::string_view name);
 
  private:
   friend class ModuleFiles;

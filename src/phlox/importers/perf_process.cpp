@@ -202,7 +202,7 @@ uint32_t PerfProcess::python_version() {
   for (const MappedFile& p : mapped_) {
     const std::string_view name = base_name(files_.path(p.file));
     if (!name.starts_with("python") && !name.starts_with("libpython")) continue;
-    if (const uint32_t version = files_.file(p.file).python_version(); version != 0) return version;
+    if (const uint32_t version = files_.file(p.file).python_version(name); version != 0) return version;
   }
   return 0;
 }
@@ -218,7 +218,7 @@ std::string PerfProcess::python() {
 unwind::Rule PerfProcess::trampoline_rule() {
   unwind::Rule rule;
   const uint32_t version = python_version();
-  if (machine_ != EM_X86_64 || version == 0) return rule;
+  if (machine_ != EM_X86_64 || version < 0x030c) return rule;
   rule.kind = unwind::RuleKind::plain;
   rule.cfa_offset = 16;
   rule.ra_offset = -8;
