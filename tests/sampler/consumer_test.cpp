@@ -264,6 +264,12 @@ class Ends : public Consumers {
     sample.fresh = 1;
     const CodeLocation location{send({.name = "f"}), 0};
     push(sample, {&location, 1});
+    if (rejected_until_ > 0) {
+      ThreadSample rejected = sample_at(2, rejected_until_, kSecond);
+      rejected.quality = profile::Quality::rejected;
+      rejected.rejected = Rejected::moved;
+      push(rejected);
+    }
     ThreadEndRecord end;
     end.thread = 2;
     end.time = 2 * kSecond;
@@ -274,6 +280,7 @@ class Ends : public Consumers {
     for (const auto& row : seen_.samples()) cpu += row.cpu;
     return cpu;
   }
+  Nanoseconds rejected_until_ = 0;  // 0: no sample is
 };
 
 TEST_F(Ends, what_was_used_after_the_last_sample_is_of_its_stack) {
@@ -285,6 +292,18 @@ TEST_F(Ends, what_was_used_after_the_last_sample_is_of_its_stack) {
   EXPECT_EQ(rest.wall, 700'000);
   EXPECT_EQ(rest.samples, 0U) << "it is no sample";
   EXPECT_EQ(rest.cpu_state, profile::CpuState::running);
+}
+
+TEST_F(Ends, what_was_used_after_a_rejected_sample_is_of_no_stack_and_of_no_time_that_has_a_row) {
+  rejected_until_ = kSecond + 8'000'000;
+  EXPECT_EQ(charged(5'000, 5'000 + 900'000 + 700'000), 1'600'000);
+  ASSERT_EQ(seen_.samples().size(), 3U);
+  const auto &rejected = seen_.samples()[1], &rest = seen_.samples()[2];
+  EXPECT_EQ(rejected.quality, profile::Quality::rejected);
+  EXPECT_EQ(rest.start, rejected.start + rejected.wall);
+  EXPECT_EQ(rest.wall, 700'000);
+  EXPECT_EQ(rest.quality, profile::Quality::ok);
+  EXPECT_EQ(seen_.frame(seen_.stack(rest.stack).frame).function, "(ran between two samples)");
 }
 
 TEST_F(Ends, of_one_that_is_gone_already_there_is_what_was_seen) {

@@ -169,6 +169,7 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
   put_split(record, thread, sample);
   if (thread.tid == first_) charged_ += record.cpu;
   if (record.rejected == Rejected::no) thread.last = sample;
+  thread.until = record.time;
 }
 
 // Its stack is not known, and so not cut either.
@@ -297,6 +298,11 @@ void Consumer::put_rest(const ThreadState& thread, Nanoseconds end) {
   rest.cpu = *used - *used_before_ - charged_;
   if (rest.cpu <= 0 || rest.cpu > kLongestRest) return;
   rest.start += rest.wall;
+  // Rejected samples came after it: where it was then is not known.
+  if (thread.until > rest.start) {
+    rest.start = thread.until;
+    move_between_samples(rest);
+  }
   rest.wall = std::clamp<Nanoseconds>(end - rest.start, 0, rest.cpu);
   rest.samples = 0;
   rest.cpu_state = profile::CpuState::running;

@@ -103,6 +103,7 @@ class Consumer {
     bool taken_over = false;  // its row continues under another number of the ring
     pid_t tid = 0;
     std::optional<profile::Sample> last;  // the last sample that was not rejected
+    Nanoseconds until = 0;                // what there are rows for, up to the last sample of any kind
     // A piece in which it slept or waited for a CPU, until the kernel says which, and what came after it.
     std::vector<profile::Sample> held;
     // The last wait whose target was looked up.
