@@ -44,7 +44,7 @@ class Pair {
     std::vector<uint8_t> events = {0};
     for (const auto& event : from.events) events.push_back(this->event(event));
     std::vector<uint32_t> endpoints;
-    for (const std::string& label : from.endpoints) endpoints.push_back(endpoint(label));
+    for (const std::string& label : from.endpoints) endpoints.push_back(endpoint_index(tables_, label));
     for (PageSpan span : from.spans) {
       span.endpoint = endpoints[span.endpoint];
       span.event = events[span.event];
@@ -106,13 +106,6 @@ class Pair {
     if (events.size() == kMostPageEvents) return 0;
     events.push_back(event);
     return static_cast<uint8_t>(events.size());
-  }
-
-  uint32_t endpoint(const std::string& label) {
-    auto& labels = tables_.endpoints;
-    const auto known = std::find(labels.begin(), labels.end(), label);
-    if (known == labels.end()) return labels.push_back(label), static_cast<uint32_t>(labels.size() - 1);
-    return static_cast<uint32_t>(known - labels.begin());
   }
 
   uint32_t state(const PageState& state) {

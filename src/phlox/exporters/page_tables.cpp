@@ -114,11 +114,8 @@ class Builder {
     if (number == profile::Endpoints::kNone) return 0;
     uint32_t& known = number == profile::Endpoints::kNotRead ? endpoint_of_[0] : endpoint_of_[number];
     if (known != kNone) return known;
-    const std::string label = displayable(profile::endpoint_label(profile_, endpoints_, number));
-    auto& labels = tables_.endpoints;
-    known = static_cast<uint32_t>(std::find(labels.begin(), labels.end(), label) - labels.begin());
-    if (known == labels.size()) labels.push_back(label);
-    return known;
+    return known =
+               endpoint_index(tables_, displayable(profile::endpoint_label(profile_, endpoints_, number)));
   }
 
   uint32_t function(PageFunction function) {
@@ -306,6 +303,14 @@ Result<PageTables> make_page_tables(const Profile& profile, const profile::Choic
   PageTables tables = std::move(builder).finish();
   settle(tables);
   return tables;
+}
+
+uint32_t endpoint_index(PageTables& tables, const std::string& label) {
+  std::vector<std::string>& labels = tables.endpoints;
+  const auto known = std::find(labels.begin(), labels.end(), label);
+  const auto index = static_cast<uint32_t>(known - labels.begin());
+  if (known == labels.end()) labels.push_back(label);
+  return index;
 }
 
 }  // namespace phlox::exporters

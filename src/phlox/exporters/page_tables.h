@@ -100,4 +100,7 @@ Result<PageTables> make_page_tables(const profile::Profile& profile, const profi
 // Drops rows that no interval leads to, sorts, and renumbers: call it last after every change of a table.
 void settle(PageTables& tables);
 
+// The index of this endpoint, which is added if it is new.
+uint32_t endpoint_index(PageTables& tables, const std::string& label);
+
 }  // namespace phlox::exporters
