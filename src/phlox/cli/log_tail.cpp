@@ -75,8 +75,18 @@ bool LogTail::is_replaced() const {
          (open.st_dev != named.st_dev || open.st_ino != named.st_ino);
 }
 
-// Whoever may rename in the log's folder chooses what takes its place: with a link, a file that only we may
-// read. So it must belong to the same user, and a link to root or to that user.
+// False: something else has its name already, so what was opened may have been reached by a link.
+bool LogTail::is_named(const Descriptor& fresh) const {
+  const ActAs as(user_);
+  struct stat opened {
+  }, named{};
+  return as && ::fstat(fresh.get(), &opened) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
+         (S_ISLNK(named.st_mode) || (named.st_dev == opened.st_dev && named.st_ino == opened.st_ino));
+}
+
+// A user who may rename files in the log's folder chooses what takes the log's place; by a link, that may be
+// a file that only we may read. So the new file must belong to the log's user, and a link to that user or
+// root.
 bool LogTail::takes_its_place(const Descriptor& fresh) const {
   const ActAs as(user_);
   struct stat before {
@@ -113,6 +123,7 @@ std::optional<std::string> LogTail::next_match() {
   }
   if (budget == 0 || (file_ && !is_replaced())) return found;
   if (Descriptor fresh = open_file()) {
+    if (!is_named(fresh)) return found;  // it is looked at again soon
     if (!takes_its_place(fresh)) {
       refused_ = !std::exchange(was_refused_, true);
       return found;

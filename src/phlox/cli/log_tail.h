@@ -37,6 +37,7 @@ class LogTail {
   LogTail() = default;
   Descriptor open_file() const;
   bool is_replaced() const;
+  bool is_named(const Descriptor& fresh) const;
   bool takes_its_place(const Descriptor& fresh) const;
   bool read_some(std::optional<std::string>& found, size_t& budget);
 

@@ -182,10 +182,10 @@ void Triggers::look_at_logs() {
       note({Kind::log, clock_now(), fmt::format("{}: {}", log.file, line_words(*line)),
             fmt::format("a line in {}", base_name(log.file))});
     if (log.tail->take_refused())
-      talk_.warn(
-          fmt::format("{} is now a file of another user, or a link that another user made: it is not "
-                      "read, and the file that had this name is still watched",
-                      log.file));
+      talk_.warn(fmt::format(
+          "{} now belongs to another user, or is a link that another user made. Phlox does not read "
+          "it, and goes on reading the file that had this name before",
+          log.file));
   }
 }
 
