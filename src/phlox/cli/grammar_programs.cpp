@@ -84,6 +84,11 @@ void describe_the_recording(CommandBuilder& b, RecordArguments& a) {
        false});
 }
 
+// Of --way, for record and agent.
+std::vector<std::string> ways() {
+  return {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"};
+}
+
 // How the program is read, and what that may cost it.
 void describe_the_sampling(CommandBuilder& b, RecordArguments& a) {
   b.value("--max-overhead", a.max_overhead,
@@ -108,7 +113,7 @@ void describe_the_sampling(CommandBuilder& b, RecordArguments& a) {
            "how to read the program. kernel: inside the kernel, as root; same-cpu: on the thread's own CPU; "
            "ptrace: while the thread is stopped for microseconds; hands-off: from other CPUs; no-kernel: the "
            "best of the last three (default auto: the first that this host allows)",
-           {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"},
+           ways(),
            false});
 }
 
@@ -124,11 +129,7 @@ void describe_the_profiles(CommandBuilder& b, AgentArguments& a) {
            {},
            false});
   b.value("--way", a.mode,
-          {{},
-           "WAY",
-           "how to read the programs, as with phlox record (default auto)",
-           {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"},
-           false});
+          {{}, "WAY", "how to read the programs, as with phlox record (default auto)", ways(), false});
 }
 
 // What is sent with the profiles, and where they wait and stay.
