@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include <asm-generic/errno-base.h>
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>

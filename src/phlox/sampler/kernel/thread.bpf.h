@@ -19,7 +19,8 @@ static __always_inline int is_kernel_worker(struct task_struct* task) {
 // Linux 6.13, so one is not made there.
 static const volatile struct kernel_thread no_thread = {};
 static __always_inline struct kernel_thread* new_thread(__u32 tid) {
-  if (bpf_map_update_elem(&threads, &tid, (const void*)&no_thread, BPF_ANY)) count(KERNEL_COUNT_FULL, 1);
+  long failed = bpf_map_update_elem(&threads, &tid, (const void*)&no_thread, BPF_ANY);
+  if (failed) count(failed == -ENOMEM ? KERNEL_COUNT_NO_MEMORY : KERNEL_COUNT_FULL, 1);
   return bpf_map_lookup_elem(&threads, &tid);
 }
 

@@ -385,6 +385,7 @@ enum kernel_count {
   KERNEL_COUNT_WAIT_TIME,  /* the part for records of waits and wakers */
   KERNEL_COUNT_LOST,       /* records for which there was no room */
   KERNEL_COUNT_FULL,       /* threads for which the map had no room */
+  KERNEL_COUNT_NO_MEMORY,  /* threads for which the kernel had no memory at that moment */
   KERNEL_COUNTS,
 };
 

@@ -441,7 +441,7 @@ void KernelSources::check_members(Nanoseconds now) {
     capture_->set_rate(rate_hz_ * jitter(random_));
   }
   const uint64_t lost = capture_->count(KERNEL_COUNT_LOST) + capture_->count(KERNEL_COUNT_FULL) +
-                        not_understood_ + births_.lost();
+                        capture_->count(KERNEL_COUNT_NO_MEMORY) + not_understood_ + births_.lost();
   share_out(fresh_clock + fresh_switches, lost - std::exchange(all_lost_, lost));
   for (auto& [id, member] : members_) {
     read_long_waits(*member, now);
