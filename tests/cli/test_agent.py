@@ -19,9 +19,9 @@ import pytest
 from cli_support import PHLOX, PYTHON, phlox, wait_until
 from profile_server import OTLP, PYROSCOPE, Otlp, ProfileServer, Push
 
-# Two threads that want the GIL, and one that sleeps.
+# Two threads that want the GIL, one that sleeps, and one with an event loop whose tasks wait.
 WORK = """
-import sys, threading, time
+import asyncio, sys, threading, time
 def hot():
     return sum(i * i for i in range(200))
 def work():
@@ -29,7 +29,11 @@ def work():
 def sleeper():
     while True: time.sleep(0.05)
 threading.Thread(target=work, name="worker", daemon=True).start()
+def loop():
+    async def main(): await asyncio.gather(*(asyncio.sleep(1e4) for _ in range(3)))
+    asyncio.run(main())
 threading.Thread(target=sleeper, name="sleeper", daemon=True).start()
+threading.Thread(target=loop, name="loop", daemon=True).start()
 print("ready", flush=True)
 work()
 """
@@ -47,6 +51,9 @@ def sampled(*recordings):
                 for kind, value in (("cpu", cpu_ns), ("wall", wall_ns), ("off_cpu", wall_ns * (cpu == 3)),
                                     ("gil_wait", wall_ns * (gil == 3)), ("cpu_wait", wall_ns * (cpu == 2))):
                     sums[pid, kind] += value
+            for pid, value in db.execute("select pid, time_ns from task_time join event_loop on event_loop.id = loop "
+                                         "join process on process.id = process where task_time.state = 0"):
+                sums[pid, "await"] += value
     return {key: value for key, value in sums.items() if value}
 
 
@@ -111,7 +118,7 @@ def test_what_arrives_is_what_was_sampled(start, serve, targets, tmp_path):
     said = agent.end()
     assert server.sums() == sampled(tmp_path / "a.phlox"), said
     kinds = {(pid, kind) for pid, kind in server.sums()}
-    assert {(one.pid, kind) for one in (first, second) for kind in ("cpu", "wall", "off_cpu", "gil_wait")} <= kinds
+    assert {(one.pid, kind) for one in (first, second) for kind in ("cpu", "wall", "off_cpu", "gil_wait", "await")} <= kinds
     assert agent.waiting() == []
     # Names and places.
     by_pid = {attributes["process.pid"]: attributes for attributes, _ in server.profiles()}
@@ -123,6 +130,9 @@ def test_what_arrives_is_what_was_sampled(start, serve, targets, tmp_path):
     assert {"MainThread", "worker", "sleeper"} <= names
     stacks = {tuple(stack) for _, profile in server.profiles() for stack, _, _ in profile["samples"]}
     assert any(stack[-2:] == ("work", "<module>") for stack in stacks) and any("sleeper" in stack for stack in stacks), stacks
+    awaits = {(tuple(stack), attributes["thread.name"]) for _, profile in server.profiles() if profile["type"] == ("await", "nanoseconds")
+              for stack, attributes, _ in profile["samples"]}
+    assert {(stack[0], stack[-1], thread) for stack, thread in awaits} == {("(awaits the end of sleep())", "sleep", "loop"), ("(awaits tasks in gather())", "loop.<locals>.main", "loop")}, awaits
     # Nothing that could be secret.
     assert not any(b"hunter2" in body or mark.encode() in body for _, body in server.taken)
 
@@ -257,7 +267,7 @@ def test_pyroscope_gets_a_pprof_of_each_process(start, serve, targets, tmp_path)
                                  env={**os.environ, "PPROF_TMPDIR": str(tmp_path)}).stdout
             kinds = re.search(r"^Samples:\n(.*)$", raw, re.M)[1].split()
             kinds = [kind.replace("[dflt]", "").split("/")[0] for kind in kinds]
-            assert kinds == ["samples", "cpu", "wall", "off_cpu", "gil_wait", "cpu_wait"]
+            assert kinds == ["samples", "cpu", "wall", "off_cpu", "gil_wait", "cpu_wait", "await"][:len(kinds)]
             assert "PeriodType: cpu nanoseconds" in raw
             for line in re.findall(r"^ *([\d ]+):[ \d]*$", raw.partition("Samples:")[2].partition("Locations")[0], re.M):
                 for kind, value in zip(kinds, map(int, line.split())):

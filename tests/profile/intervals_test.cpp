@@ -135,6 +135,68 @@ TEST_F(IntervalsTest, states_stay_apart_and_equal_ones_become_one) {
   EXPECT_EQ(profile.samples()[1].gil_state, GilState::waits);
 }
 
+// Root first, and the time of await time: "handle;acquire;(awaits a lock (Lock)) 5".
+std::vector<std::string> await_lines(const Profile& profile) {
+  std::vector<std::string> lines;
+  for (const Sample& sample : profile.samples_of_others())
+    lines.push_back(stack_text(profile, sample.stack) + " " + std::to_string(sample.wall));
+  return lines;
+}
+using Lines = std::vector<std::string>;
+
+TEST_F(IntervalsTest, await_time_is_what_rows_grew_by_since_the_last_cut) {
+  TaskSink& tasks = intervals.tasks();
+  tasks.put_event_loop(EventLoopId(1), {ProcessId(1), main, "asyncio"});
+  tasks.put_task_stack(TaskStackId(1), {{}, make.frame("handle:12")});
+  tasks.put_task_stack(TaskStackId(2), {TaskStackId(1), make.frame("acquire:50")});
+  TaskTime lock{EventLoopId(1), TaskStackId(2), TaskState::waiting, "lock", "Lock", 100, 4};
+  TaskTime ready{EventLoopId(1), TaskStackId(1), TaskState::ready, "", "", 7, 1};
+  intervals.emit(SampleId(1), make.sample(main, "main", 10));
+  tasks.put_task_time(TaskTimeId(1), lock);
+  lock.time = 120;
+  tasks.put_task_time(TaskTimeId(1), lock);
+  tasks.put_task_time(TaskTimeId(2), ready);
+  const Profile first = cut(kSecond);
+  EXPECT_EQ(await_lines(first), Lines{"handle;acquire;(awaits a lock (Lock)) 120"});
+  EXPECT_EQ(first.samples_of_others()[0].samples, 4U);
+  EXPECT_EQ(sums_of(first).wall, 10) << "what is shown are the threads";
+  // Nothing of it grew.
+  intervals.emit(SampleId(2), make.sample(main, "main", 10));
+  const Profile second = cut(2 * kSecond);
+  EXPECT_EQ(await_lines(second), Lines());
+  EXPECT_EQ(second.frames().size(), 1U);
+  // Without a sample of a thread.
+  lock.time = 125;
+  lock.seen = 5;
+  tasks.put_task_time(TaskTimeId(1), lock);
+  const Profile third = cut(3 * kSecond);
+  EXPECT_EQ(await_lines(third), Lines{"handle;acquire;(awaits a lock (Lock)) 5"});
+  EXPECT_EQ(third.samples_of_others()[0].samples, 1U);
+  EXPECT_TRUE(third.samples().empty());
+  EXPECT_EQ(third.thread(third.samples_of_others()[0].thread).name, "MainThread");
+}
+
+TEST_F(IntervalsTest, await_time_stays_with_its_process) {
+  const ThreadId other = make.thread("worker", 12, make.process(200));
+  TaskSink& tasks = intervals.tasks();
+  tasks.put_task_stack(TaskStackId(1), {{}, make.frame("handle:12")});
+  tasks.put_event_loop(EventLoopId(1), {ProcessId(1), main, "asyncio"});
+  tasks.put_event_loop(EventLoopId(2), {ProcessId(2), other, "asyncio"});
+  tasks.put_event_loop(EventLoopId(3), {ProcessId(2), {}, "Loop"});
+  for (uint32_t loop = 1; loop <= 3; ++loop)
+    tasks.put_task_time(TaskTimeId(loop),
+                        {EventLoopId(loop), TaskStackId(1), TaskState::waiting, "sleep", "", 10 + loop, 1});
+  intervals.emit(SampleId(1), make.sample(main, "main", 10));
+  const auto parts = by_process(cut(kSecond));
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(sums_of(parts[0]).wall, 10);
+  EXPECT_EQ(await_lines(parts[0]), Lines{"handle;(awaits the end of sleep()) 11"});
+  EXPECT_EQ(sums_of(parts[1]).wall, 0);
+  EXPECT_EQ(await_lines(parts[1]),
+            (Lines{"handle;(awaits the end of sleep()) 12", "handle;(awaits the end of sleep()) 13"}));
+  EXPECT_EQ(parts[1].processes()[0].pid, 200);
+}
+
 TEST_F(IntervalsTest, parts_by_process_add_up) {
   const ThreadId other = make.thread("worker", 12, make.process(200));
   intervals.emit(SampleId(1), make.sample(main, "main;load", 10));

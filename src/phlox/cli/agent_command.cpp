@@ -59,14 +59,15 @@ uint64_t resident_bytes() {
 }
 
 // The recorder's sink: everything goes into the interval, and what a process says about itself too.
-class AgentSink : public profile::Sink {
+class AgentSink : public profile::Sink, public profile::TaskSink {
  public:
   // `commit_done`: what was sampled until now is in the interval. `recording` gets every row too, until it
-  // fails; it may be null.
-  AgentSink(profile::Intervals& intervals, profile::Sink* recording, std::function<void()> commit_done,
-            std::function<void(const Error&)> recording_failed)
+  // fails, and `tasks` those of tasks; both may be null.
+  AgentSink(profile::Intervals& intervals, profile::Sink* recording, profile::TaskSink* tasks,
+            std::function<void()> commit_done, std::function<void(const Error&)> recording_failed)
       : intervals_(intervals),
         recording_(recording),
+        tasks_(tasks),
         commit_done_(std::move(commit_done)),
         recording_failed_(std::move(recording_failed)) {}
 
@@ -84,11 +85,36 @@ class AgentSink : public profile::Sink {
     if (auto done = recording_->commit(); !done) {
       recording_failed_(done.error());
       recording_ = nullptr;
+      tasks_ = nullptr;
     }
     return {};
   }
+  void put_task_census(profile::TaskCensusId id, const profile::TaskCensus& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_task_census(id, row); });
+  }
+  void put_event_loop(profile::EventLoopId id, const profile::EventLoop& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_event_loop(id, row); });
+  }
+  void put_task_stack(profile::TaskStackId id, const profile::TaskStack& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_task_stack(id, row); });
+  }
+  void put_task_time(profile::TaskTimeId id, const profile::TaskTime& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_task_time(id, row); });
+  }
+  void put_task_group(profile::TaskGroupId id, const profile::TaskGroup& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_task_group(id, row); });
+  }
+  void put_ready_tasks(profile::ReadyTasksId id, const profile::ReadyTasks& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_ready_tasks(id, row); });
+  }
 
  private:
+  template <class Put>
+  void each_task_sink(Put put) {
+    put(intervals_.tasks());
+    if (tasks_ != nullptr) put(*tasks_);
+  }
+
   // While the process still exists.
   void read_facts(profile::ProcessId id, pid_t pid) {
     const auto container = process::read_container(pid);
@@ -107,6 +133,7 @@ class AgentSink : public profile::Sink {
 
   profile::Intervals& intervals_;
   profile::Sink* recording_;
+  profile::TaskSink* tasks_;
   std::function<void()> commit_done_;
   std::function<void(const Error&)> recording_failed_;
   uint32_t known_ = 0;  // the last process whose facts were read
@@ -146,11 +173,12 @@ class Agent {
       triggers_->start();
     }
     AgentSink sink(
-        intervals_, recording, [this] { on_commit(); },
+        intervals_, recording, recording_.get(), [this] { on_commit(); },
         [this](const Error& error) {
           talk_.warn(error.message + "; the agent continues without a recording" +
                      (triggers_ ? ", and writes no incidents" : ""));
         });
+    if (request_.tasks) (*recorder)->with_tasks(sink);
     const sampler::Outcome outcome = (*recorder)->run(sink, stop_, [this](const sampler::Progress& p) {
       overdue_->alive();
       note_progress(p);
@@ -224,7 +252,7 @@ class Agent {
     begin_ = end;
     samples_ = intervals_.samples();
     kept_rows_ = intervals_.kept_rows();
-    if (interval.samples().empty()) return;
+    if (interval.samples().empty() && interval.samples_of_others().empty()) return;
     ++intervals_made_;
     output_->give(std::move(interval));
   }

@@ -157,6 +157,7 @@ Result<AgentRequest> agent_request_of(const CommandLine& line) {
   if (auto done = find_headers(line.agent, request); !done) return fail(done);
   if (auto done = read_times_and_sizes(line, request); !done) return fail(done);
   if (auto done = read_recorder(line, request); !done) return fail(done);
+  request.tasks = !line.agent.no_async;
   request.listen = line.agent.listen;
   if (!request.listen.empty()) {
     if (auto possible = push::MetricsPort::check(request.listen); !possible) return fail(possible);

@@ -19,6 +19,7 @@ struct AgentRequest {
   std::shared_ptr<Selection> selection;
   sampler::Options recorder;
   std::vector<push::Target> targets;
+  bool tasks = true;  // also what tasks of event loops await
   Nanoseconds interval = 15 * kSecond;
   uint64_t buffer = uint64_t{256} << 20;  // bytes, of all targets together
   std::string state;                      // the folder for what was not sent yet

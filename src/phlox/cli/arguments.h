@@ -127,6 +127,7 @@ struct AgentArguments {
   std::vector<std::string> otlp, pyroscope;
   std::string interval, rate, max_overhead, mode;
   std::string buffer, state, header_file, listen, output, keep;
+  bool no_async = false;
   TriggerArguments triggers;
 };
 

@@ -130,6 +130,7 @@ void describe_the_profiles(CommandBuilder& b, AgentArguments& a) {
            false});
   b.value("--way", a.mode,
           {{}, "WAY", "how to read the programs, as with phlox record (default auto)", ways(), false});
+  b.flag("--no-async", a.no_async, "do not send what tasks of asyncio and trio await");
 }
 
 // What is sent with the profiles, and where they wait and stay.

@@ -76,6 +76,11 @@ Result<std::string> pprof_of_process(const profile::Profile& profile, const prof
       facts.others.push_back({{std::string(kTimeKinds[kind]), profile::Unit::nanoseconds}, *std::move(tree)});
     }
   }
+  profile::Choices of_events = choices;
+  of_events.by.place = true;
+  auto events = other_events(profile, of_events);
+  if (!events) return fail(events);
+  for (EventTree& event : *events) facts.others.push_back(std::move(event));
   std::ostringstream out;
   if (auto written = write_pprof(*first, facts, out); !written) return fail(written);
   return std::move(out).str();

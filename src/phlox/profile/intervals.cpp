@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/counters.h"
+#include "phlox/profile/loop_threads.h"
 #include "phlox/profile/part.h"
 #include "phlox/profile/resource.h"
 
@@ -76,10 +78,13 @@ Profile Intervals::cut(const Moment& begin, const Moment& end) {
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   PartCopy copy(known_, part);
   for (const auto& [key, sum] : rows) copy.put(sum);
+  TaskRows tasks = tasks_.cut(copy);
   part.emit_meta("start_unix_ns", std::to_string(begin.unix_time));
   part.emit_meta("start_monotonic_ns", std::to_string(begin.monotonic));
   part.emit_meta("end_monotonic_ns", std::to_string(end.monotonic));
   part.emit(Counter{ProcessId(), std::string(counters::kElapsed), end.monotonic - begin.monotonic});
+  name_loop_threads(tasks, part);
+  add_await_time(part, tasks);
   return part;
 }
 

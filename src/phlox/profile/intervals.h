@@ -11,6 +11,7 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/task_intervals.h"
 
 namespace phlox::profile {
 
@@ -18,20 +19,23 @@ class Intervals : public Sink {
  public:
   void receive(const AnyRow& row) override;
   Result<void> commit() override { return {}; }
+  // Gets what tasks await, which becomes an event of the interval's profile (await_time.h).
+  TaskSink& tasks() { return tasks_; }
 
   struct Moment {
     Nanoseconds monotonic = 0;
     int64_t unix_time = 0;  // ns since 1970
   };
   // Everything since the last cut, up to now; the rows that its samples need are in it. Call it after a
-  // commit, when no interval is held back. An interval without samples has no rows.
+  // commit, when no interval is held back. An interval without samples has no rows. The samples of await
+  // time are those of the event that is not shown.
   Profile cut(const Moment& begin, const Moment& end);
 
   uint64_t samples() const { return samples_; }  // since the beginning
   // Rows that are kept, because later samples may refer to them: they grow as long as new code runs.
   size_t kept_rows() const {
     return known_.frames().size() + known_.stacks().size() + known_.threads().size() +
-           known_.processes().size();
+           known_.processes().size() + tasks_.kept_rows();
   }
 
  private:
@@ -58,6 +62,7 @@ class Intervals : public Sink {
   void forget_ended();
 
   Profile known_;  // without samples
+  TaskIntervals tasks_;
   tsl::robin_map<Key, Sample, KeyHash> sums_;
   tsl::robin_map<uint64_t, Growing, Spread> growing_;  // event << 32 | thread
   uint64_t samples_ = 0;

@@ -137,15 +137,18 @@ StackId PartCopy::stack(StackId id) {
 
 std::vector<Profile> by_process(const Profile& profile) {
   std::map<ProcessId, std::vector<const Sample*>> samples;
-  for (const Sample& sample : profile.samples()) {
-    if (sample.thread && sample.thread.value <= profile.threads().size())
-      samples[profile.thread(sample.thread).process].push_back(&sample);
+  for (const auto* all : {&profile.samples(), &profile.samples_of_others()}) {
+    for (const Sample& sample : *all) {
+      if (sample.thread && sample.thread.value <= profile.threads().size())
+        samples[profile.thread(sample.thread).process].push_back(&sample);
+    }
   }
   std::vector<Profile> parts;
   parts.reserve(samples.size());
   for (const auto& [process, of_it] : samples) {
     PartCopy copy(profile, parts.emplace_back());
     for (const Sample* sample : of_it) copy.put(*sample);
+    parts.back().show_samples_of(profile.shown_event());
   }
   return parts;
 }

@@ -20,15 +20,16 @@ class PartCopy {
 
   // Of `from`, or a sum of its samples.
   void put(Sample sample);
+  // The id in `into` of a row of `from`, which is copied if it is not there yet. None: there is no such row.
+  ProcessId process(ProcessId id);
+  ThreadId thread(ThreadId id);
+  FrameId frame(FrameId id);
 
  private:
   template <class RowId>
   using Renumbered = tsl::robin_map<uint32_t, RowId, Spread>;
 
-  ProcessId process(ProcessId id);
-  ThreadId thread(ThreadId id);
   ModuleId module(ModuleId id);
-  FrameId frame(FrameId id);
   StackId stack(StackId id);
   void put_facts(ProcessId old, ProcessId fresh);
 
@@ -42,7 +43,7 @@ class PartCopy {
   Renumbered<StackId> stacks_;
 };
 
-// One profile for each process that has samples, in the order of their ids.
+// One profile for each process that has samples, in the order of their ids. What is shown stays the same.
 std::vector<Profile> by_process(const Profile& profile);
 
 }  // namespace phlox::profile
