@@ -1,6 +1,7 @@
 // What Pyroscope's push API takes: a PushRequest of grafana/pyroscope, api/push/v1/push.proto, with one
 // series for each process and in it a pprof of all kinds of time and of further events. Has totals, no order
 // in time.
+#pragma once
 
 #include <functional>
 #include <string>
