@@ -2,6 +2,7 @@
 import gzip
 import json
 import pstats
+import shutil
 import sqlite3
 
 import pytest
@@ -134,10 +135,101 @@ def test_diff_says_how_many_tasks_wait_before_and_after(recording, other, tmp_pa
     assert future["before_tasks"] == pytest.approx(1, abs=0.1) and future["after_tasks"] == pytest.approx(2, abs=0.2)
     assert future["line"] == 7 and future["file"] == str(other.parent / "app.py")
     text = phlox("diff", recording, other).stdout
-    assert "What tasks await: how many wait at a time" in text and "no verdict" in text and "a future" in text
-    assert "The sampling error of these numbers is not known" in phlox("diff", "--markdown", recording, other).stdout
+    assert "What tasks await: how many wait at a time" in text and "a future" in text
+    assert "| grew | a future |" in phlox("diff", "--markdown", recording, other).stdout
     done = phlox("diff", recording, other, "-o", tmp_path / "d.html")
     assert done.returncode == 0 and '"awaits":true' in (tmp_path / "d.html").read_text(), done.stderr
+
+
+SERVICE = """
+import asyncio, random, sys, time
+random.seed(sys.argv[1]); DATABASE = float(sys.argv[2])
+async def query():
+    await asyncio.sleep(DATABASE * random.uniform(0.5, 1.5))
+async def render():
+    await asyncio.sleep(0.03 * random.uniform(0.5, 1.5))
+async def handle():
+    while True:
+        await query()
+        await render()
+async def main():
+    keep = [asyncio.ensure_future(handle()) for _ in range(8)]
+    await asyncio.sleep(8)
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory):
+    """-> recordings of equal runs, and of one whose query takes four times as long"""
+    folder = tmp_path_factory.mktemp("services")
+    (folder / "service.py").write_text(SERVICE)
+    names = []
+    for name, seed, database in (("a", "1", "0.02"), ("b", "2", "0.02"), ("slow", "3", "0.08")):
+        done = phlox("record", "-q", "-o", folder / f"{name}.phlox", "--", PYTHON, folder / "service.py", seed, database)
+        assert done.returncode == 0, done.stderr
+        names.append(folder / f"{name}.phlox")
+    return names
+
+
+def diff(*words):
+    done = phlox("diff", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+CERTAIN = {"grew", "shrank", "new", "vanished"}
+
+
+def test_diff_by_await_time_finds_the_await_that_got_longer(services):
+    a, _, slow = services
+    made = diff("--weight", "await", a, slow)
+    assert made["weight"] == "await" and made["unit"] == "ns"
+    rows = {row["name"]: row for row in made["functions"]}
+    # Of eight tasks, each awaits the query in 0.02 of 0.05 s, then in 0.08 of 0.11 s.
+    query = rows["query"]["total"]
+    assert query["verdict"] == "grew" and rows["render"]["total"]["verdict"] == "shrank"
+    assert made["per"] == "run", "both recordings are of whole runs"
+    before, after = (query[side] / 8e9 for side in ("before_amount", "after_amount"))
+    assert before == pytest.approx(8 * 0.02 / 0.05, rel=0.2) and after == pytest.approx(8 * 0.08 / 0.11, rel=0.2), query
+    assert query["low"] <= query["difference"] <= query["high"]
+    assert rows["handle"]["total"]["verdict"] in ("same", "inconclusive"), "all its time is awaited both times"
+    (line,) = [row for row in made["lines"] if row["name"] == "handle" and row["line"] == 10]
+    assert line["total"]["verdict"] == "grew"
+    groups = {(group["name"], group["line"]): group for group in made["awaits"]["groups"]}
+    assert made["awaits"]["judged"] and groups["handle", 10]["verdict"] == "grew" and groups["handle", 11]["verdict"] == "shrank"
+    text = phlox("diff", "--weight", "await", a, slow).stdout
+    assert "Lines whose await time differs, with all that they await" in text and "censuses" in text and "service.py:10" in text
+    done = phlox("diff", "--weight", "await", "-q", a, slow, "--fail-if", "total(query) > +10%")
+    assert done.returncode == 3, done.stderr
+
+
+def test_diff_of_equal_runs_claims_no_change_of_what_tasks_await(services):
+    a, b, _ = services
+    made = diff("--weight", "await", a, b)
+    assert made["functions_differ"] == 0, [row for row in made["functions"] if {row["self"]["verdict"], row["total"]["verdict"]} & CERTAIN]
+    for one in (made, diff(a, b)):
+        assert one["awaits"]["judged"] and one["awaits"]["groups_differ"] == 0, one["awaits"]
+
+
+def test_diff_by_await_time_says_what_helps_where_it_cannot_compare(services, tmp_path):
+    a, b, _ = services
+    done = phlox("diff", "--weight", "await", a, b, "-o", tmp_path / "d.svg")
+    assert done.returncode == 2 and "-o diff.html has await time" in done.stderr, done.stderr
+    (tmp_path / "busy.py").write_text("sum(range(10**7))")
+    phlox("record", "-q", "-o", tmp_path / "busy.phlox", "--", PYTHON, tmp_path / "busy.py")
+    done = phlox("diff", "--weight", "await", a, tmp_path / "busy.phlox")
+    assert done.returncode == 2 and "busy.phlox has no await time" in done.stderr, done.stderr
+    shutil.copy(b, tmp_path / "old.phlox")
+    db = sqlite3.connect(tmp_path / "old.phlox")
+    db.execute("ALTER TABLE task_time DROP COLUMN changes")
+    db.commit()
+    db.close()
+    done = phlox("diff", "--weight", "await", a, tmp_path / "old.phlox")
+    assert done.returncode == 2 and "older version of Phlox made" in done.stderr and "without a verdict" in done.stderr, done.stderr
+    assert diff(a, tmp_path / "old.phlox")["awaits"]["judged"] is False
+    done = phlox("diff", "--weight", "await", a, b, "-o", tmp_path / "d.html")
+    assert done.returncode == 0 and '"weight":"event1"' in (tmp_path / "d.html").read_text(), done.stderr
 
 
 def test_a_report_on_several_has_the_tables_of_each(recording, other):

@@ -630,10 +630,12 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
                        7,
                        60'000'000,
                        3,
-                       4};
+                       4,
+                       TaskChanges{{1.5F, -2e12F}}};
   const TaskGroup group{EventLoopId(1), FrameId(2), 9'000, 8, 7, 6, 5, 4, 3, 2'000, 1'000, 1};
   const ReadyTasks ready{EventLoopId(2), 30'000'000, 2'000, 5};
-  const TaskTime bare{EventLoopId(2), {}, TaskState::ready, "", "", 1'000, 1, 0};
+  TaskTime bare{EventLoopId(2), {}, TaskState::ready, "", "", 1'000, 1, 0};
+  bare.changes.emplace();  // none changed
   TaskCensus census;
   census.process = ProcessId(1);
   census.times = 7;
@@ -744,14 +746,16 @@ TEST_F(Recording, of_before_there_were_groups_of_tasks_is_read_and_gone_on_with)
   }
   run_sql(
       "DROP TABLE task_group; DROP TABLE ready_tasks; ALTER TABLE task_time DROP COLUMN at_end; "
-      "ALTER TABLE task_time DROP COLUMN went_on");
+      "ALTER TABLE task_time DROP COLUMN went_on; ALTER TABLE task_time DROP COLUMN changes");
   const auto old = read_tasks(path_.string());
   ASSERT_TRUE(old) << old.error().message;
   ASSERT_EQ(old->times.size(), 1u);
   EXPECT_EQ(old->times[0].time, 5);
   EXPECT_EQ(old->times[0].at_end, 0u);
+  EXPECT_FALSE(old->times[0].changes);
   TaskTime grown = old->times[0];
   grown.at_end = 2;
+  grown.changes.emplace().bins[31] = 7;
   {
     auto more = Writer::append(path_.string());
     ASSERT_TRUE(more) << more.error().message;
@@ -764,12 +768,14 @@ TEST_F(Recording, of_before_there_were_groups_of_tasks_is_read_and_gone_on_with)
   ASSERT_TRUE(both) << both.error().message;
   ASSERT_EQ(both->times.size(), 2u);
   EXPECT_EQ(both->times[1].at_end, 2u);
+  EXPECT_FALSE(both->times[0].changes);
+  EXPECT_EQ(both->times[1].changes, grown.changes);
 }
 
 TEST_F(Recording, a_wrong_number_in_a_row_of_tasks_is_refused) {
   const std::pair<const char*, const char*> cases[] = {
       {"DELETE FROM event_loop; DELETE FROM task_stack; DELETE FROM task_census; DELETE FROM task_time; "
-       "INSERT INTO task_time VALUES (1, 1, NULL, 0, NULL, NULL, 1, 1, 0, 0, 0)",
+       "INSERT INTO task_time VALUES (1, 1, NULL, 0, NULL, NULL, 1, 1, 0, 0, 0, NULL)",
        "loop"},
       {"INSERT INTO event_loop VALUES (1, 1, NULL, 'x'); UPDATE task_time SET stack = 1", "stack"},
       {"UPDATE task_time SET stack = NULL, time_ns = -1", "time_ns"},
@@ -781,7 +787,10 @@ TEST_F(Recording, a_wrong_number_in_a_row_of_tasks_is_refused) {
       {"DELETE FROM task_stack; INSERT INTO task_census VALUES (1, 1, 1, -1, 0, 0, 0, 0, 0, 0, NULL)",
        "span_ns"},
       {"DELETE FROM task_census; UPDATE task_time SET at_end = -1", "at_end"},
-      {"UPDATE task_time SET at_end = NULL; INSERT INTO ready_tasks VALUES (1, 1, 1, -1, 1)", "took_ns"},
+      {"UPDATE task_time SET at_end = NULL, changes = x'00'", "changes"},
+      {"UPDATE task_time SET changes = 'text'", "changes"},
+      {"UPDATE task_time SET changes = randomblob(0) || zeroblob(124) || x'0000C07F'", "changes"},
+      {"UPDATE task_time SET changes = NULL; INSERT INTO ready_tasks VALUES (1, 1, 1, -1, 1)", "took_ns"},
       {"DELETE FROM ready_tasks; INSERT INTO task_group VALUES (1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)",
        "loop"},
       {"UPDATE task_group SET loop = 1, gone = -1", "gone"},

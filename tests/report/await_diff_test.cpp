@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <list>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,51 @@ TEST(AwaitDiff, of_several_runs_is_their_average) {
   one.put("handle:12", "lock", 4000 * kMs);
   EXPECT_EQ(lines(await_diff({before.run()}, {one.run(), other.run()})),
             Lines{"+2.00|0.00|2.00|a lock|handle"});
+}
+
+TEST(AwaitDiff, has_verdicts_where_the_sampling_error_is_known) {
+  Recorded before(100'000 * kMs), after(100'000 * kMs);
+  for (auto* one : {&before, &after}) {
+    one->tasks.censuses[0].times = 1000;
+    one->put("handle:12", "lock", (one == &before ? 400'000 : 800'000) * kMs);
+    one->put("idle:3", "event", 100'000 * kMs);
+    one->put("rare:9", "sleep", (one == &before ? 2'000 : 3'000) * kMs);
+    for (TaskTime& row : one->tasks.times) row.changes.emplace().bins[0] = 1e9F;
+  }
+  const auto diff = await_diff({before.run()}, {after.run()});
+  ASSERT_TRUE(diff && diff->judged);
+  std::vector<std::string> verdicts;
+  for (const AwaitChange& row : diff->groups)
+    verdicts.push_back(row.name + " " + std::string(verdict_name(row.verdict, diff->question)));
+  EXPECT_EQ(verdicts, (std::vector<std::string>{"handle grew", "rare inconclusive", "idle same"}));
+  EXPECT_GT(diff->groups[0].found.low, 3.8);
+  EXPECT_LT(diff->groups[0].found.high, 4.2);
+  const Table table = await_diff_table(*diff, 10);
+  EXPECT_NE(table.note.find("1 of 3 differs."), std::string::npos) << table.note;
+  EXPECT_EQ(table.rows[0][4], "grew");
+  // Tasks that were not read may have waited anywhere.
+  before.tasks.censuses[0].ended = 5'000;
+  EXPECT_EQ(await_diff({before.run()}, {after.run()})->groups[0].verdict, Verdict::unclear);
+  before.tasks.times[1].changes.reset();
+  EXPECT_FALSE(await_diff({before.run()}, {after.run()})->judged);
+  EXPECT_NE(await_diff_table(*await_diff({before.run()}, {after.run()}), 9).note.find("no verdict"),
+            std::string::npos);
+}
+
+TEST(AwaitDiff, of_five_runs_of_each_is_judged_by_their_spread) {
+  std::list<Recorded> runs;  // they do not move
+  std::vector<AwaitRun> before, after;
+  for (int i = 0; i < 10; ++i) {
+    runs.emplace_back(1000 * kMs);
+    runs.back().put("handle:12", "lock", ((i < 5 ? 4000 : 6000) + i) * kMs);
+    runs.back().put("idle:3", "event", (1000 + i % 5) * kMs);
+  }
+  for (const Recorded& run : runs) (before.size() < 5 ? before : after).push_back(run.run());
+  const auto diff = await_diff(before, after);
+  ASSERT_TRUE(diff && diff->judged) << "without the sampling error of each";
+  EXPECT_EQ(diff->groups[0].verdict, Verdict::grew);
+  EXPECT_EQ(diff->groups[1].verdict, Verdict::same);
+  EXPECT_LE(diff->groups[0].found.chance, 0.01);
 }
 
 TEST(AwaitDiff, is_not_there_where_a_recording_has_no_census) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "phlox/profile/profile.h"
 #include "phlox/profile/task_time.h"
 #include "phlox/sampler/session/task_census.h"
@@ -139,6 +142,49 @@ TEST_F(TaskSumsOf, a_row_has_the_tasks_of_the_last_census_and_counts_those_that_
   sums_.add(census({}), kMs, thread_of_);
   sums_.put();
   EXPECT_EQ(seen_.times[0].at_end, 0u);
+}
+
+TEST_F(TaskSumsOf, a_change_of_the_number_of_tasks_counts_with_the_time_between_two_censuses) {
+  const auto bins = [&](size_t row) { return seen_.times[row].changes->bins; };
+  sums_.add(census({task(1, 12, AwaitedKind::lock), task(2, 12, AwaitedKind::lock)}), 100 * kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(seen_.times[0].changes, profile::TaskChanges()) << "nothing is known of the time before";
+  // One goes on to another line, and one comes.
+  sums_.add(census({task(1, 12, AwaitedKind::lock), task(2, 13, AwaitedKind::lock),
+                    task(3, 13, AwaitedKind::lock)}),
+            50 * kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(std::abs(bins(0)[0]), 50 * kMs);
+  EXPECT_EQ(bins(1)[0], -2 * bins(0)[0]) << "with the same sign in all rows";
+  // Others wait in their places: the numbers do not change.
+  sums_.add(census({task(4, 12, AwaitedKind::lock), task(5, 13, AwaitedKind::lock),
+                    task(6, 13, AwaitedKind::lock)}),
+            50 * kMs, thread_of_);
+  sums_.add_again(70 * kMs);
+  sums_.add(census({task(5, 13, AwaitedKind::lock), task(6, 13, AwaitedKind::lock)}), 80 * kMs, thread_of_);
+  sums_.put();
+  EXPECT_EQ(bins(0)[1], 0);
+  EXPECT_EQ(std::abs(bins(0)[2]), 80 * kMs);
+  EXPECT_EQ(bins(1)[2], 0);
+}
+
+TEST_F(TaskSumsOf, changes_have_signs_by_chance) {
+  int same = 0;
+  float sum = 0;
+  constexpr int kCensuses = 32 * 200;
+  for (int i = 0; i <= kCensuses; ++i) {
+    std::vector<python::AsyncTask> tasks;
+    if (i % 2 == 1) tasks.push_back(task(1, 12, AwaitedKind::lock));
+    sums_.add(census(tasks), kMs, thread_of_);
+  }
+  sums_.put();
+  for (const float bin : seen_.times[0].changes->bins) {
+    sum += bin * bin / (float(kMs) * float(kMs));
+    same += bin == seen_.times[0].changes->bins[0];
+  }
+  // The sum of 6,400 squares, from 32 bins: with a standard error of a quarter.
+  EXPECT_NEAR(sum, kCensuses, 0.75 * kCensuses);
+  EXPECT_LT(same, 16);
 }
 
 TEST_F(TaskSumsOf, ready_tasks_of_each_loop_have_the_moment_of_their_census) {

@@ -19,6 +19,7 @@
 #include "phlox/exporters/diff_svg.h"
 #include "phlox/exporters/html.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/empty_view.h"
 #include "phlox/profile/endpoints.h"
 #include "phlox/profile/forks.h"
@@ -127,8 +128,26 @@ Result<std::vector<Profile>> read_all(const std::vector<std::string>& names, con
   return profiles;
 }
 
-Result<void> prepare(std::vector<Profile>& profiles, const std::vector<std::string>& names,
-                     const DiffArguments& a, profile::Choices& choices, Talk& talk) {
+// In place of the threads' time.
+Result<void> show_await_time(Profile& profile, const profile::TaskRows& tasks,
+                             const profile::Choices& choices, const std::string& name, bool is_judged) {
+  if (auto added =
+          add_await_time(profile, tasks, Weighed::tasks, *exporters::find_format("collapsed"), choices, name);
+      !added)
+    return added;
+  const bool is_known = std::all_of(tasks.times.begin(), tasks.times.end(),
+                                    [](const profile::TaskTime& row) { return row.changes.has_value(); });
+  if (is_known || !is_judged) return {};
+  return fail(ErrorKind::usage,
+              fmt::format("--weight await: an older version of Phlox made {}, without what the sampling "
+                          "error of await time follows from",
+                          name),
+              "record it again; phlox diff without --weight compares what tasks await, without a verdict");
+}
+
+Result<void> prepare(std::vector<Profile>& profiles, const std::vector<profile::TaskRows>& tasks,
+                     const std::vector<std::string>& names, const DiffArguments& a, profile::Choices& choices,
+                     Talk& talk) {
   if (auto settled = settle_for_all(choices, a, names, profiles); !settled) return settled;
   for (size_t i = 0; i < profiles.size(); ++i) {
     if (const auto nothing = profile::why_empty(profiles[i], choices))
@@ -139,6 +158,10 @@ Result<void> prepare(std::vector<Profile>& profiles, const std::vector<std::stri
     profile::show_forks(profiles[i], inherited_of(a.view));
     profile::show_native_frames(profiles[i], choices);
     if (auto labelled = profile::show_time_labels(profiles[i], choices); !labelled) return labelled;
+    if (weighed_by(a.view) == Weighed::tasks) {
+      if (auto shown = show_await_time(profiles[i], tasks[i], choices, names[i], names.size() == 2); !shown)
+        return shown;
+    }
     if (choices.by.endpoint) profile::show_endpoints(profiles[i]);
   }
   return {};
@@ -180,6 +203,9 @@ Result<std::unique_ptr<OutputFile>> open_picture(const DiffArguments& a, const F
     return fail(ErrorKind::usage, fmt::format("cannot write a difference as '{}'", a.output),
                 "a page with both recordings: -o diff.html; a differential flame graph: -o diff.svg");
   }
+  if (format->name == "svg" && weighed_by(a.view) == Weighed::tasks)
+    return fail(ErrorKind::usage, "--weight await: a differential flame graph has the time of threads only",
+                "without -o as text, --markdown or --json; -o diff.html has await time as flame graphs");
   if (files.before.size() + files.after.size() > 2)
     return fail(ErrorKind::usage, "-o compares two recordings, not several",
                 "without -o several runs are compared as text, --markdown or --json");
@@ -232,22 +258,26 @@ Result<Loaded> load(const Files& files, const DiffArguments& a, profile::Choices
     if (auto sound = recording::check_tasks((*tasks)[i], (*profiles)[i], names[i]); !sound)
       return fail(sound);
   }
-  if (auto prepared = prepare(*profiles, names, a, choices, talk); !prepared) return fail(prepared);
+  if (auto prepared = prepare(*profiles, *tasks, names, a, choices, talk); !prepared) return fail(prepared);
   return Loaded{*std::move(profiles), *std::move(tasks)};
 }
 
 // Two recordings. A picture has one weight, a page has await time too.
 Result<void> write_picture(const Files& files, const profile::Choices& choices, Loaded& loaded,
-                           WriteDifference write, OutputFile& picture, Talk& talk) {
+                           Weighed weighed, WriteDifference write, OutputFile& picture, Talk& talk) {
   const std::vector<std::string> names = files.all();
   for (size_t i = 0; write == exporters::write_diff_page && i < loaded.profiles.size(); ++i) {
-    if (auto added = add_await_time(loaded.profiles[i], loaded.tasks[i], Weighed::threads,
-                                    *exporters::find_format("html"), choices, names[i]);
-        !added)
+    if (weighed == Weighed::tasks) {
+      loaded.profiles[i].show_samples_of(profile::kTimeOfThreads);
+    } else if (auto added = add_await_time(loaded.profiles[i], loaded.tasks[i], Weighed::threads,
+                                           *exporters::find_format("html"), choices, names[i]);
+               !added) {
       return added;
+    }
   }
   std::vector<std::string> remarks;
   exporters::ExportOptions options;
+  options.weigh_awaits = weighed == Weighed::tasks;
   options.remarks = &remarks;
   const Profile &before = loaded.profiles.front(), &after = loaded.profiles[files.before.size()];
   if (auto written = write(before, after, choices, options, picture.stream()); !written) return fail(written);
@@ -260,9 +290,6 @@ Result<int> run_diff(const DiffArguments& a, Talk& talk) {
   if (!files) return fail(files);
   if (a.json && a.markdown)
     return fail(ErrorKind::usage, "--json and --markdown are one choice", "phlox diff --help");
-  if (weighed_by(a.view) == Weighed::tasks)
-    return fail(ErrorKind::usage, "--weight await: diff has await time in a table of its own",
-                "phlox diff without --weight; -o diff.html has it as a weight to choose");
   auto options = options_of(a);
   if (!options) return fail(options);
   const auto conditions = conditions_of(a);
@@ -281,7 +308,9 @@ Result<int> run_diff(const DiffArguments& a, Talk& talk) {
   const auto made = report::make_diff(before, after, *options);
   if (!made) return fail(made);
   if (*picture) {
-    if (auto written = write_picture(*files, options->choices, *loaded, write, **picture, talk); !written)
+    if (auto written =
+            write_picture(*files, options->choices, *loaded, weighed_by(a.view), write, **picture, talk);
+        !written)
       return fail(written);
     talk.note(fmt::format("wrote {}", with_size(a.output)));
   }

@@ -57,6 +57,7 @@ class AddingAwaits {
     for (const TaskStack& row : rows_.stacks)
       profile_.emit(next<StackId>(profile_.stacks()), {stack(row.parent), row.frame});
     for (const TaskTime& row : rows_.times) {
+      ++number_;
       if (row.state == TaskState::waiting && row.loop) put(row);
     }
     put_sampled_event(profile_, kTimeOfThreads, {"", Unit::nanoseconds});
@@ -84,6 +85,7 @@ class AddingAwaits {
     sample.gil_state = GilState::none;
     sample.system_call = kTasksAwait;
     sample.event = kTimeOfTasks;
+    sample.value = number_;
     profile_.emit(next<SampleId>(profile_.samples()), sample);
   }
 
@@ -124,6 +126,7 @@ class AddingAwaits {
   const TaskRows& rows_;
   Nanoseconds start_;
   uint32_t first_stack_;
+  int64_t number_ = 0;  // of the row
   std::map<EventLoopId, ThreadId> threads_;
   std::map<std::tuple<TaskStackId, std::string, std::string>, StackId> leaves_;
   std::map<std::string, FrameId> frames_;

@@ -22,9 +22,9 @@ inline constexpr uint16_t kTimeOfThreads = 1, kTimeOfTasks = 2;
 // Sample::system_call of these samples: tasks waited, not a thread.
 inline constexpr int16_t kTasksAwait = -3;
 
-// Adds the waiting tasks. The profile must have everything that the rows refer to; the shown event stays the
-// same. Call it after everything else that changes samples. If no task waited, or the profile has events,
-// nothing happens. false: nothing was added.
+// Adds the waiting tasks; Sample::value is the number of the row, its TaskTimeId. The profile must have
+// everything that the rows refer to; the shown event stays the same. Call it after everything else that
+// changes samples. If no task waited, or the profile has events, nothing happens. false: nothing was added.
 bool add_await_time(Profile& profile, const TaskRows& rows);
 
 // Whether the samples that are shown are of await time.

@@ -5,7 +5,9 @@
 // did.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +60,17 @@ enum class TaskState : uint8_t {
   running = 2,
 };
 
+// How the number of tasks of a row changed from one census to the next, times the time between the two (task
+// ns): what its sampling error follows from (report/await_error.h). There are too many changes to keep them
+// all. So all rows add those of one census to the same bin, with the same random sign. For any set of rows,
+// the squares of the bins' sums then add up to the squares of the changes of the whole set: on average, and
+// exactly while each bin has one census.
+struct TaskChanges {
+  std::array<float, 32> bins{};
+
+  friend bool operator==(const TaskChanges&, const TaskChanges&) = default;
+};
+
 // Equal tasks of all censuses: the same chain of coroutines, at the same lines, for the same kind of thing.
 struct TaskTime {
   EventLoopId loop;
@@ -72,6 +85,7 @@ struct TaskTime {
   // How often a census found a task here and the next one did not, or found that it waits for another future.
   // Not known in older recordings, whose `at_end` is 0.
   uint64_t went_on = 0;
+  std::optional<TaskChanges> changes = {};  // none: an older recording
 
   friend bool operator==(const TaskTime&, const TaskTime&) = default;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "phlox/base/clock.h"
@@ -72,8 +73,11 @@ Result<void> Writer::add_what_older_ones_lack() {
     run(kAddWakerKinds);
     if (auto done = commit_rows(); !done) return done;
   }
-  for (const auto& [column, added] : {std::pair("code_file", kAddCodeFiles), {"no_call", kAddNoCalls}}) {
-    if (number(fmt::format("SELECT 1 FROM pragma_table_info('state') WHERE name = '{}'", column))) continue;
+  for (const auto& [table, column, added] : {std::tuple("state", "code_file", kAddCodeFiles),
+                                             {"state", "no_call", kAddNoCalls},
+                                             {"task_time", "changes", kAddTaskChanges}}) {
+    if (number(fmt::format("SELECT 1 FROM pragma_table_info('{}') WHERE name = '{}'", table, column)))
+      continue;
     begin();
     run(added);
     if (auto done = commit_rows(); !done) return done;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -118,6 +119,19 @@ class Columns {
     }
     text_left_ -= size;
     return text_of(statement_, column);
+  }
+
+  // NULL: none.
+  std::optional<std::string_view> optional_blob() {
+    const int column = column_++;
+    if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return {};
+    if (sqlite3_column_type(statement_, column) != SQLITE_BLOB) {
+      reject(column, "is no blob");
+      return {};
+    }
+    const void* bytes = sqlite3_column_blob(statement_, column);
+    const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_, column));
+    return bytes == nullptr ? std::string_view() : std::string_view(static_cast<const char*>(bytes), size);
   }
 
  private:

@@ -57,6 +57,9 @@ CREATE TABLE ready_tasks (
   tasks INTEGER NOT NULL);
 )sql";
 
+// What the sampling error of await time follows from. Older rows lack it.
+inline constexpr const char* kAddTaskChanges = "ALTER TABLE task_time ADD COLUMN changes BLOB";
+
 // A process that records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that
 // the lock ends with the recorder, however it ends. Far beyond the bytes that SQLite locks (os.h:
 // PENDING_BYTE).

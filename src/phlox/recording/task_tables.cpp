@@ -4,6 +4,8 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <string_view>
 
@@ -20,6 +22,7 @@ constexpr size_t kAnyRow = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kMostInAll = std::numeric_limits<int64_t>::max() / 4;
 
 constexpr int64_t kMostTasks = int64_t{1} << 48;
+constexpr float kMostChange = 1e30F;  // task ns; the sum of the squares of some thousand is a double
 
 class ReadingTasks {
  public:
@@ -45,6 +48,20 @@ class ReadingTasks {
     return first_number(database_,
                         "SELECT 1 FROM sqlite_schema WHERE name = 'ready_tasks' AND type = 'table'")
         .has_value();
+  }
+
+  bool has_changes() const {
+    return first_number(database_, "SELECT 1 FROM pragma_table_info('task_time') WHERE name = 'changes'")
+        .has_value();
+  }
+
+  // Empty: all are 0.
+  static bool read_changes(std::string_view bytes, profile::TaskTime& row) {
+    auto& bins = row.changes.emplace().bins;
+    if (bytes.empty()) return true;
+    if (bytes.size() != sizeof bins) return false;
+    std::memcpy(bins.data(), bytes.data(), sizeof bins);
+    return std::all_of(bins.begin(), bins.end(), [](float one) { return std::abs(one) < kMostChange; });
   }
 
   template <class OneRow>
@@ -105,26 +122,29 @@ class ReadingTasks {
 
   Result<void> times() {
     int64_t time_left = kMostInAll, seen_left = kMostInAll;
-    return each("task_time",
-                fmt::format("id, loop, stack, state, kind, awaited, time_ns, seen, longest_ns, {}",
-                            has_groups() ? "at_end, went_on" : "NULL, NULL"),
-                [&](Columns& c) {
-                  profile::TaskTime row;
-                  row.loop = c.reference<profile::EventLoopTag>(rows_.loops.size());
-                  row.stack = c.optional_reference<profile::TaskStackTag>(rows_.stacks.size());
-                  row.state = c.value(profile::TaskState::running);
-                  row.kind = c.optional_text();
-                  row.awaited = c.optional_text();
-                  row.time = c.integer(0, time_left);
-                  row.seen = static_cast<uint64_t>(c.integer(0, seen_left));
-                  row.longest = c.integer(0, kMaximumTime);
-                  for (uint64_t* one : {&row.at_end, &row.went_on})
-                    *one = static_cast<uint64_t>(c.optional_integer(0, kMostTasks));
-                  if (c.failed()) return;
-                  time_left -= row.time;
-                  seen_left -= static_cast<int64_t>(row.seen);
-                  rows_.put_task_time(profile::TaskTimeId(c.row()), row);
-                });
+    return each(
+        "task_time",
+        fmt::format("id, loop, stack, state, kind, awaited, time_ns, seen, longest_ns, {}, {}",
+                    has_groups() ? "at_end, went_on" : "NULL, NULL", has_changes() ? "changes" : "NULL"),
+        [&](Columns& c) {
+          profile::TaskTime row;
+          row.loop = c.reference<profile::EventLoopTag>(rows_.loops.size());
+          row.stack = c.optional_reference<profile::TaskStackTag>(rows_.stacks.size());
+          row.state = c.value(profile::TaskState::running);
+          row.kind = c.optional_text();
+          row.awaited = c.optional_text();
+          row.time = c.integer(0, time_left);
+          row.seen = static_cast<uint64_t>(c.integer(0, seen_left));
+          row.longest = c.integer(0, kMaximumTime);
+          for (uint64_t* one : {&row.at_end, &row.went_on})
+            *one = static_cast<uint64_t>(c.optional_integer(0, kMostTasks));
+          if (const auto bytes = c.optional_blob(); bytes && !read_changes(*bytes, row))
+            c.reject_row("has changes that are no such numbers");
+          if (c.failed()) return;
+          time_left -= row.time;
+          seen_left -= static_cast<int64_t>(row.seen);
+          rows_.put_task_time(profile::TaskTimeId(c.row()), row);
+        });
   }
 
   Result<void> groups() {

@@ -53,6 +53,13 @@ class Row {
     return *this;
   }
 
+  // The caller keeps the bytes until the statement has run.
+  Row& optional_blob(std::optional<std::string_view> bytes) {
+    if (!bytes) return null();
+    sqlite3_bind_blob(statement_, ++column_, bytes->data(), static_cast<int>(bytes->size()), SQLITE_STATIC);
+    return *this;
+  }
+
  private:
   Row& null() {
     sqlite3_bind_null(statement_, ++column_);
@@ -61,6 +68,14 @@ class Row {
   sqlite3_stmt* statement_;
   int column_ = 0;
 };
+
+// Most rows of a long recording have all bins; a row whose tasks never changed has none.
+std::optional<std::string_view> changes_of(const profile::TaskTime& t) {
+  if (!t.changes) return {};
+  const auto& bins = t.changes->bins;
+  if (t.changes == profile::TaskChanges()) return std::string_view("", 0);
+  return std::string_view(reinterpret_cast<const char*>(bins.data()), sizeof bins);
+}
 
 }  // namespace
 
@@ -93,7 +108,7 @@ Result<void> Writer::prepare_statements() {
   task_census_ = prepare("INSERT OR REPLACE INTO task_census VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   event_loop_ = prepare("INSERT OR REPLACE INTO event_loop VALUES (?,?,?,?)");
   task_stack_ = prepare("INSERT OR REPLACE INTO task_stack VALUES (?,?,?)");
-  task_time_ = prepare("INSERT OR REPLACE INTO task_time VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+  task_time_ = prepare("INSERT OR REPLACE INTO task_time VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   task_group_ = prepare("INSERT OR REPLACE INTO task_group VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
   ready_tasks_ = prepare("INSERT OR REPLACE INTO ready_tasks VALUES (?,?,?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
@@ -398,7 +413,8 @@ void Writer::put_task_time(profile::TaskTimeId id, const profile::TaskTime& t) {
       .integer(static_cast<int64_t>(t.seen))
       .integer(t.longest)
       .integer(static_cast<int64_t>(t.at_end))
-      .integer(static_cast<int64_t>(t.went_on));
+      .integer(static_cast<int64_t>(t.went_on))
+      .optional_blob(changes_of(t));
   step(task_time_);
 }
 

@@ -12,9 +12,11 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/declarations.h"
 #include "phlox/profile/forks.h"
 #include "phlox/profile/stack_places.h"
+#include "phlox/report/await_error.h"
 #include "phlox/report/sample_crossings.h"
 #include "phlox/report/sampling_error.h"
 #include "phlox/report/seen_stacks.h"
@@ -354,6 +356,31 @@ void measure(const Profile& profile, const profile::SampleFilter& filter, Analys
   result.timed = last > begin || profile.meta().contains("start_monotonic_ns");
 }
 
+// The step is set too.
+Variances of_samples(const Profile& profile, const profile::SampleFilter& filter,
+                     const std::vector<uint32_t>& node_of, const Tree& tree, const Items& items,
+                     double& step) {
+  Crossings crossings = crossings_of(profile, filter, node_of);
+  step = crossings.step();
+  const std::vector<Crossing> in_time = crossings.in_time();
+  return sampling_variances(tree, items, in_time, crossings.interval());
+}
+
+Variances of_awaits(const Profile& profile, const profile::SampleFilter& filter,
+                    const profile::TaskRows& tasks, const std::vector<uint32_t>& node_of, const Tree& tree,
+                    const Items& items, double& step) {
+  const CensusError error = census_error(profile, tasks);
+  step = error.step;
+  std::vector<AwaitAt> rows;
+  for (const profile::Sample& sample : profile.samples()) {
+    const auto number = static_cast<size_t>(sample.value);
+    if (number == 0 || number > tasks.times.size() || sample.stack.value >= node_of.size()) continue;
+    if (!filter.part(sample).passes) continue;
+    rows.push_back({node_of[sample.stack.value], ChangeSum::bins_of(tasks, tasks.times[number - 1], error)});
+  }
+  return await_variances(tree, items, rows);
+}
+
 Share share_of(const Analysis& analysis, int64_t weight, double variance) {
   Share share{weight, 0, variance};
   if (analysis.total <= 0) return share;
@@ -397,7 +424,8 @@ double quantile(double chance_of_missing, uint32_t values) {
          (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
 }
 
-Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices, Identity identity) {
+Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices, Identity identity,
+                         const profile::TaskRows* tasks) {
   const auto filter = profile::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   Analysis result;
@@ -408,10 +436,9 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   mark_outermost(tree, items);
   const ByNode sums = by_node(profile, *filter, node_of, tree.parent.size());
 
-  Crossings crossings = crossings_of(profile, *filter, node_of);
-  result.step = crossings.step();
-  const std::vector<Crossing> in_time = crossings.in_time();
-  const Variances variances = sampling_variances(tree, items, in_time, crossings.interval());
+  const Variances variances = tasks != nullptr && profile::shows_await_time(profile)
+                                  ? of_awaits(profile, *filter, *tasks, node_of, tree, items, result.step)
+                                  : of_samples(profile, *filter, node_of, tree, items, result.step);
   result.variance = result.timed ? variances.whole : 0;
 
   const ByItem of_functions = by_item(profile, tree, sums, items.function, tree.function, items.functions);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "phlox/profile/task_time.h"
 #include "phlox/profile/view.h"
 
 namespace phlox::report {
@@ -66,7 +67,9 @@ struct Analysis {
   std::vector<uint32_t> function_of;
 };
 
-Result<Analysis> analyse(const profile::Profile& profile, const profile::Choices& choices, Identity identity);
+// `tasks`: the rows that the profile's await time is of; for its error, if it is shown.
+Result<Analysis> analyse(const profile::Profile& profile, const profile::Choices& choices, Identity identity,
+                         const profile::TaskRows* tasks = nullptr);
 
 // The half-width of a two-sided interval with this chance of missing, in standard errors: of the normal
 // distribution, or of Student's t for the mean of this many values whose spread is not known.

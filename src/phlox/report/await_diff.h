@@ -1,7 +1,7 @@
 // What tasks awaited before and after: how many waited at a time, by group (await_groups.h). A group is the
 // same on both sides if its coroutine is (by qualified name and the last part of its file's path), the await
-// is as far from the coroutine's first line, and the wait target is of the same kind and class. How far
-// chance moves these numbers is not known, so nothing is judged. Pure.
+// is as far from the coroutine's first line, and the wait target is of the same kind and class. Judged as
+// functions are (comparison.h), by the sampling error of await time (await_error.h). Pure.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,7 @@
 #include "phlox/profile/task_time.h"
 #include "phlox/report/json_text.h"
 #include "phlox/report/table.h"
+#include "phlox/report/verdict.h"
 
 namespace phlox::report {
 
@@ -34,15 +35,21 @@ struct AwaitChange {
   std::string kind, awaited;  // as in docs/json/dump.schema.json
   std::string words;
   double before = 0, after = 0;  // tasks at a time, the average of the runs
+  Comparison found;              // of these; the outcome only if it is judged
+  Verdict verdict = Verdict::unclear;
 };
 
 struct AwaitDiff {
   AwaitSide before, after;
-  std::vector<AwaitChange> groups;  // the largest difference first
+  Question question = Question::recordings;
+  // Of recordings: false if older versions of Phlox made them. Of runs: there are enough of them.
+  bool judged = false;
+  std::vector<AwaitChange> groups;  // those that differ first, then the largest difference
 };
 
 // None: a recording has no census of tasks.
-std::optional<AwaitDiff> await_diff(const std::vector<AwaitRun>& before, const std::vector<AwaitRun>& after);
+std::optional<AwaitDiff> await_diff(const std::vector<AwaitRun>& before, const std::vector<AwaitRun>& after,
+                                    double margin = 0.1);
 
 Table await_diff_table(const AwaitDiff& diff, size_t limit);
 void write_await_diff(JsonText& json, const AwaitDiff& diff, size_t limit);

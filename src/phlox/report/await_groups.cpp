@@ -20,7 +20,7 @@ struct Gathered {
   std::map<std::tuple<profile::FrameId, std::string, std::string>, Group> groups;
 };
 
-void add_to_group(Gathered& of, profile::FrameId outermost, const TaskTime& time) {
+void add_to_group(Gathered& of, profile::FrameId outermost, const TaskTime& time, uint32_t number) {
   Gathered::Group& group = of.groups[{outermost, time.kind, time.awaited}];
   AwaitGroup& row = group.row;
   row.frame = outermost;
@@ -31,6 +31,7 @@ void add_to_group(Gathered& of, profile::FrameId outermost, const TaskTime& time
   row.longest = std::max(row.longest, time.longest);
   row.at_end += time.at_end;
   row.went_on += time.went_on;
+  row.rows.push_back(number);
   if (time.time <= group.most) return;
   group.most = time.time;
   row.stack = time.stack;
@@ -46,7 +47,8 @@ std::vector<LoopAwaits> loop_awaits(const profile::TaskRows& rows) {
     outermost[i + 1] = stack.parent ? outermost[stack.parent.value] : stack.frame;
   }
   std::map<profile::EventLoopId, Gathered> loops;
-  for (const TaskTime& time : rows.times) {
+  for (uint32_t number = 0; number < rows.times.size(); ++number) {
+    const TaskTime& time = rows.times[number];
     if (!time.loop) continue;
     Gathered& of = loops[time.loop];
     of.loop.loop = time.loop;
@@ -54,7 +56,7 @@ std::vector<LoopAwaits> loop_awaits(const profile::TaskRows& rows) {
     if (time.state == TaskState::running) of.loop.running += time.time;
     if (time.state != TaskState::waiting) continue;
     of.loop.waiting += time.time;
-    add_to_group(of, outermost[time.stack.value], time);
+    add_to_group(of, outermost[time.stack.value], time, number);
   }
   std::vector<LoopAwaits> all;
   for (auto& [id, of] : loops) {

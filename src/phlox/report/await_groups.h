@@ -23,6 +23,7 @@ struct AwaitGroup {
   uint64_t at_end = 0;         // tasks that the last census found there
   uint64_t went_on = 0;        // TaskTime::went_on
   profile::TaskStackId stack;  // the one of its chains with the most time
+  std::vector<uint32_t> rows;  // of TaskRows::times
 };
 
 struct LoopAwaits {

@@ -10,12 +10,14 @@
 #include <utility>
 
 #include "phlox/base/text.h"
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/markers.h"
 #include "phlox/profile/native_frames.h"
 #include "phlox/profile/quality.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/whole_run.h"
 #include "phlox/report/analysis.h"
+#include "phlox/report/await_error.h"
 #include "phlox/report/estimate.h"
 
 namespace phlox::report {
@@ -109,20 +111,6 @@ Estimate estimate_of_side(const Sides& sides, const std::vector<const Entry*>& e
   estimate.low = std::max(0.0, estimate.share - reach / count);
   estimate.high = std::min(1.0, estimate.share + reach / count);
   return estimate;
-}
-
-Verdict verdict_of(const Comparison& found, const Amount& before, const Amount& after) {
-  switch (found.outcome) {
-    case Outcome::same:
-      return Verdict::same;
-    case Outcome::unclear:
-      return Verdict::unclear;
-    case Outcome::less:
-      return after.value == 0 ? Verdict::vanished : Verdict::shrank;
-    case Outcome::more:
-      return before.value == 0 ? Verdict::appeared : Verdict::grew;
-  }
-  return Verdict::unclear;
 }
 
 void put(Change& change, const Comparison& found) {
@@ -246,10 +234,24 @@ bool is_whole(const Profile& profile, const profile::Choices& choices) {
   return choices.label_regex.has_value() || profile::is_whole_run(profile);
 }
 
-Result<Measured> measure(const Profile& profile, const profile::Choices& choices) {
+// Of the time of threads, if await time is shown: that has no moments.
+const std::vector<profile::Sample>& samples_in_time(const Profile& profile) {
+  return profile::shows_await_time(profile) ? profile.samples_of_others() : profile.samples();
+}
+
+// Await time is known for the whole recording only.
+Result<Nanoseconds> length_of(const Profile& profile, const profile::SampleFilter& filter) {
+  if (!profile::shows_await_time(profile)) return elapsed_of(profile.samples(), profile, filter);
+  const auto whole = profile::SampleFilter::make(profile, {});
+  if (!whole) return fail(whole);
+  return elapsed_of(profile.samples_of_others(), profile, *whole);
+}
+
+Result<Measured> measure(const Profile& profile, const profile::TaskRows* tasks,
+                         const profile::Choices& choices) {
   const auto filter = profile::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
-  auto analysis = analyse(profile, choices, Identity::portable);
+  auto analysis = analyse(profile, choices, Identity::portable, tasks);
   if (!analysis) return fail(analysis);
   Measured measured;
   measured.profile = &profile;
@@ -263,8 +265,14 @@ Result<Measured> measure(const Profile& profile, const profile::Choices& choices
   side.event = profile::shown_event(profile).name;
   side.total = measured.analysis.total;
   side.samples = measured.analysis.samples;
-  side.elapsed = elapsed_of(profile, *filter);
-  for (const profile::Sample& sample : profile.samples()) {
+  const auto elapsed = length_of(profile, *filter);
+  if (!elapsed) return fail(elapsed);
+  side.elapsed = *elapsed;
+  if (tasks != nullptr && profile::shows_await_time(profile)) {
+    measured.unseen += census_error(profile, *tasks).unseen;
+    for (const profile::TaskCensus& census : tasks->censuses) side.censuses += census.times;
+  }
+  for (const profile::Sample& sample : samples_in_time(profile)) {
     const auto part = filter->part_of_everything(sample);
     if (!part.passes) continue;
     side.cpu += part.cpu;
@@ -279,10 +287,11 @@ Result<Measured> measure(const Profile& profile, const profile::Choices& choices
   return measured;
 }
 
-Result<Sides> measure_all(const Profiles& profiles, const profile::Choices& choices) {
+Result<Sides> measure_all(const Profiles& profiles, const std::vector<profile::TaskRows>& tasks,
+                          const profile::Choices& choices) {
   Sides sides;
-  for (const Profile* profile : profiles) {
-    auto measured = measure(*profile, choices);
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    auto measured = measure(*profiles[i], i < tasks.size() ? &tasks[i] : nullptr, choices);
     if (!measured) return fail(measured);
     sides.push_back(*std::move(measured));
   }
@@ -294,7 +303,7 @@ DiffSide average(const Sides& sides) {
   side.runs = sides.size();
   const auto count = static_cast<int64_t>(sides.size());
   side.total = side.elapsed = side.cpu = side.cpu_wait = side.left_out_wall = 0;
-  side.samples = 0;
+  side.samples = side.censuses = 0;
   for (const Measured& one : sides) {
     side.total += one.side.total / count;
     side.elapsed += one.side.elapsed / count;
@@ -302,6 +311,7 @@ DiffSide average(const Sides& sides) {
     side.cpu_wait += one.side.cpu_wait / count;
     side.left_out_wall += one.side.left_out_wall / count;
     side.samples += one.side.samples;
+    side.censuses += one.side.censuses;
     side.whole_run = side.whole_run && one.side.whole_run;
     if (side.warning.empty()) side.warning = one.side.warning;
   }
@@ -401,23 +411,20 @@ std::vector<AwaitRun> await_runs(const Profiles& profiles, const std::vector<pro
   return runs;
 }
 
-bool is_certain(Verdict verdict) {
-  return verdict != Verdict::same && verdict != Verdict::unclear;
-}
-
 Result<Diff> make_diff(const Profile& before, const Profile& after, const DiffOptions& options) {
   return make_diff(Profiles{&before}, Profiles{&after}, options);
 }
 
 Result<Diff> make_diff(const Profiles& before, const Profiles& after, const DiffOptions& options) {
-  auto other = std::async([&] { return measure_all(before, options.choices); });
-  auto after_sides = measure_all(after, options.choices);
+  auto other = std::async([&] { return measure_all(before, options.tasks_before, options.choices); });
+  auto after_sides = measure_all(after, options.tasks_after, options.choices);
   auto before_sides = other.get();
   if (!before_sides) return fail(before_sides);
   if (!after_sides) return fail(after_sides);
 
   Diff diff;
   diff.weight = options.choices.weight;
+  diff.of_tasks = profile::shows_await_time(*after.front());
   diff.weight_title = profile::weight_title(*after.front(), diff.weight);
   diff.limit = options.limit;
   diff.show = options.choices.show;
@@ -445,7 +452,8 @@ Result<Diff> make_diff(const Profiles& before, const Profiles& after, const Diff
   sort_rows(diff.functions);
   diff.lines = lines.get();
   count(diff, questions.asked());
-  diff.awaits = await_diff(await_runs(before, options.tasks_before), await_runs(after, options.tasks_after));
+  diff.awaits = await_diff(await_runs(before, options.tasks_before), await_runs(after, options.tasks_after),
+                           options.margin);
   return diff;
 }
 

@@ -15,6 +15,7 @@
 #include "phlox/report/await_diff.h"
 #include "phlox/report/comparison.h"
 #include "phlox/report/report.h"
+#include "phlox/report/verdict.h"
 
 namespace phlox::report {
 
@@ -25,15 +26,11 @@ struct DiffOptions {
   profile::Choices choices;  // choices.weight is compared
   size_t limit = 15;
   std::optional<Per> per;  // none: run, if all recordings are of whole runs
-  // What the tasks of each recording awaited, in the order of the recordings; empty: not compared.
+  // What the tasks of each recording awaited, in the order of the recordings; empty: not compared. If the
+  // profiles show await time (profile/await_time.h), it is of these rows.
   std::vector<profile::TaskRows> tasks_before, tasks_after;
   double margin = 0.1;  // differences below this part of the larger amount are not reported
 };
-
-enum class Question : uint8_t { recordings, runs };
-
-// same, unclear, less, more: comparison.h. Of recordings, `appeared`: only in AFTER.
-enum class Verdict { same, unclear, grew, shrank, appeared, vanished };
 
 // The weight of one function or line before and after. Of runs: the average.
 struct Change {
@@ -68,6 +65,7 @@ struct DiffSide {
   size_t runs = 1;
   int64_t total = 0;
   uint64_t samples = 0;
+  uint64_t censuses = 0;  // of await time
   Nanoseconds elapsed = 0;
   Nanoseconds cpu = 0;       // of all samples that pass, shown or not
   Nanoseconds cpu_wait = 0;  // time in which these threads waited for a CPU
@@ -86,6 +84,7 @@ struct Diff {
   bool in_turn = true;  // of runs: neither side was recorded before all of the other
   Margin margin;
   profile::Weight weight = profile::Weight::wall;
+  bool of_tasks = false;     // await time is compared
   std::string weight_title;  // "wall time", "cache-misses"; of AFTER
   size_t limit = 0;
   Change elapsed, cpu, whole;  // of the program: length, CPU time, and the sum that functions are parts of
@@ -99,8 +98,6 @@ struct Diff {
   profile::Show show = profile::Show::everything;
   std::optional<AwaitDiff> awaits;  // none: not known of all recordings; whatever the choices
 };
-
-bool is_certain(Verdict verdict);
 
 Result<Diff> make_diff(const profile::Profile& before, const profile::Profile& after,
                        const DiffOptions& options);

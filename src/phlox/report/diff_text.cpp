@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "phlox/profile/await_time.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/report/diff.h"
 #include "phlox/report/json_rows.h"
@@ -15,25 +16,6 @@ namespace phlox::report {
 namespace {
 
 constexpr int64_t kDiffVersion = 2;
-
-std::string_view verdict_name(Verdict verdict, Question question) {
-  const bool runs = question == Question::runs;
-  switch (verdict) {
-    case Verdict::same:
-      return runs ? "unchanged" : "same";
-    case Verdict::unclear:
-      return "inconclusive";
-    case Verdict::grew:
-      return "grew";
-    case Verdict::shrank:
-      return "shrank";
-    case Verdict::appeared:
-      return "new";
-    case Verdict::vanished:
-      return "vanished";
-  }
-  return "";
-}
 
 // An amount in the compared unit: "4.70 s", "388 ms/s", "1,234".
 std::string amount_words(double value, const Diff& diff) {
@@ -92,7 +74,17 @@ Table table_of(const Diff& diff, const std::vector<DiffRow>& rows, Part part, st
   return table;
 }
 
+// The innermost lines are those of libraries.
+std::vector<Table> await_tables(const Diff& diff) {
+  const std::string_view by = diff.decides ? "whose await time differs" : "by await time (no verdict)";
+  return {table_of(diff, diff.functions, &DiffRow::self, fmt::format("Innermost functions {}", by)),
+          table_of(diff, diff.functions, &DiffRow::total,
+                   fmt::format("Functions {}, with all that they await", by)),
+          table_of(diff, diff.lines, &DiffRow::total, fmt::format("Lines {}, with all that they await", by))};
+}
+
 std::vector<Table> tables(const Diff& diff) {
+  if (diff.of_tasks) return await_tables(diff);
   const std::string_view weight = profile::is_time(diff.weight) ? "time" : "weight";
   const std::string_view by = diff.decides ? "whose" : "by";
   const std::string_view end = diff.decides ? "differs" : "(no verdict)";
@@ -147,10 +139,12 @@ std::string whole_line(const Diff& diff) {
 }
 
 std::string side_line(const Diff& diff, std::string_view name, const DiffSide& side) {
-  return fmt::format("{} {}: {}{} of {}{}, {} samples", name, plain(side.title),
+  const std::string seen = diff.of_tasks ? fmt::format("{} censuses", count_words(side.censuses))
+                                         : fmt::format("{} samples", count_words(side.samples));
+  return fmt::format("{} {}: {}{} of {}{}, {}", name, plain(side.title),
                      side.runs > 1 ? fmt::format("{} runs, each ", side.runs) : std::string(),
                      weight_words(side.total, diff.weight), plain(diff.weight_title),
-                     side.elapsed > 0 ? " over " + time_words(side.elapsed) : "", count_words(side.samples));
+                     side.elapsed > 0 ? " over " + time_words(side.elapsed) : "", seen);
 }
 
 std::string functions_words(size_t count) {
@@ -180,8 +174,9 @@ std::vector<std::string> recordings_lines(const Diff& diff) {
     line = fmt::format("Inconclusive: no function is seen to differ between these two recordings.");
   }
   if (diff.unclear > 0)
-    line += fmt::format(" For {}, there are too few samples to see a difference below {}.",
-                        functions_words(diff.unclear), amount_words(diff.seen, diff));
+    line += fmt::format(" For {}, there are too few {} to see a difference below {}.",
+                        functions_words(diff.unclear), diff.of_tasks ? "censuses" : "samples",
+                        amount_words(diff.seen, diff));
   else if (diff.differ > 0)
     line += fmt::format(" None of the others differs by more than {}.", amount_words(diff.farthest, diff));
   return {line,
@@ -225,7 +220,7 @@ std::vector<std::string> heading(const Diff& diff) {
   if (diff.before.left_out_wall > 0 || diff.after.left_out_wall > 0)
     lines.emplace_back("--show everything compares that too");
   const double waits = std::abs(double(diff.after.cpu_wait - diff.before.cpu_wait));
-  if (diff.weight == profile::Weight::wall &&
+  if (diff.weight == profile::Weight::wall && !diff.of_tasks &&
       waits > 0.05 * double(std::min(diff.before.elapsed, diff.after.elapsed)))
     lines.push_back(
         fmt::format("Threads that could run waited for a CPU: {} before, {} after. Wall time includes that; "
@@ -350,7 +345,7 @@ std::string diff_json(const Diff& diff) {
   return JsonText::document([&](JsonText& json) {
     json.text("format", "phlox diff");
     json.integer("version", kDiffVersion);
-    json.text("weight", weight_key(diff.weight));
+    json.text("weight", diff.of_tasks ? profile::kAwaitTime : weight_key(diff.weight));
     json.text("unit", profile::unit_key(diff.weight));
     json.text("before_event", diff.before.event);
     json.text("after_event", diff.after.event);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "phlox/report/analysis.h"
 #include "phlox/report/report.h"
@@ -24,5 +25,8 @@ double least_share(double share, double samples);
 
 // From the first to the last moment of the samples that pass the filter.
 Nanoseconds elapsed_of(const profile::Profile& profile, const profile::SampleFilter& filter);
+// Of these samples of the profile.
+Nanoseconds elapsed_of(const std::vector<profile::Sample>& samples, const profile::Profile& profile,
+                       const profile::SampleFilter& filter);
 
 }  // namespace phlox::report

@@ -396,9 +396,14 @@ double least_share(double share, double samples) {
 }
 
 Nanoseconds elapsed_of(const Profile& profile, const profile::SampleFilter& filter) {
+  return elapsed_of(profile.samples(), profile, filter);
+}
+
+Nanoseconds elapsed_of(const std::vector<profile::Sample>& samples, const Profile& profile,
+                       const profile::SampleFilter& filter) {
   constexpr auto kLowest = std::numeric_limits<Nanoseconds>::min();
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), last = kLowest, end = kLowest;
-  for (const profile::Sample& sample : profile.samples()) {
+  for (const profile::Sample& sample : samples) {
     const auto part = filter.part_of_everything(sample);
     if (!part.passes) continue;
     begin = std::min(begin, part.start);

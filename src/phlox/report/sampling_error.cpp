@@ -7,10 +7,6 @@
 namespace phlox::report {
 namespace {
 
-// Half would be right for independent samples. Samples at about equal distances hit a loop of about that
-// length at nearly the same place: simulated programs then have up to 1.21 times the error that half gives.
-constexpr double kOfSquares = 0.75;
-
 // The variance of each item of one kind.
 class Adder {
  public:

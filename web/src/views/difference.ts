@@ -175,7 +175,7 @@ function create(page: Page): Showing {
     const what = (count: number) => `${countWords(count)} ${by === "line" ? "line" : "function"}${count === 1 ? "" : "s"}`;
     words.replaceChildren(kind === "recordings" ? element("b", {}, lengths(found as Difference)) : lengths(found as Difference), element("b", {}, capital(first)), `: ${sideWords(before)}. `, element("b", {}, capital(second)), `: ${sideWords(after)}. `);
     if (!before.total || !after.total) words.append(element("b", {}, `Nothing is shown of ${before.total ? second : first}.`));
-    else if (isAwait(page.catalogue.head, page.state.weight)) words.append("Whether they differ is not known: how far chance moves await time is not.");
+    else if (isAwait(page.catalogue.head, page.state.weight)) words.append("The page does not say whether they differ: it does not have the sampling error of await time. phlox diff --weight await does.");
     else words.append(element("b", {}, what(certain)), ` differ${certain === 1 ? "s" : ""}`, unclear > 0 ? `; for ${what(unclear)}, there are too few samples to see a difference below ${amount(seen, per)}.` : `; none of the others differs by more than ${amount(atMost, per)}.`,
       kind === "recordings" ? " Two recordings cannot show whether other runs differ too." : "");
   }

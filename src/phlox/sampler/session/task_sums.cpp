@@ -1,6 +1,9 @@
 #include "phlox/sampler/session/task_sums.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "phlox/base/spread.h"
 
 namespace phlox::sampler {
 namespace {
@@ -85,6 +88,7 @@ uint32_t TaskSums::row_of(profile::EventLoopId loop, profile::TaskStackId stack,
   made.time.state = state;
   made.time.kind = python::awaited_key(task.kind);
   made.time.awaited = std::get<std::string>(key);
+  made.time.changes.emplace();
   row_at_.emplace(std::move(key), row);
   return row;
 }
@@ -110,12 +114,30 @@ TaskSums::Seen TaskSums::add_task(const python::AsyncTask& task, uint32_t row, N
 void TaskSums::compare(const std::unordered_map<uint64_t, Seen>& now) {
   for (const auto& [address, before] : last_) {
     rows_[before.row].time.at_end = 0;
+    --rows_[before.row].change;
     const auto after = now.find(address);
     const bool stayed =
         after != now.end() && after->second.row == before.row && after->second.identity == before.identity;
     if (!stayed) ++rows_[before.row].time.went_on;
   }
-  for (const auto& [address, after] : now) ++rows_[after.row].time.at_end;
+  for (const auto& [address, after] : now) {
+    ++rows_[after.row].time.at_end;
+    ++rows_[after.row].change;
+  }
+}
+
+// See TaskChanges. A process has signs of its own.
+void TaskSums::put_changes(const std::unordered_map<uint64_t, Seen>& now, Nanoseconds weight) {
+  const size_t bin = censuses_ % profile::TaskChanges().bins.size();
+  const bool is_less = (Spread()(uint64_t{process_.value} << 40 | censuses_) & 1) != 0;
+  ++censuses_;
+  for (const auto* tasks : {&last_, &now}) {
+    for (const auto& [address, seen] : *tasks) {
+      Row& row = rows_[seen.row];
+      const int64_t change = std::exchange(row.change, 0);
+      row.time.changes->bins[bin] += static_cast<float>((is_less ? -change : change) * weight);
+    }
+  }
 }
 
 void TaskSums::put_ready(const python::AsyncTasks& tasks, const std::vector<profile::EventLoopId>& loops,
@@ -138,6 +160,7 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   std::unordered_map<uint64_t, Seen> now;
   now.reserve(tasks.tasks.size());
   const Nanoseconds of_last = any_ ? weight / 2 : 0;
+  const Nanoseconds between = any_ ? weight : 0;
   any_ = true;
   time_ += weight;
   for (const auto& [address, seen] : last_) add_time(seen.row, of_last);
@@ -148,6 +171,7 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
     now[task.address.value] = add_task(task, row, weight, weight - of_last);
   }
   compare(now);
+  put_changes(now, between);
   last_ = std::move(now);
   groups_.add(tasks, loops, time_);
   put_ready(tasks, loops, took);

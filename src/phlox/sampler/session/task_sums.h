@@ -63,6 +63,7 @@ class TaskSums {
     profile::TaskTimeId id;
     profile::TaskTime time;
     bool has_grown = false;
+    int64_t change = 0;  // of the number of tasks, since the last census
   };
   // A task in the last census.
   struct Seen {
@@ -79,6 +80,7 @@ class TaskSums {
   void add_time(uint32_t row, Nanoseconds time);
   Seen add_task(const python::AsyncTask& task, uint32_t row, Nanoseconds weight, Nanoseconds part);
   void compare(const std::unordered_map<uint64_t, Seen>& now);
+  void put_changes(const std::unordered_map<uint64_t, Seen>& now, Nanoseconds weight);
   void put_ready(const python::AsyncTasks& tasks, const std::vector<profile::EventLoopId>& loops,
                  Nanoseconds took);
 
@@ -97,6 +99,7 @@ class TaskSums {
   std::vector<Row> rows_;
   std::unordered_map<uint64_t, Seen> last_;                // by the task's address
   bool any_ = false;                                       // there was a census
+  uint64_t censuses_ = 0;                                  // in which tasks may have changed
   std::unordered_map<uint64_t, profile::FrameId> frames_;  // of this census, by function and line
   uint64_t without_stack_ = 0;
 };

@@ -138,7 +138,7 @@ function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weigh
     for (const part of parts) if (weighs(part, i)) ++compared;
   }
   const [self, total] = parts.map((part) => changes(before, after, part, limits, compared));
-  // How far chance moves await time is not known.
+  // The page does not have the sampling error of await time (report/await_error.h).
   if (isAwait(model.recording.catalogue.head, weight)) for (const { certain, same } of [self, total]) [certain, same].forEach((column) => column.fill(0));
   let [seen, atMost] = [0, 0];
   for (let i = 1; i < items.count; ++i) {
