@@ -124,6 +124,7 @@ TEST(AwaitDiff, of_five_runs_of_each_is_judged_by_their_spread) {
   std::vector<AwaitRun> before, after;
   for (int i = 0; i < 10; ++i) {
     runs.emplace_back(1000 * kMs);
+    runs.back().tasks.censuses[0].times = 100;
     runs.back().put("handle:12", "lock", ((i < 5 ? 4000 : 6000) + i) * kMs);
     runs.back().put("idle:3", "event", (1000 + i % 5) * kMs);
   }

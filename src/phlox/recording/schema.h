@@ -57,8 +57,9 @@ CREATE TABLE ready_tasks (
   tasks INTEGER NOT NULL);
 )sql";
 
-// What the sampling error of await time follows from. Older rows lack it.
-inline constexpr const char* kAddTaskChanges = "ALTER TABLE task_time ADD COLUMN changes BLOB";
+// What the sampling error of await time follows from, as blobs. Older rows lack it. Older versions open a
+// recording only if all columns are INTEGER or TEXT, and SQLite does not convert a blob to TEXT.
+inline constexpr const char* kAddTaskChanges = "ALTER TABLE task_time ADD COLUMN changes TEXT";
 
 // A process that records into a file holds a lock on this byte of it, of the open file (F_OFD_SETLK), so that
 // the lock ends with the recorder, however it ends. Far beyond the bytes that SQLite locks (os.h:

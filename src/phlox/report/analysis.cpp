@@ -436,9 +436,11 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   mark_outermost(tree, items);
   const ByNode sums = by_node(profile, *filter, node_of, tree.parent.size());
 
-  const Variances variances = tasks != nullptr && profile::shows_await_time(profile)
+  const bool of_tasks = tasks != nullptr && profile::shows_await_time(profile);
+  const Variances variances = of_tasks
                                   ? of_awaits(profile, *filter, *tasks, node_of, tree, items, result.step)
                                   : of_samples(profile, *filter, node_of, tree, items, result.step);
+  result.timed = result.timed || of_tasks;  // rows of await time have no moments, and their changes instead
   result.variance = result.timed ? variances.whole : 0;
 
   const ByItem of_functions = by_item(profile, tree, sums, items.function, tree.function, items.functions);

@@ -126,12 +126,12 @@ void TaskSums::compare(const std::unordered_map<uint64_t, Seen>& now) {
   }
 }
 
-// See TaskChanges. A process has signs of its own.
+// See TaskChanges. A process has signs of its own. `weight` 0: of the first census, which shows no change.
 void TaskSums::put_changes(const std::unordered_map<uint64_t, Seen>& now, Nanoseconds weight) {
   const size_t bin = censuses_ % profile::TaskChanges().bins.size();
   const bool is_less = (Spread()(uint64_t{process_.value} << 40 | censuses_) & 1) != 0;
-  ++censuses_;
-  for (const auto* tasks : {&last_, &now}) {
+  if (weight > 0) ++censuses_;
+  for (const auto* tasks : {&std::as_const(last_), &now}) {
     for (const auto& [address, seen] : *tasks) {
       Row& row = rows_[seen.row];
       const int64_t change = std::exchange(row.change, 0);
