@@ -136,7 +136,9 @@ def test_diff_says_how_many_tasks_wait_before_and_after(recording, other, tmp_pa
     assert future["line"] == 7 and future["file"] == str(other.parent / "app.py")
     text = phlox("diff", recording, other).stdout
     assert "What tasks await: how many wait at a time" in text and "a future" in text
-    assert "| grew | a future |" in phlox("diff", "--markdown", recording, other).stdout
+    # Of six censuses or so, a difference of one task is not certain.
+    assert future["low"] < 1 < future["high"] and awaits["judged"] and awaits["groups_differ"] == 0, future
+    assert "| inconclusive | a future |" in phlox("diff", "--markdown", recording, other).stdout
     done = phlox("diff", recording, other, "-o", tmp_path / "d.html")
     assert done.returncode == 0 and '"awaits":true' in (tmp_path / "d.html").read_text(), done.stderr
 
@@ -200,6 +202,7 @@ def test_diff_by_await_time_finds_the_await_that_got_longer(services):
     assert made["awaits"]["judged"] and groups["handle", 10]["verdict"] == "grew" and groups["handle", 11]["verdict"] == "shrank"
     text = phlox("diff", "--weight", "await", a, slow).stdout
     assert "Lines whose await time differs, with all that they await" in text and "censuses" in text and "service.py:10" in text
+    assert "| grew | the end of sleep\\(\\) | handle |" in phlox("diff", "--markdown", a, slow).stdout
     done = phlox("diff", "--weight", "await", "-q", a, slow, "--fail-if", "total(query) > +10%")
     assert done.returncode == 3, done.stderr
 

@@ -60,7 +60,8 @@ std::map<profile::ProcessId, Nanoseconds> census_spans(const profile::TaskRows& 
 std::optional<RunOfTasks> measure(const AwaitRun& run, AwaitSide& side,
                                   std::map<GroupKey, AwaitChange>& named) {
   RunOfTasks measured;
-  const CensusError error = census_error(*run.profile, *run.tasks);
+  CensusError error = census_error(*run.profile, *run.tasks);
+  error.missing_end.clear();  // the number of tasks is that of the time between censuses
   measured.is_known = error.is_known;
   const auto spans = census_spans(*run.tasks);
   bool any = false;
