@@ -252,7 +252,7 @@ Nanoseconds Judge::error_of(const std::vector<LoopSample>& rows, const LoopTurn&
   if (turn.first > 0 && sample(rows[turn.first - 1]).samples == 0) {
     size_t before = turn.first - 1;
     while (before > 0 && rows[before - 1].step != LoopStep::waits &&
-           rows[before - 1].step != LoopStep::outside)
+           rows[before - 1].step != LoopStep::unknown && rows[before - 1].step != LoopStep::outside)
       --before;
     error += std::max(turn.start - sample(rows[before]).start, earlier);
   }
@@ -339,8 +339,8 @@ LoopStalls Judge::of(ThreadId thread, const std::vector<uint32_t>& samples, bool
     while (next < long_ones.size() && i >= long_ones[next].last) ++next;
     if (next < long_ones.size() && i >= long_ones[next].first) continue;
     const LoopStep step = rows[i].step;
-    if (step == LoopStep::outside || step == LoopStep::unread || (step == LoopStep::waits && out.exact))
-      continue;
+    const bool is_known = step != LoopStep::outside && step != LoopStep::unknown && step != LoopStep::unread;
+    if (!is_known || (step == LoopStep::waits && out.exact)) continue;
     usual.all += sample(rows[i]).samples;
     if (step != LoopStep::turn) usual.own += sample(rows[i]).samples;
   }

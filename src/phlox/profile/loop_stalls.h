@@ -26,7 +26,7 @@ struct Stall {
   Nanoseconds least = 0;  // at least this much of it was one turn; 0: less than the limit
   Nanoseconds error = 0;  // of start and wall, either way
   Nanoseconds brief = 0;  // short waits for events, added up, which may be inside it or just before
-  bool is_cut = false;    // the recording begins or ends within it: it took longer
+  bool is_cut = false;    // it may have been longer: its beginning or its end is not in the recording
   StallKind kind = StallKind::unknown;  // the state with the largest part
   Nanoseconds of_kind = 0;
   FrameId frame;         // the line that took longest in that state; none: not known

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "phlox/profile/known_waits.h"
 #include "phlox/profile/quality.h"
@@ -21,6 +22,49 @@ constexpr SystemCall kPollCalls[] = {system_call("poll"),        system_call("pp
                                      system_call("select"),      system_call("pselect6"),
                                      system_call("epoll_wait"),  system_call("epoll_pwait"),
                                      system_call("epoll_pwait2")};
+
+// The turns found so far, and the one that goes on.
+class OpenTurn {
+ public:
+  void begin(size_t first, Nanoseconds start, bool is_cut) {
+    turn_ = {first, first, start, start, is_cut, 0};
+    open_ = true;
+    in_poll_ = true;
+  }
+  void close(size_t last, Nanoseconds at) {
+    turn_.last = last;
+    turn_.end = at;
+    if (open_ && turn_.end > turn_.start) out_.push_back(turn_);
+    open_ = false;
+  }
+  // It may go on: what was seen of it is certain.
+  void cut(Nanoseconds at, size_t last) {
+    turn_.is_cut = true;
+    close(last, at);
+  }
+  void forget() { open_ = false; }
+  void goes_on() { in_poll_ = false; }
+  void polls(size_t row, Nanoseconds start) {
+    if (in_poll_ && open_) return;
+    if (!in_poll_) close(row, start);
+    begin(row, start, false);
+  }
+  // Whether a row of the loop's poll is too short to end the turn.
+  bool takes_brief(const Sample& row) {
+    const bool is_off_cpu = row.cpu_state == CpuState::blocked || row.cpu_state == CpuState::runnable;
+    const bool is_brief = is_off_cpu && row.wall < (row.samples == 0 ? kBriefPiece : kBrief);
+    const auto room = std::max(kBrief, Nanoseconds(kBriefShare * double(row.start - turn_.start)));
+    if (!open_ || !is_brief || turn_.brief + row.wall >= room) return false;
+    turn_.brief += row.wall;
+    return true;
+  }
+  std::vector<LoopTurn> take() { return std::move(out_); }
+
+ private:
+  std::vector<LoopTurn> out_;
+  LoopTurn turn_;
+  bool open_ = false, in_poll_ = false;  // only the poll was seen of this turn
+};
 
 }  // namespace
 
@@ -50,12 +94,15 @@ LoopSample LoopTurns::row_of(uint32_t index, bool own_stacks) {
       break;
     case InLoop::not_read:
       // A wait whose stack is not known may be a wait for events.
-      row.step = blocked || sample.cpu_state == CpuState::unknown ? LoopStep::outside : LoopStep::unread;
+      row.step = blocked || sample.cpu_state == CpuState::unknown ? LoopStep::unknown : LoopStep::unread;
       break;
     case InLoop::poll:
     case InLoop::own: {
       const bool is_poll = row.place.at == InLoop::poll || is_poll_call(sample.system_call, aarch64_);
-      if (blocked && doing == Doing::waiting_unknown) break;
+      if (blocked && doing == Doing::waiting_unknown) {
+        row.step = LoopStep::unknown;
+        break;
+      }
       if (blocked && (is_poll || sample.system_call == kCallNotRecorded)) {
         row.step = doing == Doing::waiting_for_work ? LoopStep::waits : LoopStep::polls;
       } else {
@@ -77,52 +124,33 @@ std::vector<LoopTurn> LoopTurns::turns(const std::vector<LoopSample>& rows) cons
     return profile_.samples()[row.sample];
   };
   const auto end = [&](const LoopSample& row) { return sample(row).start + sample(row).wall; };
-  std::vector<LoopTurn> out;
-  LoopTurn turn;
-  bool open = false, in_poll = false;  // only the poll was seen of this turn
-  const auto begin = [&](size_t first, Nanoseconds start, bool is_cut) {
-    turn = {first, first, start, start, is_cut, 0};
-    open = true;
-    in_poll = true;
-  };
-  const auto close = [&](size_t last, Nanoseconds at) {
-    turn.last = last;
-    turn.end = at;
-    if (open && turn.end > turn.start) out.push_back(turn);
-    open = false;
-  };
+  OpenTurn turn;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Nanoseconds start = sample(rows[i]).start;
-    const bool gap = i > 0 && start > end(rows[i - 1]) + kStallRounding;
-    if (gap || rows[i].step == LoopStep::outside) open = false;
-    if (rows[i].step == LoopStep::outside) continue;
-    if (i == 0) begin(i, start, true);
     const Sample& now = sample(rows[i]);
-    const bool in_loop = rows[i].step == LoopStep::waits || rows[i].step == LoopStep::polls;
-    const bool is_off_cpu = now.cpu_state == CpuState::blocked || now.cpu_state == CpuState::runnable;
-    const bool is_brief = is_off_cpu && now.wall < (now.samples == 0 ? kBriefPiece : kBrief);
-    if (open && in_loop && is_brief &&
-        turn.brief + now.wall < std::max(kBrief, Nanoseconds(kBriefShare * double(start - turn.start)))) {
-      turn.brief += now.wall;
-    } else if (rows[i].step == LoopStep::waits) {
-      close(i, start);
-      begin(i + 1, end(rows[i]), false);
-    } else if (rows[i].step == LoopStep::polls) {
-      if (!in_poll) {
-        close(i, start);
-        begin(i, start, false);
-      } else if (!open) {
-        begin(i, start, false);
-      }
+    const LoopStep step = rows[i].step;
+    const bool gap = i > 0 && now.start > end(rows[i - 1]) + kStallRounding;
+    if (step == LoopStep::outside) {
+      turn.forget();
+    } else if (step == LoopStep::unknown) {
+      turn.cut(gap ? end(rows[i - 1]) : now.start, i);
+      turn.begin(i + 1, end(rows[i]), true);
     } else {
-      in_poll = false;
+      if (gap) turn.cut(end(rows[i - 1]), i);
+      if (gap || i == 0) turn.begin(i, now.start, true);
+      const bool in_loop = step == LoopStep::waits || step == LoopStep::polls;
+      if (in_loop && turn.takes_brief(now)) continue;
+      if (step == LoopStep::waits) {
+        turn.close(i, now.start);
+        turn.begin(i + 1, end(rows[i]), false);
+      } else if (step == LoopStep::polls) {
+        turn.polls(i, now.start);
+      } else {
+        turn.goes_on();
+      }
     }
   }
-  if (open && !rows.empty()) {
-    turn.is_cut = true;
-    close(rows.size(), end(rows.back()));
-  }
-  return out;
+  if (!rows.empty()) turn.cut(end(rows.back()), rows.size());
+  return turn.take();
 }
 
 }  // namespace phlox::profile

@@ -18,6 +18,7 @@ enum class LoopStep : uint8_t {
   own,      // in the loop's code
   turn,     // in a callback of the loop
   unread,   // its stack was not read
+  unknown,  // a wait that may have been for events
   outside,  // its relation to a turn is not known
 };
 struct LoopSample {
@@ -29,7 +30,7 @@ struct LoopSample {
 struct LoopTurn {
   size_t first = 0, last = 0;  // rows; the last one is excluded
   Nanoseconds start = 0, end = 0;
-  bool is_cut = false;
+  bool is_cut = false;    // its beginning or its end was not seen
   Nanoseconds brief = 0;  // short waits for events, somewhere within it
 };
 
