@@ -201,6 +201,28 @@ def test_the_holder_of_a_lock_is_found_by_its_async_with(python, tmp_path):
     assert re.search("Tasks that await each other in a circle: (left, right, which awaits left|right, left, which awaits right)\n", text)
 
 
+@pytest.mark.parametrize("words", [(), ("anyio",)], ids=["trio", "anyio"])
+@pytest.mark.usefixtures("loops")
+@since(3, 8)
+def test_a_job_of_trio_has_the_frames_of_the_thread_that_runs_it(python, words):
+    if not all(has(python, module) for module in ("trio", *words)):
+        pytest.skip("this interpreter has no trio, or no anyio")
+    with Target(python, PROGRAM.with_name("trio_jobs.py"), *words) as target:
+        found = json.loads(dump("--json", "-p", target.pid).stdout)
+        text = dump("--async", "all", "-p", target.pid).stdout
+    tasks = {task["name"]: task for task in found["tasks"]}
+    assert tasks["queued"]["awaited_kind"] == "semaphore" and "job" not in tasks["queued"], tasks["queued"]
+    threads = {thread["python_id"]: thread for thread in found["threads"]}
+    for name, function in (("first", "first_job"), ("second", "second_job")):
+        job = tasks[name]["job"]
+        assert tasks[name]["awaited_kind"] == "thread_job" and not job["queued"]
+        # anyio has a function of its own between trio and the job.
+        inner = [frame["function"] for frame in job["frames"]][1 if words else 0:]
+        assert inner[:3] == [function, "leaf", "wait"], job
+        assert function in [frame["function"] for frame in threads[job["python_id"]]["frames"]], job
+        assert "which runs in Thread " + threads[job["python_id"]]["name"] in text
+
+
 @since(3, 8)
 def test_a_job_has_the_frames_of_the_thread_that_runs_it(python, tmp_path):
     with Target(python, PROGRAM.with_name("task_jobs.py")) as target:

@@ -51,6 +51,20 @@ TEST_P(EveryTask, has_the_chain_of_its_awaits_down_to_the_future) {
   EXPECT_EQ(read.loops[0].python_id, 77U);
 }
 
+TEST_P(EveryTask, is_of_a_loop_whose_class_is_named_with_its_module_unless_that_is_asyncio) {
+  const RemoteAddress future = program.future();
+  program.task("t", program.coroutine("f", 12, program.iterator_of(future)), future);
+  const auto type_in = [&](const char* module) {
+    program.is_class_of("Loop", module);
+    return program.read().loops.at(0).type;
+  };
+  EXPECT_EQ(type_in("uvloop"), "uvloop.Loop");
+  EXPECT_EQ(type_in("qasync.loops"), "qasync.loops.Loop");
+  EXPECT_EQ(type_in("asyncio.unix_events"), "Loop");
+  EXPECT_EQ(type_in("__main__"), "Loop");
+  EXPECT_EQ(type_in("asyncio_like"), "asyncio_like.Loop");
+}
+
 TEST_P(EveryTask, has_its_chain_and_its_kind_where_only_chains_are_read) {
   const RemoteAddress future = program.future();
   const RemoteAddress outer =

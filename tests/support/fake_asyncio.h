@@ -60,6 +60,10 @@ class FakeAsyncio {
     fake.memory().put_value(at + *layout_.object.size, dict(items).value);
     return at;
   }
+  void is_class_of(const std::string& class_, const std::string& module) {
+    fake.memory().put_value(type(class_) + *layout_.type.tp_base + 8,
+                            dict({{"__module__", fake.string(module)}}).value);
+  }
   RemoteAddress set(const std::vector<RemoteAddress>& items) {
     const RemoteAddress at = object(type("set"), 256), table = fake.memory().allocate(16 * 64);
     fake.set(at, layout_.set.mask, uint64_t{63});

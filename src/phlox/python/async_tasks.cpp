@@ -129,12 +129,14 @@ void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
     TaskReader reader(layout_, pages_, module, codes_, sources_.link);
     reader.with_trio(trio);
     if (sources_.chains_only) reader.with_chains_only();
+    const size_t first = out_.tasks.size();
     for (const RemoteAddress runner : trio.runners()) {
       std::vector<AsyncioModule::Found> found;
       for (const RemoteAddress task : trio.tasks(runner, room())) found.push_back({task, 0});
       trio_runners_.insert(runner.value);
       read_all(reader, module, found);
     }
+    if (!jobs_.empty()) read_jobs(reader, module, first);
   }
   out_.imported |= opened || !trio.problem().empty();
   if (!trio.problem().empty()) out_.problem = trio.problem();
@@ -190,7 +192,7 @@ AsyncLoop Census::describe_loop(AsyncioModule& module, const TaskReading& readin
   row.greenlets = reading.greenlet;
   row.type = reading.greenlet                             ? "greenlet"
              : trio_runners_.contains(reading.loop.value) ? "trio"
-                                                          : module.type_of(reading.loop).name;
+                                                          : module.class_words(reading.loop);
   return row;
 }
 

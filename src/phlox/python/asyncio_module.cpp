@@ -19,6 +19,7 @@ constexpr uint64_t kMaxSetSlots = uint64_t{1} << 20;
 // Largest distance from the end of PyThreadState to asyncio_tasks_head in _PyThreadStateImpl.
 constexpr uint64_t kThreadTail = 2048;
 constexpr size_t kTableTries = 3;
+constexpr size_t kMaxModuleName = 200;  // bytes
 
 bool is_forwarder(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames = {"coroutine_wrapper", "async_generator_asend",
@@ -144,6 +145,21 @@ const TypeInfo& AsyncioModule::type(RemoteAddress type) {
 
 const TypeInfo& AsyncioModule::type_of(RemoteAddress object) {
   return type(word(object + *layout_.object.ob_type));
+}
+
+std::string AsyncioModule::class_words(RemoteAddress object) {
+  const RemoteAddress type = word(object + *layout_.object.ob_type);
+  const std::string name = this->type(type).name;
+  if (name.find('.') != std::string::npos) return name;
+  const RemoteAddress names = word(type + *layout_.type.tp_base + 8);  // tp_dict
+  if (!is_plausible(names) || type_of(names).name != "dict") return name;
+  const auto found = objects_.find_in_dict(names, "__module__");
+  const auto module = found && is_plausible(*found) ? objects_.string(*found, kMaxModuleName)
+                                                    : Read<std::string>(std::string());
+  if (!module || module->empty() || *module == "__main__" || *module == "asyncio" ||
+      module->starts_with("asyncio."))
+    return name;
+  return *module + "." + name;
 }
 
 bool AsyncioModule::derives(RemoteAddress type, std::string_view name) {

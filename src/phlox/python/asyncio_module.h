@@ -60,6 +60,8 @@ class AsyncioModule {
   // The kind of the type object at this address. Cached.
   const TypeInfo& type(RemoteAddress type);
   const TypeInfo& type_of(RemoteAddress object);
+  // With the module of a class that is neither asyncio's nor the program's main module: "uvloop.Loop".
+  std::string class_words(RemoteAddress object);
 
   struct Found {
     RemoteAddress task;

@@ -1,6 +1,6 @@
 // The function in another thread that a task waits for: a job of a concurrent.futures.ThreadPoolExecutor
-// (run_in_executor(), asyncio.to_thread()), or of anyio's threads. One of the thread's variables is the
-// future that the task waits for.
+// (run_in_executor(), asyncio.to_thread()), or of the threads of anyio and trio. One of the thread's
+// variables is the future that the task waits for; with trio, the function that the task gave to the thread.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -15,8 +15,16 @@ namespace {
 
 constexpr std::string_view kPoolFile = "/concurrent/futures/thread.py";
 constexpr std::string_view kAnyioFile = "/anyio/_backends/_asyncio.py";
+constexpr std::string_view kTrioFile = "/trio/_core/_thread_cache.py";
 constexpr uint64_t kMaxVariables = 200;  // in one function
 constexpr size_t kJobTries = 5;
+
+// Between the function with that variable and the job: a frame of the pool's own (3.14+), and some of trio.
+bool runs_jobs(const TaskFunction& function) {
+  return function.file.ends_with(kPoolFile) ||
+         (function.name == "capture" && function.file.ends_with("/outcome/_impl.py")) ||
+         (function.name == "worker_fn" && function.file.ends_with("/trio/_threads.py"));
+}
 
 }  // namespace
 
@@ -38,6 +46,8 @@ RemoteAddress TaskReader::variable_named(const RawFrame& frame, std::string_view
 
 // None: this frame runs no job.
 RemoteAddress TaskReader::future_of_job(const RawFrame& frame, const TaskFunction& function) {
+  if (function.name == "_handle_job" && function.file.ends_with(kTrioFile))
+    return variable_named(frame, "fn");
   if (function.name != "run") return {};
   if (function.file.ends_with(kAnyioFile)) return variable_named(frame, "future");
   if (!function.file.ends_with(kPoolFile)) return {};
@@ -71,9 +81,7 @@ bool TaskReader::read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddr
     if (known == nullptr) return false;
     out.future = future_of_job(frame, codes_.function(known->function));
     if (out.future) {
-      // 3.14+: the pool has a frame of its own between the two.
-      while (!inner.empty() && codes_.function(inner.back().function).file.ends_with(kPoolFile))
-        inner.pop_back();
+      while (!inner.empty() && runs_jobs(codes_.function(inner.back().function))) inner.pop_back();
       out.job.python_id = python_id;
       out.job.frames.assign(inner.rbegin(), inner.rend());
       return true;

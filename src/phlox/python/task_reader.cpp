@@ -241,6 +241,7 @@ bool TaskReader::add_frame(const Generator& generator, TaskReading& out) {
   if (!leaf_.bottom && layout_.generator.gi_iframe.present() && leaf_.top)
     leaf_.bottom = leaf_.frame + *layout_.frame.localsplus + 8 * uint64_t{known->variables};
   frames_.push_back(generator.frame);
+  codes_of_frames_.push_back(generator.code);
   if (!chains_only_) note_exits(leaf_, out);
   return true;
 }
@@ -252,6 +253,7 @@ bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
   leaf_future_ = leaf_object_ = {};
   runs_ = false;
   frames_.clear();
+  codes_of_frames_.clear();
   exits_.clear();
   size_t forwarders = 0;
   RemoteAddress object = coroutine;

@@ -55,7 +55,7 @@ struct TaskReading {
   RemoteAddress loop;
   std::vector<RemoteAddress> awaits;
   Evidence evidence;
-  RemoteAddress job;                  // future of the function in a thread that it waits for
+  RemoteAddress job;                  // RunningJob::future of what it waits for in a thread
   RemoteAddress lock;                 // that it waits for
   std::vector<RemoteAddress> holds;   // locks in whose `async with` it is
   std::vector<RemoteAddress> owners;  // tasks that have the lock it waits for, by the lock itself
@@ -66,9 +66,10 @@ struct TaskReading {
   RemoteAddress parent;
 };
 
-// What a thread of an executor or of anyio does now.
+// What a thread of an executor, of anyio or of trio does now.
 struct RunningJob {
-  RemoteAddress future;  // that the task waits for: a concurrent.futures.Future, or asyncio's for anyio
+  // That the task waits for: a concurrent.futures.Future, or asyncio's for anyio; for trio, a function.
+  RemoteAddress future;
   AsyncJob job;
 };
 
@@ -151,6 +152,7 @@ class TaskReader {
   void explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskReading& out);
   void explain_trio_nursery(RemoteAddress nurseries, TaskReading& out);
   void explain_trio_lock(RemoteAddress task, TaskReading& out);
+  RemoteAddress trio_job();
   bool is_of_trio_task(RemoteAddress object);
   bool is_of_trio(const TaskReading& reading, size_t from_leaf, std::string_view file,
                   std::string_view name) const;
@@ -175,7 +177,7 @@ class TaskReader {
   GreenletModule* greenlets_ = nullptr;
   bool chains_only_ = false;
   // State of the current chain.
-  std::vector<RemoteAddress> frames_;  // of each frame of the task
+  std::vector<RemoteAddress> frames_, codes_of_frames_;  // of each frame of the task
   std::vector<Exit> exits_;
   Generator leaf_;
   const TaskCodes::Known* leaf_code_ = nullptr;

@@ -82,6 +82,15 @@ void TaskReader::explain_trio_lock(RemoteAddress task, TaskReading& out) {
   }
 }
 
+// The function that to_thread.run_sync() gave to a thread. That has it as a variable, too (task_job.cpp).
+RemoteAddress TaskReader::trio_job() {
+  RawFrame frame;
+  frame.frame = frames_[frames_.size() - 1 - kBeneath];
+  frame.code = codes_of_frames_[codes_of_frames_.size() - 1 - kBeneath];
+  const RemoteAddress function = variable_named(frame, "worker_fn");
+  return is_plausible(function) ? function : RemoteAddress();
+}
+
 void TaskReader::explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskReading& out) {
   if (is_of_trio(out, kBeneath, "_timeouts.py", "sleep_forever") &&
       is_of_trio(out, kBeneath + 1, "_timeouts.py", "sleep_until")) {
@@ -93,6 +102,7 @@ void TaskReader::explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskR
     if (wait.parks != parks || !is_of_trio(out, kBeneath + (parks ? 1 : 0), wait.file, wait.name)) continue;
     out.task.kind = wait.kind;
     if (parks) explain_trio_lock(task, out);
+    if (wait.kind == AwaitedKind::thread_job && !chains_only_) out.job = trio_job();
     if (wait.kind == AwaitedKind::nursery) explain_trio_nursery(nurseries, out);
     if (wait.kind == AwaitedKind::socket) {
       // wait_readable(self, fd): a number or a socket.
