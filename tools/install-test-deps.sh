@@ -38,6 +38,16 @@ if [ ! -d "$loops" ]; then
   mv "$loops.part" "$loops"
 fi
 
+# Web frameworks: for the system's Python only.
+web=$cache/web
+if [ ! -d "$web" ]; then
+  rm -rf "$web.part"
+  "$venv/bin/python" -m pip --quiet install --target "$web.part" --only-binary :all: \
+    'starlette<2' 'fastapi<1' 'flask>=2,<4' 'django>=4,<7' 'aiohttp>=3.8,<4' ||
+    { rm -rf "$web.part"; mkdir -p "$web.part"; echo 'no web frameworks for this Python: their tests are skipped'; }
+  mv "$web.part" "$web"
+fi
+
 # The official client of the Model Context Protocol, for phlox mcp: for the system's Python only.
 client=$cache/mcp-client
 if [ ! -d "$client" ]; then

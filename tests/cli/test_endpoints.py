@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ from cli_support import ROOT, phlox
 
 sys.path.insert(0, str(ROOT / "bench"))
 from harness import services  # noqa: E402
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox"
 
 PROGRAM = """
 import asyncio, collections, json, sys, threading, time
@@ -155,3 +158,39 @@ def test_stacks_of_another_tool_have_endpoints(tmp_path):
     assert rows["index"]["framework"] == "Flask" and rows["index"]["certain"]
     text = phlox("report", "--by", "endpoint", "--from", "collapsed", tmp_path / "stacks.txt").stdout
     assert "Endpoints" in text and "40.0 %" in text
+
+
+ROUTES = {
+    "starlette": {"read_item": ["GET /api/items/{item:int}"], "write_item": ["POST /api/items/{item:int}"]},
+    "fastapi": {"read_item": ["GET /api/items/{item}"], "write_item": ["POST /api/items/{item}"]},
+    "flask": {"read_item": ["GET /api/items/<int:item>"], "write_item": ["POST /api/items/<int:item>"]},
+    "django": {"read_item": ["/api/items/<int:item>/"], "Things.post": ["POST /api/things/<int:thing>/"]},
+    "aiohttp": {"read_item": ["GET /api/items/{item}"], "Things.post": ["POST /api/things/{thing}"]},
+}
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("framework", ROUTES)
+def test_an_endpoint_has_its_methods_and_the_route_as_the_framework_has_it(framework, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(CACHE / "web"))
+    python = services.python_of()
+    if subprocess.run([python, "-c", f"import {framework}"], capture_output=True).returncode != 0:
+        pytest.skip(f"no {framework} here (tools/install-test-deps.sh)")
+    done = phlox("record", "-q", "-o", tmp_path / "a.phlox", "--", python, ROOT / "tests/live/programs/routes.py", framework, "4")
+    assert done.returncode == 0, done.stderr
+    expected = ROUTES[framework]
+    # Before Python 3.11, the name of a method is that of its function.
+    if subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]).returncode != 0:
+        expected = {name.split(".")[-1]: routes for name, routes in expected.items()}
+    rows = rows_of(report(tmp_path / "a.phlox"))
+    assert {name: rows[name]["routes"] for name in expected} == expected, rows
+    assert rows["(no endpoint)"]["routes"] == []
+    name, (route,) = next(iter(expected.items()))
+    text = phlox("report", "--by", "endpoint", tmp_path / "a.phlox").stdout
+    assert route in text and "  route  " in text, text
+    only = rows_of(report("--endpoint", "^" + re.escape(route), tmp_path / "a.phlox"))
+    assert set(only) == {name}
+    done = phlox("export", "-f", "collapsed", "--by", "endpoint", tmp_path / "a.phlox", "-o", tmp_path / "a.txt")
+    assert done.returncode == 0 and f"{route} {name} (routes.py:" in (tmp_path / "a.txt").read_text(), done.stderr
+    # One row for each route, whatever the number of items.
+    assert not re.search("items/[0-9]", json.dumps(rows))

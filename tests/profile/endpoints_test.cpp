@@ -6,6 +6,7 @@
 
 #include "phlox/profile/forks.h"
 #include "phlox/profile/view.h"
+#include "phlox/profile/web_routes.h"
 #include "support/profile_of.h"
 
 namespace phlox::profile {
@@ -266,6 +267,31 @@ TEST_F(EndpointsTest, the_view_puts_the_endpoint_at_the_root_or_shows_some_only)
   }
   EXPECT_EQ(roots, (std::map<std::string, int64_t>{
                        {"index (app.py:1)", 20}, {"about (app.py:1)", 10}, {"(no endpoint)", 10}}));
+}
+
+TEST_F(EndpointsTest, a_route_that_is_known_is_part_of_the_label_and_can_be_chosen) {
+  add(kFastApi + "read_item:7");
+  add(kFastApi + "home:3");
+  const auto number_of = [&](const std::string& name) {
+    const Endpoints endpoints(profile_);
+    for (uint32_t i = 1; i <= endpoints.size(); ++i)
+      if (profile_.frame(endpoints[i].frame).qualified_name == name) return i;
+    return 0U;
+  };
+  const Endpoints endpoints(profile_);
+  const Frame& frame = profile_.frame(endpoints[number_of("read_item")].frame);
+  const std::string key = route_key(frame.qualified_name, frame.first_line, frame.file);
+  EXPECT_EQ(endpoint_label(profile_, endpoints, number_of("read_item")).substr(0, 18), "read_item (app.py:");
+  profile_.emit_meta(key, "GET /items/{id}\nPUT /items/{id}\nPUT /things/{id}");
+  EXPECT_EQ(endpoint_label(profile_, endpoints, number_of("read_item")).substr(0, 53),
+            "GET /items/{id}, PUT /items/{id} and 1 more read_item");
+  EXPECT_EQ(endpoint_routes(profile_, endpoints, number_of("read_item")).size(), 3U);
+  EXPECT_TRUE(endpoint_routes(profile_, endpoints, number_of("home")).empty());
+  for (const char* regex : {"^GET /items/", "^PUT /things/", "^read_item", "more read_item"}) {
+    const auto chosen = chosen_endpoints(profile_, endpoints, regex);
+    EXPECT_TRUE(chosen[number_of("read_item")]) << regex;
+    EXPECT_FALSE(chosen[number_of("home")]) << regex;
+  }
 }
 
 TEST_F(EndpointsTest, a_sample_without_a_stack_and_a_wake_without_one_stay_so) {

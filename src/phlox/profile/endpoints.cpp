@@ -15,6 +15,7 @@
 #include "phlox/profile/loop_stacks.h"
 #include "phlox/profile/markers.h"
 #include "phlox/profile/rooted_stacks.h"
+#include "phlox/profile/web_routes.h"
 
 namespace phlox::profile {
 namespace {
@@ -232,20 +233,42 @@ Endpoints::Endpoints(const Profile& profile, const TaskRows* tasks) {
   FindingEndpoints(profile, tasks, *this).find();
 }
 
+namespace {
+
+std::string function_words(const Profile& profile, FrameId frame) {
+  const Label label = function_label(profile, frame);
+  const std::string line = label.line > 0 ? fmt::format(":{}", label.line) : "";
+  return fmt::format("{} ({}{})", label.name, base_name(label.file), line);
+}
+
+}  // namespace
+
+std::vector<std::string> endpoint_routes(const Profile& profile, const Endpoints& endpoints,
+                                         uint32_t number) {
+  if (number == Endpoints::kNone || number == Endpoints::kNotRead) return {};
+  return routes_of(profile, profile.frame(endpoints[number].frame));
+}
+
 std::string endpoint_label(const Profile& profile, const Endpoints& endpoints, uint32_t number) {
   if (number == Endpoints::kNone) return std::string(kNoEndpoint);
   if (number == Endpoints::kNotRead) return std::string(kEndpointNotRead);
-  const Label label = function_label(profile, endpoints[number].frame);
-  const std::string line = label.line > 0 ? fmt::format(":{}", label.line) : "";
-  return fmt::format("{} ({}{})", label.name, base_name(label.file), line);
+  const std::string routes = routes_words(endpoint_routes(profile, endpoints, number));
+  const std::string function = function_words(profile, endpoints[number].frame);
+  return routes.empty() ? function : fmt::format("{} {}", routes, function);
 }
 
 std::vector<bool> chosen_endpoints(const Profile& profile, const Endpoints& endpoints,
                                    const std::string& regex) {
   const RE2 pattern(regex, RE2::Quiet);
   std::vector<bool> chosen(endpoints.size() + 2);
-  for (uint32_t number = 0; number <= endpoints.size(); ++number)
-    chosen[number] = RE2::PartialMatch(endpoint_label(profile, endpoints, number), pattern);
+  const auto matches = [&](const std::string& words) { return RE2::PartialMatch(words, pattern); };
+  chosen[0] = matches(endpoint_label(profile, endpoints, Endpoints::kNone));
+  for (uint32_t number = 1; number <= endpoints.size(); ++number) {
+    const auto routes = endpoint_routes(profile, endpoints, number);
+    chosen[number] = matches(endpoint_label(profile, endpoints, number)) ||
+                     matches(function_words(profile, endpoints[number].frame)) ||
+                     std::any_of(routes.begin(), routes.end(), matches);
+  }
   chosen.back() = RE2::PartialMatch(endpoint_label(profile, endpoints, Endpoints::kNotRead), pattern);
   return chosen;
 }

@@ -47,11 +47,13 @@ class Endpoints {
 
 inline constexpr std::string_view kNoEndpoint = "(no endpoint)", kEndpointNotRead = "(stack not read)";
 
-// "read_item (app.py:12)", or one of these two.
+// "GET /items/{item_id}": all that lead to its function, sorted; empty: not known (web_routes.h).
+std::vector<std::string> endpoint_routes(const Profile& profile, const Endpoints& endpoints, uint32_t number);
+// "GET /items/{item_id} read_item (app.py:12)", without a route "read_item (app.py:12)"; or one of these two.
 std::string endpoint_label(const Profile& profile, const Endpoints& endpoints, uint32_t number);
 
-// Those whose label matches, by number; the last one: kNotRead. RE2 syntax; none matches an invalid
-// expression.
+// Those whose label, function or one of whose routes matches, by number; the last one: kNotRead. RE2 syntax;
+// none matches an invalid expression.
 std::vector<bool> chosen_endpoints(const Profile& profile, const Endpoints& endpoints,
                                    const std::string& regex);
 

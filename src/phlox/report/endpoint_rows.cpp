@@ -13,6 +13,7 @@
 #include "phlox/profile/endpoints.h"
 #include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_target.h"
+#include "phlox/profile/web_routes.h"
 #include "phlox/report/await_groups.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/finding_limits.h"
@@ -186,6 +187,7 @@ class Adding {
     const auto label = profile::function_label(profile_, endpoint.frame);
     std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
     row.full = label.whole_name();
+    row.routes = profile::endpoint_routes(profile_, endpoints_, number);
     row.framework = endpoint.framework;
     row.certain = endpoint.certain;
   }
@@ -226,6 +228,11 @@ std::string note_of(const Report& report) {
   return note;
 }
 
+bool any_routes(const Report& report) {
+  return std::any_of(report.endpoints.begin(), report.endpoints.end(),
+                     [](const EndpointRow& row) { return !row.routes.empty(); });
+}
+
 bool any_awaits(const Report& report) {
   return std::any_of(report.endpoints.begin(), report.endpoints.end(),
                      [](const EndpointRow& row) { return row.await > 0; });
@@ -250,7 +257,7 @@ size_t limit_endpoints(std::vector<EndpointRow>& rows, size_t limit) {
 }
 
 Table endpoint_table(const Report& report) {
-  const bool awaits = any_awaits(report);
+  const bool awaits = any_awaits(report), routes = any_routes(report);
   Table table;
   table.title = "Endpoints";
   table.note = note_of(report);
@@ -267,6 +274,7 @@ Table endpoint_table(const Report& report) {
     const Column more[] = {{"awaits", true}, {"tasks at a time", true}, {"mostly for", false, Fit::name}};
     table.columns.insert(table.columns.end(), std::begin(more), std::end(more));
   }
+  if (routes) table.columns.push_back({"route", false, Fit::name});
   const Column last[] = {{"endpoint", false, Fit::name}, {"where", false, Fit::place}, {"framework"}};
   table.columns.insert(table.columns.end(), std::begin(last), std::end(last));
   size_t endpoints = 0;
@@ -286,6 +294,7 @@ Table endpoint_table(const Report& report) {
                                   plain(row.awaits_for)};
       cells.insert(cells.end(), std::begin(more), std::end(more));
     }
+    if (routes) cells.push_back(plain(profile::routes_words(row.routes)));
     cells.push_back(plain(row.name));
     cells.push_back(row.file.empty() ? "" : location_words(row.file, row.line));
     cells.push_back(row.framework + (row.certain ? "" : ", likely"));
@@ -301,6 +310,7 @@ void write_endpoints(JsonText& json, const Report& report) {
     json.text("name", row.full);
     json.text("file", row.file);
     json.integer("line", row.line);
+    json.texts("routes", row.routes);
     json.text("framework", row.framework);
     json.truth("certain", row.certain);
     write_estimate(json, "total", row.total);
@@ -336,7 +346,9 @@ std::optional<Finding> endpoint_finding(const Report& report) {
   const bool waits_long = time_share(waits->waited(), report.elapsed) >= kWorthSaying;
   if (share < kWorthSaying && !waits_long) return {};
   const auto place = [](const EndpointRow& row) {
-    return fmt::format("{} ({})", plain(row.name), location_words(row.file, row.line));
+    const std::string routes = plain(profile::routes_words(row.routes));
+    return fmt::format("{}{}{} ({})", routes, routes.empty() ? "" : " ", plain(row.name),
+                       location_words(row.file, row.line));
   };
   std::string text =
       fmt::format("{} of the CPU time is spent in requests to {} endpoint{} of {}", share_words(share),

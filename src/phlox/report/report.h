@@ -309,13 +309,14 @@ struct EndpointRow {
   EndpointKind kind = EndpointKind::endpoint;
   std::string name;  // of the handler; of no endpoint: "(no endpoint)"
   std::string full, file;
-  int32_t line = 0;       // first line
-  std::string framework;  // "FastAPI"
-  bool certain = true;    // profile::Endpoint
-  Estimate total;         // of threads, by the report's weight
-  Nanoseconds cpu = 0;    // these are of threads, whatever the weight and whatever is shown
-  double cpu_share = 0;   // of the CPU time of all threads
-  Nanoseconds gil = 0;    // waiting for the GIL
+  int32_t line = 0;                 // first line
+  std::vector<std::string> routes;  // "GET /items/{item_id}"; empty: not known
+  std::string framework;            // "FastAPI"
+  bool certain = true;              // profile::Endpoint
+  Estimate total;                   // of threads, by the report's weight
+  Nanoseconds cpu = 0;              // these are of threads, whatever the weight and whatever is shown
+  double cpu_share = 0;             // of the CPU time of all threads
+  Nanoseconds gil = 0;              // waiting for the GIL
   Nanoseconds no_cpu = 0;
   Nanoseconds waiting = 0;  // for anything else, except for something to do
   std::string waits_for;    // the longest part of that, in words; empty: none

@@ -118,9 +118,11 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   Backend::Begun begun = shared.begin(ring_);
   source_ = std::move(begun.source);
   why_otherwise_ = std::move(begun.why_otherwise);
-  if (shared.tasks != nullptr)
+  if (shared.tasks != nullptr) {
     census_.emplace(host_, id_, begin_, program_->interpreter, memory_, clock_, *shared.tasks,
                     identities_.interner, shared.task_ids, options_.max_overhead_percent);
+    routes_.emplace(program_->interpreter, memory_, sink_, begin_);
+  }
 }
 
 // None: it is still running, or was reaped before.
@@ -221,6 +223,7 @@ void ProgramRecording::take_census(Nanoseconds now, const std::function<void()>&
     return thread == live.end() ? profile::ThreadId() : thread->id;
   };
   census_->take(now, thread_of, between);
+  routes_->look(now, between);
 }
 
 void ProgramRecording::count_tasks(Nanoseconds now, const std::function<void()>& between) {

@@ -27,6 +27,7 @@
 #include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/sampler/session/route_watch.h"
 #include "phlox/sampler/session/source.h"
 #include "phlox/sampler/session/task_census.h"
 
@@ -106,6 +107,7 @@ class ProgramRecording {
   memory::ProcessMemory memory_;  // its own: the sampler's belongs to another thread
   python::PoolQueues queues_;
   std::optional<TaskCensus> census_;
+  std::optional<RouteWatch> routes_;                                // with each census_
   Nanoseconds next_tasks_ = 0;                                      // when their rows are emitted
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported
   std::function<std::optional<Nanoseconds>()> used_at_its_end_;

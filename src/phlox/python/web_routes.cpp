@@ -1,0 +1,377 @@
+#include "phlox/python/web_routes.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "phlox/python/asyncio_module.h"
+#include "phlox/python/code_object.h"
+#include "phlox/python/objects.h"
+#include "phlox/python/page_memory.h"
+
+namespace phlox::python {
+namespace {
+
+constexpr size_t kInterpretersWithRoutes = 64;
+constexpr size_t kModulesAtOnce = 32;  // between two pauses
+constexpr size_t kMostItems = 10'000;  // of one list
+constexpr size_t kMostDeep = 12;       // applications in applications, wrappers around wrappers
+constexpr size_t kMostText = 200;      // bytes of a path
+constexpr size_t kMostApplications = 200;
+constexpr std::array<std::string_view, 7> kVerbs = {"get",    "post", "put",    "patch",
+                                                    "delete", "head", "options"};
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return out;
+}
+
+enum class AppKind : uint8_t { none, starlette, flask, aiohttp };
+
+class ReadingRoutes {
+ public:
+  ReadingRoutes(const Layout& layout, memory::RemoteMemory& memory, const std::function<void()>& between)
+      : layout_(layout),
+        pages_(memory),
+        types_(layout, pages_),
+        objects_(layout, pages_),
+        between_(between) {}
+
+  void read(RemoteAddress interpreter) {
+    pages_.forget();
+    const auto modules = objects_.modules(interpreter);
+    if (!modules) return;
+    modules_ = *modules;
+    const auto imported = [&](std::string_view name) {
+      const auto found = objects_.find(modules_, name);
+      return found && *found;
+    };
+    if (imported("starlette.routing") || imported("flask.app") || imported("quart.app") ||
+        imported("aiohttp.web_app"))
+      read_applications();
+    if (imported("django.urls.resolvers")) read_django();
+  }
+  std::vector<WebRoute> take() { return {routes_.begin(), routes_.end()}; }
+
+ private:
+  RemoteAddress attribute(RemoteAddress object, std::string_view name) {
+    if (!is_plausible(object)) return {};
+    const auto value = objects_.attribute(object, name);
+    return value ? *value : RemoteAddress();
+  }
+  std::string text(RemoteAddress object) {
+    if (!is_plausible(object) || type_name(object) != "str") return {};
+    const auto read = objects_.string(object, kMostText);
+    return read ? *read : std::string();
+  }
+  const std::string& type_name(RemoteAddress object) { return types_.type_of(object).name; }
+  bool derives(RemoteAddress object, std::string_view name) {
+    return is_plausible(object) && types_.derives(pages_.word(object + *layout_.object.ob_type), name);
+  }
+  RemoteAddress word(RemoteAddress at) { return pages_.word(at); }
+  // `field`: counted from the end of the object's head.
+  RemoteAddress field(RemoteAddress object, uint64_t at) { return word(object + *layout_.object.size + at); }
+
+  // The items of a list, tuple, set or frozenset.
+  std::vector<RemoteAddress> items(RemoteAddress object) {
+    std::vector<RemoteAddress> out;
+    if (!is_plausible(object)) return out;
+    const std::string type = type_name(object);
+    if (type == "set" || type == "frozenset") {
+      const auto members = types_.set_members_once(object, kMostItems);
+      return members ? *members : out;
+    }
+    if (type != "list" && type != "tuple") return out;
+    const bool list = type == "list";
+    const uint64_t size = word(object + (list ? *layout_.list.ob_size : *layout_.tuple.ob_size)).value;
+    const RemoteAddress at = list ? word(object + *layout_.list.ob_item) : object + *layout_.tuple.ob_item;
+    for (uint64_t i = 0; i < std::min<uint64_t>(size, kMostItems); ++i) out.push_back(word(at + 8 * i));
+    return out;
+  }
+  std::vector<DictItem> dict(RemoteAddress object) {
+    if (!is_plausible(object) || !derives(object, "dict")) return {};
+    auto read = objects_.dict(object);
+    return read ? *std::move(read) : std::vector<DictItem>();
+  }
+  RemoteAddress named(const std::vector<DictItem>& names, std::string_view name) {
+    const auto found = objects_.find(names, name);
+    return found ? *found : RemoteAddress();
+  }
+
+  // HEAD is answered by the handler of GET, OPTIONS by the framework.
+  std::vector<std::string> methods_of(RemoteAddress object) {
+    std::vector<std::string> all;
+    for (const RemoteAddress item : items(object)) {
+      if (std::string one = upper(text(item)); !one.empty()) all.push_back(std::move(one));
+    }
+    if (all.size() > 1) std::erase(all, "OPTIONS");
+    if (std::find(all.begin(), all.end(), "GET") != all.end()) std::erase(all, "HEAD");
+    return all;
+  }
+
+  // --- handlers ---
+
+  // The first field of a function up to 3.9 is its code, since then its globals
+  // (Include/cpython/funcobject.h).
+  RemoteAddress code_of(RemoteAddress function) {
+    for (const uint64_t at : {uint64_t{0}, uint64_t{32}}) {
+      const RemoteAddress code = field(function, at);
+      if (is_plausible(code) && type_name(code) == "code") return code;
+    }
+    return {};
+  }
+  RemoteAddress dict_of(RemoteAddress function, RemoteAddress code) {
+    return field(function, field(function, 0) == code ? 56 : 72);
+  }
+
+  void add_function(RemoteAddress function, const std::vector<std::string>& methods, const std::string& path,
+                    size_t depth) {
+    const RemoteAddress code = code_of(function);
+    if (!code) return;
+    const auto names = dict(dict_of(function, code));
+    for (const char* of_class : {"view_class", "cls"}) {
+      const RemoteAddress view = named(names, of_class);
+      if (!is_plausible(view)) continue;
+      // Django REST framework: which method of a ViewSet answers which verb.
+      const auto actions = dict(named(names, "actions"));
+      for (const DictItem& action : actions)
+        add_method(view, text(action.value), upper(text(action.key)), path, depth);
+      if (actions.empty()) add_class(view, path, depth);
+      return;
+    }
+    auto known = codes_.find(code.value);
+    if (known == codes_.end()) known = codes_.emplace(code.value, read_code(layout_, pages_, code)).first;
+    if (known->second) {
+      const Code& of = *known->second;
+      for (const std::string& method : methods.empty() ? std::vector<std::string>{""} : methods) {
+        if (routes_.size() < kMaxWebRoutes)
+          routes_.insert({of.qualified_name, of.file, of.first_line, method, path});
+      }
+    }
+    if (const RemoteAddress wrapped = named(names, "__wrapped__"); is_plausible(wrapped))
+      add_handler(wrapped, methods, path, depth + 1);
+  }
+
+  void add_method(RemoteAddress type, std::string_view name, const std::string& verb, const std::string& path,
+                  size_t depth) {
+    for (size_t i = 0; i < kMostDeep && is_plausible(type) && !name.empty(); ++i) {
+      const RemoteAddress found = named(dict(word(type + *layout_.type.tp_base + 8)), name);  // tp_dict
+      if (is_plausible(found)) return add_handler(found, {verb}, path, depth + 1);
+      type = word(type + *layout_.type.tp_base);
+    }
+  }
+  void add_class(RemoteAddress type, const std::string& path, size_t depth) {
+    for (const std::string_view verb : kVerbs) add_method(type, verb, upper(verb), path, depth);
+  }
+
+  void add_handler(RemoteAddress object, const std::vector<std::string>& methods, const std::string& path,
+                   size_t depth = 0) {
+    if (!is_plausible(object) || depth > kMostDeep || path.empty()) return;
+    const std::string type = type_name(object);
+    if (type == "function") return add_function(object, methods, path, depth);
+    if (type == "method" || type == "functools.partial")  // of what, first
+      return add_handler(field(object, 0), methods, path, depth + 1);
+    if (derives(object, "type")) add_class(object, path, depth);
+  }
+
+  // --- Starlette and FastAPI ---
+
+  // Of an application or a router.
+  void add_starlette(RemoteAddress app, const std::string& prefix, size_t depth) {
+    if (!is_plausible(app) || depth > kMostDeep) return;
+    if (!prefix.empty()) mounted_.insert(app.value);
+    const RemoteAddress router = attribute(app, "router");
+    const RemoteAddress routes = attribute(is_plausible(router) ? router : app, "routes");
+    for (const RemoteAddress route : items(routes)) add_starlette_route(route, prefix, depth);
+  }
+
+  void add_starlette_route(RemoteAddress route, const std::string& prefix, size_t depth) {
+    if (!is_plausible(route)) return;
+    const std::string type = type_name(route);
+    if (type == "_IncludedRouter") {  // FastAPI 0.165
+      const RemoteAddress context = attribute(route, "include_context");
+      return add_starlette(attribute(route, "original_router"), prefix + text(attribute(context, "prefix")),
+                           depth + 1);
+    }
+    if (type == "Mount" || type == "Host") {
+      RemoteAddress app = attribute(route, "_base_app");
+      if (!is_plausible(app)) app = attribute(route, "app");
+      return add_starlette(app, prefix + text(attribute(route, "path")), depth + 1);
+    }
+    const RemoteAddress endpoint = attribute(route, "endpoint");
+    const std::string path = text(attribute(route, "path"));
+    if (path.empty() && prefix.empty()) return;
+    auto methods = methods_of(attribute(route, "methods"));
+    if (type.ends_with("WebSocketRoute")) methods = {"WEBSOCKET"};
+    add_handler(endpoint, methods, prefix + path);
+  }
+
+  // --- Flask and Quart, aiohttp ---
+
+  void add_flask(RemoteAddress app) {
+    const auto functions = dict(attribute(app, "view_functions"));
+    const RemoteAddress map = attribute(app, "url_map");
+    std::vector<RemoteAddress> rules = items(attribute(map, "_rules"));  // up to Werkzeug 2.1
+    for (const DictItem& of_endpoint : dict(attribute(map, "_rules_by_endpoint"))) {
+      if (rules.size() >= kMostItems) break;
+      for (const RemoteAddress rule : items(of_endpoint.value)) rules.push_back(rule);
+    }
+    for (const RemoteAddress rule : rules) {
+      const std::string endpoint = text(attribute(rule, "endpoint"));
+      if (endpoint.empty() || endpoint == "static" || endpoint.ends_with(".static")) continue;
+      add_handler(named(functions, endpoint), methods_of(attribute(rule, "methods")),
+                  text(attribute(rule, "rule")));
+    }
+  }
+
+  void add_aiohttp(RemoteAddress app, size_t depth = 0) {
+    if (depth > kMostDeep) return;
+    for (const RemoteAddress resource : items(attribute(attribute(app, "_router"), "_resources"))) {
+      if (!is_plausible(resource)) continue;
+      // Its own resources have the prefix.
+      if (const RemoteAddress inner = attribute(resource, "_app"); is_plausible(inner)) {
+        add_aiohttp(inner, depth + 1);
+        continue;
+      }
+      std::string path = text(attribute(resource, "_path"));
+      if (path.empty()) path = text(attribute(resource, "_formatter"));
+      const RemoteAddress routes = attribute(resource, "_routes");
+      std::vector<RemoteAddress> all = items(routes);
+      for (const DictItem& item : dict(routes)) all.push_back(item.value);
+      const bool gets = std::any_of(all.begin(), all.end(), [&](RemoteAddress route) {
+        return text(attribute(route, "_method")) == "GET";
+      });
+      for (const RemoteAddress route : all) {
+        const std::string method = text(attribute(route, "_method"));
+        if (method == "HEAD" && gets) continue;
+        add_handler(attribute(route, "_handler"),
+                    method == "*" || method.empty() ? std::vector<std::string>() : std::vector{method}, path);
+      }
+    }
+  }
+
+  // --- all of these ---
+
+  AppKind kind_of(RemoteAddress object) {
+    const RemoteAddress type = word(object + *layout_.object.ob_type);
+    if (!is_plausible(type)) return AppKind::none;
+    const auto [at, fresh] = kinds_.try_emplace(type.value, AppKind::none);
+    if (!fresh) return at->second;
+    if (types_.derives(type, "Starlette")) {
+      at->second = AppKind::starlette;
+    } else if (types_.derives(type, "Flask") || types_.derives(type, "Quart")) {
+      at->second = AppKind::flask;
+    } else if (types_.derives(type, "Application")) {
+      at->second = AppKind::aiohttp;
+    }
+    return at->second;
+  }
+
+  void read_applications() {
+    std::vector<std::pair<RemoteAddress, AppKind>> apps;
+    std::set<uint64_t> seen;
+    size_t count = 0;
+    for (const DictItem& module : modules_) {
+      if (between_ && ++count % kModulesAtOnce == 0) between_();
+      if (!is_plausible(module.value) || !derives(module.value, "module")) continue;
+      for (const DictItem& item : dict(word(module.value + *layout_.module.md_dict))) {
+        if (!is_plausible(item.value) || apps.size() >= kMostApplications) continue;
+        const AppKind kind = kind_of(item.value);
+        if (kind != AppKind::none && seen.insert(item.value.value).second)
+          apps.emplace_back(item.value, kind);
+      }
+    }
+    for (const auto& [app, kind] : apps) {
+      if (kind == AppKind::flask) add_flask(app);
+      if (kind == AppKind::aiohttp) add_aiohttp(app);
+    }
+    // An application that is mounted in another one may be a global variable, too.
+    std::set<WebRoute> others = std::exchange(routes_, {});
+    std::vector<std::pair<uint64_t, std::set<WebRoute>>> by_app;
+    for (const auto& [app, kind] : apps) {
+      if (kind != AppKind::starlette) continue;
+      add_starlette(app, "", 0);
+      by_app.emplace_back(app.value, std::exchange(routes_, {}));
+    }
+    routes_ = std::move(others);
+    for (auto& [app, found] : by_app) {
+      if (!mounted_.contains(app)) routes_.merge(found);
+    }
+  }
+
+  // --- Django ---
+
+  void read_django() {
+    const auto names = objects_.names_of(modules_, "django.conf");
+    if (!names) return;
+    const RemoteAddress settings = named(*names, "settings");
+    RemoteAddress root = attribute(attribute(settings, "_wrapped"), "ROOT_URLCONF");
+    if (!is_plausible(root)) root = attribute(settings, "ROOT_URLCONF");
+    add_django(root, "/", 0);
+  }
+
+  std::string django_pattern(RemoteAddress of) {
+    const RemoteAddress pattern = attribute(of, "pattern");
+    const std::string route = text(attribute(pattern, "_route"));
+    return route.empty() ? text(attribute(pattern, "_regex")) : route;
+  }
+
+  // A list of patterns, a module that has one, or the name of that module.
+  void add_django(RemoteAddress patterns, const std::string& prefix, size_t depth) {
+    if (!is_plausible(patterns) || depth > kMostDeep) return;
+    RemoteAddress list = patterns;
+    if (type_name(patterns) == "str") {
+      const auto names = objects_.names_of(modules_, text(patterns));
+      list = names ? named(*names, "urlpatterns") : RemoteAddress();
+    } else if (derives(patterns, "module")) {
+      list = named(dict(word(patterns + *layout_.module.md_dict)), "urlpatterns");
+    }
+    for (const RemoteAddress one : items(list)) {
+      if (!is_plausible(one)) continue;
+      const std::string path = prefix + django_pattern(one);
+      if (derives(one, "URLResolver")) {
+        add_django(attribute(one, "urlconf_name"), path, depth + 1);
+      } else if (derives(one, "URLPattern")) {
+        add_handler(attribute(one, "callback"), {}, path);
+      }
+    }
+  }
+
+  const Layout& layout_;
+  PageMemory pages_;
+  AsyncioModule types_;  // not opened: only its types and sets
+  ObjectReader objects_;
+  const std::function<void()>& between_;
+  std::vector<DictItem> modules_;
+  std::set<WebRoute> routes_;
+  std::set<uint64_t> mounted_;
+  std::unordered_map<uint64_t, AppKind> kinds_;  // by type
+  std::unordered_map<uint64_t, Read<Code>> codes_;
+};
+
+}  // namespace
+
+std::vector<WebRoute> read_web_routes(const Interpreter& interpreter, memory::RemoteMemory& memory,
+                                      const std::function<void()>& between) {
+  const Layout& layout = interpreter.layout;
+  if (!layout.module.md_dict.present() || !layout.set.table.present() || !layout.dict.ma_keys.present())
+    return {};
+  std::set<WebRoute> all;
+  ObjectReader objects(layout, memory);
+  auto state = objects.pointer(interpreter.interpreters_head);
+  for (size_t i = 0; state && *state && i < kInterpretersWithRoutes; ++i) {
+    ReadingRoutes reading(layout, memory, between);
+    reading.read(*state);
+    for (WebRoute& route : reading.take()) all.insert(std::move(route));
+    state = objects.pointer(*state + *layout.interpreter.next);
+  }
+  return {all.begin(), all.end()};
+}
+
+}  // namespace phlox::python

@@ -1,0 +1,147 @@
+// Tables of routes out of memory that no program ever had: every row of the table that knows modules and
+// sets.
+#include "phlox/python/web_routes.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_asyncio.h"
+#include "support/layout_rows.h"
+
+namespace phlox::python {
+namespace {
+
+using Attributes = std::map<std::string, RemoteAddress>;
+using Words = std::vector<std::string>;
+
+bool has_tables(const Layout& layout) {
+  return layout.task.coro.present();
+}
+
+class EveryRoute : public testing::TestWithParam<const Layout*> {
+ protected:
+  RemoteAddress text(const std::string& words) { return program.fake.string(words); }
+  RemoteAddress list(const std::vector<RemoteAddress>& items) {
+    const RemoteAddress at = program.object(program.type("list"), 64),
+                        table = program.fake.memory().allocate(8 * items.size() + 8);
+    program.fake.set(at, layout.list.ob_size, uint64_t{items.size()});
+    program.fake.set(at, layout.list.ob_item, table);
+    for (size_t i = 0; i < items.size(); ++i) program.fake.memory().put_value(table + 8 * i, items[i].value);
+    return at;
+  }
+  RemoteAddress set(const Words& words) {
+    std::vector<RemoteAddress> items;
+    for (const std::string& word : words) items.push_back(text(word));
+    return program.set(items);
+  }
+  RemoteAddress function(const std::string& name, const Attributes& names = {}) {
+    const RemoteAddress at = program.object(program.type("function"), 160), head = at + *layout.object.size;
+    const bool old = layout.major == 3 && layout.minor < 10;
+    program.fake.memory().put_value(head + (old ? 0 : 32), program.fake.code(name).value);
+    if (!names.empty()) program.fake.memory().put_value(head + (old ? 56 : 72), program.dict(names).value);
+    return at;
+  }
+  RemoteAddress route(const std::string& path, RemoteAddress endpoint, const Words& methods) {
+    return program.instance("Route",
+                            {{"path", text(path)}, {"endpoint", endpoint}, {"methods", set(methods)}});
+  }
+  RemoteAddress router(const std::vector<RemoteAddress>& routes) {
+    return program.instance("APIRouter", {{"routes", list(routes)}});
+  }
+  RemoteAddress app(const std::vector<RemoteAddress>& routes) {
+    return program.instance("Starlette", {{"router", router(routes)}});
+  }
+  // "GET /items read_item"
+  Words read(const Attributes& globals, const std::string& framework = "starlette.routing",
+             const Attributes& of_framework = {}) {
+    auto& fake = program.fake;
+    fake.set(fake.state(), layout.interpreter.modules,
+             program.dict({{framework, program.module(of_framework)}, {"app", program.module(globals)}}));
+    Words out;
+    for (const WebRoute& one : read_web_routes(fake.interpreter(), fake.memory()))
+      out.push_back(one.method + " " + one.path + " " + one.function);
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  const Layout& layout = *GetParam();
+  FakeAsyncio program{layout};
+};
+INSTANTIATE_TEST_SUITE_P(WebRoutes, EveryRoute, testing::ValuesIn(test::layout_rows(has_tables)),
+                         test::row_name);
+
+TEST_P(EveryRoute, of_starlette_has_its_methods_and_the_prefix_of_what_it_is_mounted_in) {
+  const RemoteAddress inner = app({route("/{id}", function("order"), {"GET", "HEAD"})});
+  const RemoteAddress outer =
+      app({route("/items/{id}", function("read_item"), {"GET", "HEAD"}),
+           route("/items/{id}", function("write_item"), {"POST", "PUT"}),
+           program.instance("Mount", {{"path", text("/orders")}, {"app", inner}}),
+           program.instance("WebSocketRoute", {{"path", text("/ws")}, {"endpoint", function("listen")}}),
+           program.instance("_IncludedRouter",
+                            {{"original_router", router({route("/price", function("price"), {"GET"})})},
+                             {"include_context", program.instance("Context", {{"prefix", text("/api")}})}})});
+  const Words expected = {"GET /api/price price",       "GET /items/{id} read_item",
+                          "GET /orders/{id} order",     "POST /items/{id} write_item",
+                          "PUT /items/{id} write_item", "WEBSOCKET /ws listen"};
+  EXPECT_EQ(read({{"main", outer}}), expected);
+  EXPECT_EQ(read({{"main", outer}, {"a_part", inner}}), expected) << "it is not an application of its own";
+}
+
+TEST_P(EveryRoute, of_a_decorated_function_is_also_that_of_what_it_wraps) {
+  const RemoteAddress wrapper = function("wrapper", {{"__wrapped__", function("read_item")}});
+  EXPECT_EQ(read({{"main", app({route("/items", wrapper, {"GET"})})}}),
+            (Words{"GET /items read_item", "GET /items wrapper"}));
+}
+
+TEST_P(EveryRoute, of_flask_is_found_by_the_name_of_the_endpoint) {
+  const auto rule = [&](const char* path, const char* endpoint, const Words& methods) {
+    return program.instance("Rule",
+                            {{"rule", text(path)}, {"endpoint", text(endpoint)}, {"methods", set(methods)}});
+  };
+  const RemoteAddress send = rule("/static/<path:f>", "static", {"GET"}),
+                      read_item = rule("/items/<int:i>", "api.read", {"GET", "HEAD", "OPTIONS"});
+  const RemoteAddress functions =
+      program.dict({{"api.read", function("read_item")}, {"static", function("send")}});
+  for (const Attributes& map : {Attributes{{"_rules", list({send, read_item})}},
+                                {{"_rules_by_endpoint", program.dict({{"static", list({send})},
+                                                                      {"api.read", list({read_item})}})}}}) {
+    const RemoteAddress app =
+        program.instance("Flask", {{"url_map", program.instance("Map", map)}, {"view_functions", functions}});
+    EXPECT_EQ(read({{"app", app}}, "flask.app"), (Words{"GET /items/<int:i> read_item"}));
+  }
+}
+
+TEST_P(EveryRoute, of_django_is_the_chain_of_patterns_from_the_root_of_the_settings) {
+  const auto pattern = [&](const char* path) {
+    return program.instance("RoutePattern", {{"_route", text(path)}});
+  };
+  const RemoteAddress inner = list({program.instance(
+      "URLPattern", {{"pattern", pattern("items/<int:i>/")}, {"callback", function("read_item")}})});
+  const RemoteAddress urls =
+      list({program.instance("URLResolver", {{"pattern", pattern("api/")}, {"urlconf_name", inner}})});
+  const RemoteAddress settings = program.instance(
+      "LazySettings", {{"_wrapped", program.instance("Settings", {{"ROOT_URLCONF", text("app")}})}});
+  auto& fake = program.fake;
+  fake.set(fake.state(), layout.interpreter.modules,
+           program.dict({{"django.urls.resolvers", program.module({})},
+                         {"django.conf", program.module({{"settings", settings}})},
+                         {"app", program.module({{"urlpatterns", urls}})}}));
+  const auto found = read_web_routes(fake.interpreter(), fake.memory());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].path, "/api/items/<int:i>/");
+  EXPECT_EQ(found[0].method, "");
+  EXPECT_EQ(found[0].function, "read_item");
+}
+
+TEST_P(EveryRoute, is_not_looked_for_without_a_framework_and_a_table_that_contains_itself_ends) {
+  const RemoteAddress one = app({route("/items", function("read_item"), {"GET"})});
+  EXPECT_EQ(read({{"main", one}}, "tornado.web"), Words());
+  const RemoteAddress routes = list({RemoteAddress(0x10), RemoteAddress()});
+  const RemoteAddress loop = program.instance("Starlette", {{"routes", routes}});
+  program.fake.memory().put_value(
+      RemoteAddress(program.fake.memory().get<uint64_t>(routes + *layout.list.ob_item)) + 8,
+      program.instance("Mount", {{"path", text("/again")}, {"app", loop}}).value);
+  EXPECT_EQ(read({{"main", loop}}), Words());
+}
+
+}  // namespace
+}  // namespace phlox::python
