@@ -10,7 +10,9 @@ cat > "$place/builder.yaml" <<END
 dist: {name: otelcol, output_path: $place/source, module: example.com/otelcol}
 receivers: [{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v$version}]
 exporters: [{gomod: github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v$version}]
-providers: [{gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v$providers}]
+providers:
+  - {gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v$providers}
+  - {gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v$providers}
 END
 go run "go.opentelemetry.io/collector/cmd/builder@v$version" --config "$place/builder.yaml" --skip-compilation --skip-get-modules
 # Not by the builder and `go mod tidy`: some modules that only tests need are not to be had.
@@ -21,6 +23,7 @@ require (
   go.opentelemetry.io/collector/otelcol v$version
   go.opentelemetry.io/collector/receiver/otlpreceiver v$version
   github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v$version
+  go.opentelemetry.io/collector/confmap/provider/envprovider v$providers
   go.opentelemetry.io/collector/confmap/provider/fileprovider v$providers
 )
 END
