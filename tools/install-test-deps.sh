@@ -57,6 +57,15 @@ if [ ! -d "$client" ]; then
   mv "$client.part" "$client"
 fi
 
+# The official gRPC, and the official types of OpenTelemetry, for phlox agent: for the system's Python only.
+grpc=$cache/grpc
+if [ ! -d "$grpc" ]; then
+  rm -rf "$grpc.part"
+  "$venv/bin/python" -m pip --quiet install --target "$grpc.part" --only-binary :all: 'grpcio>=1.60,<2' 'opentelemetry-proto>=1.45,<2' ||
+    { rm -rf "$grpc.part"; mkdir -p "$grpc.part"; echo 'no grpcio for this Python: its tests are skipped'; }
+  mv "$grpc.part" "$grpc"
+fi
+
 # Ubuntu's Chromium is a snap, which does not run in a container, and there as nobody but its owner. An npm package has one that
 # opens no window.
 chromium=$cache/chromium-138

@@ -246,6 +246,22 @@ def test_a_full_buffer_drops_the_oldest_and_counts_them(start, targets, tmp_path
     assert "1 push lost" in again.end()
 
 
+def add_pprof(sums, pid, pprof, tmp_path):
+    """What `go tool pprof` reads in it, without the number of samples."""
+    file = tmp_path / "one.pb.gz"
+    file.write_bytes(pprof)
+    raw = subprocess.run(["go", "tool", "pprof", "-raw", file], capture_output=True, text=True, check=True,
+                         env={**os.environ, "PPROF_TMPDIR": str(tmp_path)}).stdout
+    kinds = re.search(r"^Samples:\n(.*)$", raw, re.M)[1].split()
+    kinds = [kind.replace("[dflt]", "").split("/")[0] for kind in kinds]
+    assert kinds == ["samples", "cpu", "wall", "off_cpu", "gil_wait", "cpu_wait", "await"][:len(kinds)]
+    assert "PeriodType: cpu nanoseconds" in raw
+    for line in re.findall(r"^ *([\d ]+):[ \d]*$", raw.partition("Samples:")[2].partition("Locations")[0], re.M):
+        for kind, value in zip(kinds, map(int, line.split())):
+            if value and kind != "samples":
+                sums[pid, kind] += value
+
+
 @live
 @pytest.mark.skipif(shutil.which("go") is None, reason="no go here")
 def test_pyroscope_gets_a_pprof_of_each_process(start, serve, targets, tmp_path):
@@ -261,18 +277,8 @@ def test_pyroscope_gets_a_pprof_of_each_process(start, serve, targets, tmp_path)
             assert labels["__name__"] == "process_cpu"
             assert labels["service_name"] == ("shop" if labels["pid"] == str(first.pid) else labels["service_name"])
             ids.append(id_)
-            file = tmp_path / "one.pb.gz"
-            file.write_bytes(pprof)
-            raw = subprocess.run(["go", "tool", "pprof", "-raw", file], capture_output=True, text=True, check=True,
-                                 env={**os.environ, "PPROF_TMPDIR": str(tmp_path)}).stdout
-            kinds = re.search(r"^Samples:\n(.*)$", raw, re.M)[1].split()
-            kinds = [kind.replace("[dflt]", "").split("/")[0] for kind in kinds]
-            assert kinds == ["samples", "cpu", "wall", "off_cpu", "gil_wait", "cpu_wait", "await"][:len(kinds)]
-            assert "PeriodType: cpu nanoseconds" in raw
-            for line in re.findall(r"^ *([\d ]+):[ \d]*$", raw.partition("Samples:")[2].partition("Locations")[0], re.M):
-                for kind, value in zip(kinds, map(int, line.split())):
-                    sums[int(labels["pid"]), kind] += value
-    assert {key: value for key, value in sums.items() if value and key[1] != "samples"} == sampled(tmp_path / "a.phlox")
+            add_pprof(sums, int(labels["pid"]), pprof, tmp_path)
+    assert dict(sums) == sampled(tmp_path / "a.phlox")
     assert len(set(ids)) == len(ids) and all(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", one) for one in ids)
 
 
@@ -321,6 +327,8 @@ def test_the_agent_says_how_it_does(start, serve, targets, tmp_path):
     server.wait(lambda s: len(s.taken) >= 2, "two pushes")
     port = re.search(r"healthz on port (\d+)", agent.said)[1]
     assert page(port, "/healthz") == "ok\n"
+    # The server has counted a push before its answer arrives.
+    wait_until(lambda: float(re.search(r"^phlox_agent_sent_total{.*} (.*)$", page(port, "/metrics"), re.M)[1]) >= 2, "the answers")
     text = page(port, "/metrics")
     values = {name: float(value) for name, value in re.findall(r"^(\w+)(?:\{.*\})? ([\d.e+-]+)$", text, re.M)}
     assert values["phlox_agent_processes"] == 2

@@ -3,8 +3,7 @@ import collections
 import json
 import os
 import pathlib
-import urllib.error
-import urllib.request
+import socket
 
 import pytest
 
@@ -13,7 +12,7 @@ from test_agent import Running, free_port, sampled, targets  # noqa: F401
 
 COLLECTOR = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox" / "otelcol" / "otelcol"
 CONFIG = """
-receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
+receivers: {{otlp: {{protocols: {{{protocol}: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
 exporters: {{file: {{path: "{path}"}}}}
 service:
   telemetry: {{metrics: {{level: none}}}}
@@ -41,20 +40,20 @@ def written(path):
 
 def answers(port):
     try:
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
-    except urllib.error.HTTPError:
-        return True
+        socket.create_connection(("127.0.0.1", port), 5).close()
     except OSError:
         return False
+    return True
 
 
-def test_the_collector_writes_what_was_sampled(start, targets, tmp_path):  # noqa: F811
+@pytest.mark.parametrize("option, protocol", [("--otlp", "http"), ("--otlp-grpc", "grpc")])
+def test_the_collector_writes_what_was_sampled(start, targets, tmp_path, option, protocol):  # noqa: F811
     _, mark = targets
     port, path = free_port(), tmp_path / "profiles.json"
-    agent = Running(start, tmp_path, mark, "--otlp", f"http://localhost:{port}", "-o", tmp_path / "a.phlox")
+    agent = Running(start, tmp_path, mark, option, f"http://localhost:{port}", "-o", tmp_path / "a.phlox")
     wait_until(lambda: len(agent.waiting()) >= 2, "pushes that wait for the collector to start")
     config = tmp_path / "config.yaml"
-    config.write_text(CONFIG.format(port=port, path=path))
+    config.write_text(CONFIG.format(port=port, path=path, protocol=protocol))
     collector = start([COLLECTOR, "--config", config, "--feature-gates=service.profilesSupport"], stderr=(tmp_path / "collector.log").open("w"))
     wait_until(lambda: answers(port), "the collector to listen")
     wait_until(lambda: "accepts profiles again" in agent.said and not agent.waiting(), "everything to be sent")

@@ -35,6 +35,25 @@ void check_answer(std::string_view bytes) {
   }
 }
 
+void check_grpc(std::string_view bytes) {
+  static const Target target = [] {
+    Target made = *target_of(Protocol::otlp_grpc, "http://localhost:4317");
+    made.headers = {{"Authorization", "s3cr3t"}};
+    return made;
+  }();
+  const std::string text(bytes);
+  Answer answer;
+  answer.status = 200;
+  answer.body = text;
+  answer.headers = {{"grpc-status", bytes.starts_with('0') ? "0" : "8"},
+                    {"grpc-message", text},
+                    {"grpc-status-details-bin", text}};
+  const Verdict verdict = verdict_on(answer, target);
+  check(verdict.message.find("s3cr3t") == std::string::npos);
+  for (const char c : verdict.message) check(static_cast<unsigned char>(c) >= ' ');
+  check(verdict.retry_after.value_or(0) >= 0);
+}
+
 void check_headers(std::string_view bytes) {
   const auto is_one_line = [](const Header& header) {
     return (header.name + header.value).find_first_of("\r\n") == std::string::npos;
@@ -52,7 +71,7 @@ void check_headers(std::string_view bytes) {
 }
 
 void check_division(std::string_view bytes) {
-  if (const auto halves = divided(bytes); halves && !bytes.starts_with("\x1f\x8b"))
+  if (const auto halves = divided(bytes, 1); halves && !bytes.starts_with("\x1f\x8b"))
     check(halves->first.size() + halves->second.size() >= bytes.size() / 2);
   constexpr size_t kMost = 1 << 20;
   if (const auto plain = gunzip(bytes, kMost)) check(gunzip(gzip(*plain), kMost) == plain);
@@ -63,6 +82,7 @@ void check_division(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   check_answer(bytes);
+  check_grpc(bytes);
   check_headers(bytes);
   check_division(bytes);
   const std::string response = response_to(bytes, [](std::string_view path) -> std::optional<Page> {

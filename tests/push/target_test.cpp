@@ -34,6 +34,17 @@ TEST(Target, what_follows_a_question_mark_is_not_shown) {
   EXPECT_NE(target->url.find("key=secret"), std::string::npos);
 }
 
+TEST(Target, of_grpc_is_a_service_and_is_shown_by_its_server) {
+  EXPECT_EQ(
+      url(Protocol::otlp_grpc, "http://localhost:4317/"),
+      "http://localhost:4317/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export");
+  EXPECT_EQ(url(Protocol::parca, "https://example.com"),
+            "https://example.com/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw");
+  EXPECT_EQ(target_of(Protocol::otlp_grpc, "http://localhost:4317")->shown,
+            "http://localhost:4317 (otlp-grpc)");
+  EXPECT_EQ(target_of(Protocol::parca, "https://example.com/x/")->shown, "https://example.com/x (parca)");
+}
+
 TEST(Target, what_is_no_address_is_refused_without_repeating_it) {
   for (const char* given :
        {"", "localhost:4318", "ftp://h", "file:///etc/passwd", "http://", "http:///x",

@@ -194,6 +194,13 @@ class Agent {
 
   Result<void> prepare() {
     if (auto loaded = http::load_curl(); !loaded) return loaded;
+    for (const push::Target& target : request_.targets) {
+      if (push::is_grpc(target.protocol) && !http::has_http2())
+        return fail(
+            ErrorKind::system,
+            fmt::format("cannot send to {}: gRPC needs HTTP/2, and this libcurl has none", target.shown),
+            "install the libcurl of the distribution, or use --otlp or --pyroscope");
+    }
     auto output = AgentOutput::open(
         {request_.targets, request_.state, request_.buffer,
          http::ClientOptions{.certificates = request_.certificates}, request_.recorder.rate_hz},

@@ -10,6 +10,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/exporters/otlp.h"
+#include "phlox/exporters/parca.h"
 #include "phlox/exporters/pyroscope.h"
 #include "phlox/push/gzip.h"
 
@@ -119,6 +120,8 @@ Result<std::string> AgentOutput::body_for(const push::Target& target,
   choices.show = profile::Show::everything;
   if (target.protocol == push::Protocol::pyroscope)
     return exporters::pyroscope_message(interval, choices, {new_uuid, options_.rate_hz});
+  if (target.protocol == push::Protocol::parca)
+    return exporters::parca_message(interval, choices, options_.rate_hz);
   const auto message = exporters::otlp_message(interval, choices, {new_id});
   if (!message) return fail(message);
   return message->empty() ? *message : push::gzip(*message);

@@ -21,6 +21,7 @@ constexpr uint64_t kSmallestBuffer = 1'000'000;
 
 // Variables of OpenTelemetry's specification, "OpenTelemetry Protocol Exporter".
 constexpr const char* kEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
+constexpr const char* kProtocol = "OTEL_EXPORTER_OTLP_PROTOCOL";
 constexpr const char* kHeaders = "OTEL_EXPORTER_OTLP_HEADERS";
 constexpr const char* kCertificate = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 
@@ -41,12 +42,29 @@ Result<void> add_targets(push::Protocol protocol, const std::vector<std::string>
   return {};
 }
 
+// Of the server that the environment names.
+Result<push::Protocol> protocol_of_environment() {
+  const std::string protocol = variable(kProtocol);
+  if (protocol.empty() || protocol == "http/protobuf") return push::Protocol::otlp;
+  if (protocol == "grpc") return push::Protocol::otlp_grpc;
+  return fail(ErrorKind::usage, fmt::format("{}: phlox does not send by '{}'", kProtocol, protocol),
+              "use grpc or http/protobuf");
+}
+
 Result<void> find_targets(const AgentArguments& a, AgentRequest& request) {
-  std::vector<std::string> otlp = a.otlp;
-  if (otlp.empty() && a.pyroscope.empty() && !variable(kEndpoint).empty())
-    otlp.push_back(variable(kEndpoint));
-  if (auto added = add_targets(push::Protocol::otlp, otlp, request.targets); !added) return added;
-  if (auto added = add_targets(push::Protocol::pyroscope, a.pyroscope, request.targets); !added) return added;
+  const std::pair<push::Protocol, const std::vector<std::string>&> kGiven[] = {
+      {push::Protocol::otlp, a.otlp},
+      {push::Protocol::otlp_grpc, a.otlp_grpc},
+      {push::Protocol::pyroscope, a.pyroscope},
+      {push::Protocol::parca, a.parca}};
+  for (const auto& [protocol, urls] : kGiven) {
+    if (auto added = add_targets(protocol, urls, request.targets); !added) return added;
+  }
+  if (request.targets.empty() && !variable(kEndpoint).empty()) {
+    const auto protocol = protocol_of_environment();
+    if (!protocol) return fail(protocol);
+    return add_targets(*protocol, {variable(kEndpoint)}, request.targets);
+  }
   if (!request.targets.empty()) return {};
   return fail(ErrorKind::usage, "no server to send profiles to",
               "name one: phlox agent --otlp http://localhost:4318, or: phlox agent --pyroscope "
@@ -58,12 +76,12 @@ Result<void> find_headers(const AgentArguments& a, AgentRequest& request) {
   if (!of_environment) return fail(of_environment);
   const auto of_otlp =
       std::count_if(request.targets.begin(), request.targets.end(),
-                    [](const push::Target& target) { return target.protocol == push::Protocol::otlp; });
+                    [](const push::Target& target) { return push::is_otlp(target.protocol); });
   if (!of_environment->empty() && of_otlp > 1)
     return fail(ErrorKind::usage, fmt::format("{} does not say which server it is for", kHeaders),
                 "write the headers into a file, below [URL], and name the file with --header-file");
   for (push::Target& target : request.targets) {
-    if (target.protocol == push::Protocol::otlp) target.headers = *of_environment;
+    if (push::is_otlp(target.protocol)) target.headers = *of_environment;
   }
   if (!a.header_file.empty()) {
     const auto text = push::read_secret_file(a.header_file);

@@ -124,7 +124,7 @@ struct McpArguments {
 
 struct AgentArguments {
   SelectionArguments selection;
-  std::vector<std::string> otlp, pyroscope;
+  std::vector<std::string> otlp, otlp_grpc, pyroscope, parca;
   std::string interval, rate, max_overhead, mode;
   std::string buffer, state, header_file, listen, output, keep;
   bool no_async = false;

@@ -24,16 +24,17 @@ constexpr const char* kMoreOnRecord =
     "only: a .phlox file holds everything.";
 
 constexpr const char* kMoreOnAgent =
-    "For each interval, phlox sends one profile of each process: CPU time, wall time, and the time in "
-    "which "
-    "threads were off the CPU, waited for the GIL or waited for a CPU. It sends the names of functions, "
+    "For each interval, phlox sends one profile of each process: CPU time, wall time, the time in which "
+    "threads were off the CPU, waited for the GIL or waited for a CPU, and what tasks awaited. It sends the "
+    "names of functions, "
     "files and threads, line numbers, and what identifies the process, but not command lines, variables "
     "or data. docs/agent.md has the list, and a systemd unit.\n\nIf a server does not answer, phlox says "
     "why, once. It tries again after longer and longer waits, and sends everything when the server is "
     "back. SIGTERM or Ctrl-C stops the agent. It tries to send the last interval for up to five seconds, "
     "and keeps the rest for the next start.\n\nPhlox reads these environment variables: "
-    "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, http_proxy, "
-    "https_proxy and no_proxy. With PHLOX_MESSAGES=json, each message is a JSON object.";
+    "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL (grpc or http/protobuf), "
+    "OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, http_proxy, https_proxy and no_proxy. With "
+    "PHLOX_MESSAGES=json, each message is a JSON object.";
 
 // How long phlox records, and what it writes.
 void describe_the_recording(CommandBuilder& b, RecordArguments& a) {
@@ -139,7 +140,8 @@ void describe_the_sending(CommandBuilder& b, AgentArguments& a) {
           {{},
            "FILE",
            "a file with headers to send, such as Authorization, one on each line. For several servers, put "
-           "[otlp], [pyroscope] or [URL] above them. No other user may be able to read the file",
+           "[otlp], [otlp-grpc], [pyroscope], [parca] or [URL] above them. No other user may be able to read "
+           "the file",
            {},
            true});
   b.value("--buffer", a.buffer,
@@ -269,9 +271,10 @@ void Grammar::describe_top() {
 void Grammar::describe_agent() {
   CommandBuilder b =
       command("agent", "record every Python on this host all day, and send profiles to a server",
-              "[options] --otlp URL | --pyroscope URL");
+              "[options] --otlp URL | --otlp-grpc URL | --pyroscope URL | --parca URL");
   text().examples = {
       {"sudo phlox agent --otlp http://localhost:4318", "to an OpenTelemetry Collector, every 15 seconds"},
+      {"sudo phlox agent --otlp-grpc http://localhost:4317", "the same by gRPC"},
       {"sudo phlox agent --pyroscope https://example.com --header-file /etc/phlox/headers",
        "to Pyroscope, with a token that is on no command line"},
       {"phlox agent --otlp http://localhost:4318 --name 'celery.*worker' --listen 127.0.0.1:9464",
@@ -279,8 +282,12 @@ void Grammar::describe_agent() {
   auto& a = line.agent;
   b.values("--otlp", a.otlp,
            {{}, "URL", "a server that accepts OpenTelemetry profiles over HTTP; may be repeated", {}, false});
+  b.values("--otlp-grpc", a.otlp_grpc,
+           {{}, "URL", "a server that accepts OpenTelemetry profiles over gRPC; may be repeated", {}, false});
   b.values("--pyroscope", a.pyroscope,
            {{}, "URL", "a Pyroscope server, or one with the same interface; may be repeated", {}, false});
+  b.values("--parca", a.parca,
+           {{}, "URL", "a Parca server, or one with the same interface; may be repeated", {}, false});
   b.selection(a.selection);
   describe_the_profiles(b, a);
   describe_the_sending(b, a);

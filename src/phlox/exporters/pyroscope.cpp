@@ -1,19 +1,8 @@
 #include "phlox/exporters/pyroscope.h"
 
-#include <array>
-#include <optional>
 #include <protozero/pbf_writer.hpp>
-#include <sstream>
-#include <utility>
-#include <vector>
 
-#include "phlox/base/valid_utf8.h"
-#include "phlox/exporters/pprof.h"
-#include "phlox/exporters/recording_picture.h"
-#include "phlox/exporters/time_kinds.h"
-#include "phlox/profile/part.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/resource.h"
+#include "phlox/exporters/process_series.h"
 
 namespace phlox::exporters {
 namespace {
@@ -23,89 +12,23 @@ enum SeriesField : protozero::pbf_tag_type { kSeriesLabels = 1, kSeriesSamples =
 enum LabelPairField : protozero::pbf_tag_type { kLabelName = 1, kLabelValue = 2 };
 enum RawSampleField : protozero::pbf_tag_type { kRawProfile = 1, kRawId = 2 };
 
-// Attributes that make a series. Others would make too many, or only repeat these.
-struct SeriesLabel {
-  std::string_view attribute, label;
-};
-constexpr std::array<SeriesLabel, 9> kSeriesLabelNames = {{
-    {"service.name", "service_name"},
-    {"service.namespace", "service_namespace"},
-    {"service.version", "service_version"},
-    {"deployment.environment.name", "deployment_environment"},
-    {"host.name", "hostname"},
-    {"process.pid", "pid"},
-    {"process.runtime.version", "python_version"},
-    {"container.id", "container_id"},
-    {"k8s.pod.uid", "k8s_pod_uid"},
-}};
-
-void add_label(protozero::pbf_writer& series, std::string_view name, const std::string& value) {
-  protozero::pbf_writer pair(series, kSeriesLabels);
-  pair.add_string(kLabelName, name.data(), name.size());
-  pair.add_string(kLabelValue, valid_utf8(value));
-}
-
-// As the kinds of times_of().
-profile::Choices choices_of_kind(profile::Choices choices, size_t kind) {
-  constexpr std::array<uint8_t, kTimeKinds.size()> kStates = {
-      0, 0, static_cast<uint8_t>(profile::StateChoice::blocked),
-      static_cast<uint8_t>(profile::StateChoice::gil_waits),
-      static_cast<uint8_t>(profile::StateChoice::runnable)};
-  choices.states = kStates[kind];
-  choices.weight = kind == 0 ? profile::Weight::cpu : profile::Weight::wall;
-  choices.by.place = true;
-  return choices;
-}
-
-Result<std::string> pprof_of_process(const profile::Profile& profile, const profile::Choices& choices,
-                                     double rate_hz) {
-  PprofFacts facts;
-  facts.modules = &profile.modules();
-  facts.weight = profile::Weight::cpu;
-  facts.by_line = choices.by.line;
-  facts.start = recording_start_time(profile);
-  facts.duration = profile::summarize_quality(profile).elapsed;
-  if (rate_hz > 0) facts.period = static_cast<int64_t>(static_cast<double>(kSecond) / rate_hz);
-  std::optional<profile::CallTree> first;
-  for (size_t kind = 0; kind < kTimeKinds.size(); ++kind) {
-    auto tree = profile::build_call_tree(profile, choices_of_kind(choices, kind));
-    if (!tree) return fail(tree);
-    if (kind == 0) {
-      first = *std::move(tree);
-    } else {
-      facts.others.push_back({{std::string(kTimeKinds[kind]), profile::Unit::nanoseconds}, *std::move(tree)});
-    }
-  }
-  profile::Choices of_events = choices;
-  of_events.by.place = true;
-  auto events = other_events(profile, of_events);
-  if (!events) return fail(events);
-  for (EventTree& event : *events) facts.others.push_back(std::move(event));
-  std::ostringstream out;
-  if (auto written = write_pprof(*first, facts, out); !written) return fail(written);
-  return std::move(out).str();
-}
-
 }  // namespace
 
 Result<std::string> pyroscope_message(const profile::Profile& profile, const profile::Choices& choices,
                                       const PyroscopeFacts& facts) {
+  const auto all = process_series(profile, choices, facts.rate_hz);
+  if (!all) return fail(all);
   std::string bytes;
   protozero::pbf_writer message(bytes);
-  for (const profile::Profile& part : profile::by_process(profile)) {
-    const auto pprof = pprof_of_process(part, choices, facts.rate_hz);
-    if (!pprof) return fail(pprof);
+  for (const ProcessSeries& one : *all) {
     protozero::pbf_writer series(message, kPushSeries);
-    // The first part of the types' names: process_cpu:wall:nanoseconds:cpu:nanoseconds.
-    add_label(series, "__name__", "process_cpu");
-    for (const profile::Attribute& attribute : profile::resource_of(part, profile::ProcessId(1))) {
-      for (const auto& [key, label] : kSeriesLabelNames) {
-        if (attribute.key != key) continue;
-        add_label(series, label, attribute.number ? std::to_string(*attribute.number) : attribute.text);
-      }
+    for (const auto& [name, value] : one.labels) {
+      protozero::pbf_writer pair(series, kSeriesLabels);
+      pair.add_string(kLabelName, name);
+      pair.add_string(kLabelValue, value);
     }
     protozero::pbf_writer sample(series, kSeriesSamples);
-    sample.add_bytes(kRawProfile, *pprof);
+    sample.add_bytes(kRawProfile, one.pprof);
     if (facts.profile_id) sample.add_string(kRawId, facts.profile_id());
   }
   return bytes;

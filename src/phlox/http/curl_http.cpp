@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "phlox/base/text.h"
+
 namespace phlox::http {
 
 #if defined(PHLOX_WITHOUT_CURL)
@@ -25,6 +27,9 @@ std::string missing() {
 Result<void> load_curl() {
   return fail(ErrorKind::system, "this phlox has no HTTP: " + missing(),
               "docs/installing.md: which phlox has what");
+}
+bool has_http2() {
+  return false;
 }
 std::unique_ptr<Client> make_client(const ClientOptions&, const std::atomic<Nanoseconds>*) {
   return nullptr;
@@ -49,6 +54,7 @@ struct CurlCalls {
   decltype(&curl_easy_strerror) words = nullptr;
   decltype(&curl_slist_append) list_append = nullptr;
   decltype(&curl_slist_free_all) list_free = nullptr;
+  decltype(&curl_version_info) version_info = nullptr;
 };
 
 CurlCalls& curl_calls() {
@@ -59,9 +65,9 @@ CurlCalls& curl_calls() {
 #if defined(PHLOX_STATIC)
 
 bool find_calls(CurlCalls& calls) {
-  calls = {&curl_global_init,   &curl_easy_init,    &curl_easy_setopt,
-           &curl_easy_perform,  &curl_easy_getinfo, &curl_easy_cleanup,
-           &curl_easy_strerror, &curl_slist_append, &curl_slist_free_all};
+  calls = {&curl_global_init,    &curl_easy_init,    &curl_easy_setopt,   &curl_easy_perform,
+           &curl_easy_getinfo,   &curl_easy_cleanup, &curl_easy_strerror, &curl_slist_append,
+           &curl_slist_free_all, &curl_version_info};
   return true;
 }
 
@@ -94,7 +100,8 @@ bool find_calls(CurlCalls& calls) {
         find_call(library, "curl_easy_cleanup", calls.cleanup) &&
         find_call(library, "curl_easy_strerror", calls.words) &&
         find_call(library, "curl_slist_append", calls.list_append) &&
-        find_call(library, "curl_slist_free_all", calls.list_free))
+        find_call(library, "curl_slist_free_all", calls.list_free) &&
+        find_call(library, "curl_version_info", calls.version_info))
       return true;
   }
   return false;
@@ -135,6 +142,8 @@ Failure failure_of(CURLcode code) {
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
     case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
       return Failure::cut_off;
     case CURLE_ABORTED_BY_CALLBACK:
       return Failure::stopped;
@@ -160,13 +169,13 @@ class CurlClient : public Client {
     Transfer transfer{*this, request, {}};
     Answer& answer = transfer.answer;
     curl_slist* headers = list_of(request.headers);
-    if (handle_ == nullptr || headers == nullptr) return {0, Failure::other, "no memory", {}, {}};
+    if (handle_ == nullptr || headers == nullptr) return {0, Failure::other, "no memory", {}, {}, {}};
     prepare(transfer, headers);
     const CURLcode code = curl_calls().perform(handle_);
     // The rest of an answer whose beginning is enough was not read.
     const long status = status_now();
     const bool is_enough = code == CURLE_WRITE_ERROR && status != 0 && !takes(transfer);
-    if (code == CURLE_OK || is_enough) {
+    if (code == CURLE_OK || is_enough || !answer.headers.empty()) {
       answer.status = static_cast<int>(status);
       curl_off_t seconds = 0;
       curl_calls().getinfo(handle_, CURLINFO_RETRY_AFTER, &seconds);
@@ -226,6 +235,9 @@ class CurlClient : public Client {
     } else {
       set(CURLOPT_HTTPGET, 1L);
     }
+    set_version(transfer.request);
+    set(CURLOPT_HEADERFUNCTION, &CurlClient::take_header);
+    set(CURLOPT_HEADERDATA, &transfer);
     set_patience();
     if (!certificates_.empty()) set(CURLOPT_CAINFO, certificates_.c_str());
     set(CURLOPT_WRITEFUNCTION, &CurlClient::take);
@@ -233,6 +245,17 @@ class CurlClient : public Client {
     set(CURLOPT_NOPROGRESS, 0L);
     set(CURLOPT_XFERINFOFUNCTION, &CurlClient::goes_on);
     set(CURLOPT_XFERINFODATA, this);
+  }
+
+  void set_version(const Request& request) {
+    const bool encrypted = lower_case(request.url.substr(0, 6)) == "https:";
+    set(CURLOPT_HTTP_VERSION, !request.http2 ? long{CURL_HTTP_VERSION_NONE}
+                              : encrypted    ? long{CURL_HTTP_VERSION_2TLS}
+                                             : long{CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE});
+    set(CURLOPT_HTTPPROXYTUNNEL, long{request.http2});
+    // libcurl 7.88 begins HTTP/2 a second time on such a connection if it uses it again.
+    set(CURLOPT_FRESH_CONNECT, long{request.http2 && !encrypted});
+    set(CURLOPT_FORBID_REUSE, long{request.http2 && !encrypted});
   }
 
   void set_patience() {
@@ -262,6 +285,24 @@ class CurlClient : public Client {
     return all <= room ? all : 0;  // ends the transfer
   }
 
+  // A whole line each time, also of a proxy's answer, and at the end those of the trailers.
+  static size_t take_header(char* bytes, size_t size, size_t count, void* into) {
+    constexpr size_t kMostHeaders = 32, kLongest = 4096;
+    auto& transfer = *static_cast<Transfer*>(into);
+    const std::string& kept = transfer.request.keep_headers;
+    const std::string_view line(bytes, size * count);
+    const size_t colon = line.find(':');
+    if (kept.empty() || colon == std::string_view::npos || line.size() > kLongest ||
+        transfer.answer.headers.size() >= kMostHeaders || lower_case(line.substr(0, kept.size())) != kept)
+      return line.size();
+    constexpr std::string_view kBlank = " \t\r\n";
+    std::string_view value = line.substr(colon + 1);
+    value.remove_prefix(std::min(value.find_first_not_of(kBlank), value.size()));
+    value = value.substr(0, value.find_last_not_of(kBlank) + 1);
+    transfer.answer.headers.push_back({std::string(line.substr(0, colon)), std::string(value)});
+    return line.size();
+  }
+
   static int goes_on(void* itself, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
     const auto* const give_up_at = static_cast<CurlClient*>(itself)->give_up_at_;
     const Nanoseconds end = give_up_at == nullptr ? 0 : give_up_at->load();
@@ -286,6 +327,11 @@ Result<void> find_curl() {
 Result<void> load_curl() {
   static const Result<void> loaded = find_curl();
   return loaded;
+}
+
+bool has_http2() {
+  const curl_version_info_data* const info = curl_calls().version_info(CURLVERSION_NOW);
+  return info != nullptr && (info->features & CURL_VERSION_HTTP2) != 0;
 }
 
 std::unique_ptr<Client> make_client(const ClientOptions& options,

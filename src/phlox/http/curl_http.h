@@ -25,6 +25,9 @@ std::string missing();
 // Loads libcurl, once. ErrorKind::system: it is not installed.
 Result<void> load_curl();
 
+// After load_curl(): whether Request::http2 is possible.
+bool has_http2();
+
 // After load_curl(). `give_up_at`: a request that runs then is ended (on the monotonic clock); 0: never. It
 // must outlive this; nullptr: never.
 std::unique_ptr<Client> make_client(const ClientOptions& options,

@@ -24,6 +24,11 @@ struct Request {
   // Gets the body of an answer with status 200, piece by piece. False ends the request. Without it, the
   // beginning of any answer's body is in Answer.
   std::function<bool(std::string_view)> take;
+  // HTTP/2 and nothing else: without TLS it begins with it, and a proxy only passes it on.
+  bool http2 = false;
+  // Headers and trailers whose names begin so are in the answer, in any spelling; empty: none. When one came,
+  // there is an answer, however the connection ends.
+  std::string keep_headers = {};
 };
 
 enum class Failure : uint8_t {
@@ -45,6 +50,7 @@ struct Answer {
   std::string words;  // what the library says about the failure
   std::optional<Nanoseconds> retry_after;
   std::string body;  // its beginning
+  std::vector<Header> headers;
 };
 
 class Client {

@@ -7,19 +7,42 @@
 #include <utility>
 
 #include "phlox/push/divide.h"
+#include "phlox/push/grpc.h"
 
 namespace phlox::push {
 namespace {
 
-http::Request request_of(const Target& target, std::string_view body) {
-  http::Request request{target.url, {}, body, {}};
-  if (target.protocol == Protocol::otlp) {
-    request.headers = {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}};
-  } else {
-    request.headers = {{"Content-Type", "application/proto"}, {"Connect-Protocol-Version", "1"}};
+// The repeated field that has what is sent: series of Parca, resources of OTLP, series of Pyroscope.
+uint32_t carried_field(Protocol protocol) {
+  return protocol == Protocol::parca ? 2 : 1;
+}
+
+std::vector<Header> headers_of(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::otlp:
+      return {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}};
+    case Protocol::otlp_grpc:
+      return {{"Content-Type", "application/grpc"}, {"TE", "trailers"}, {"grpc-encoding", "gzip"}};
+    case Protocol::pyroscope:
+      return {{"Content-Type", "application/proto"}, {"Connect-Protocol-Version", "1"}};
+    case Protocol::parca:
+      return {{"Content-Type", "application/grpc"}, {"TE", "trailers"}};
   }
+  return {};
+}
+
+Answer send_body(http::Client& client, const Target& target, std::string_view body) {
+  http::Request request;
+  request.url = target.url;
+  request.headers = headers_of(target.protocol);
   request.headers.insert(request.headers.end(), target.headers.begin(), target.headers.end());
-  return request;
+  request.body = body;
+  if (!is_grpc(target.protocol)) return client.send(request);
+  const std::string frame = grpc_frame(body, target.protocol == Protocol::otlp_grpc);
+  request.body = frame;
+  request.http2 = true;
+  request.keep_headers = kGrpcHeaders;
+  return client.send(request);
 }
 
 }  // namespace
@@ -28,7 +51,7 @@ std::optional<Nanoseconds> Sender::step(Nanoseconds now) {
   if (now < due_) return due_ - now;
   const auto item = outbox_.first();
   if (!item) return {};
-  const Verdict verdict = verdict_on(client_.send(request_of(target_, item->body)), target_);
+  const Verdict verdict = verdict_on(send_body(client_, target_, item->body), target_);
   failing_ = verdict.action == Action::again;
   if (verdict.action != Action::done) ++counts_.failures;
   say(verdict);
@@ -56,7 +79,7 @@ std::optional<Nanoseconds> Sender::step(Nanoseconds now) {
 }
 
 void Sender::divide(const Outbox::Item& item) {
-  const auto halves = divided(item.body);
+  const auto halves = divided(item.body, carried_field(target_.protocol));
   if (!halves || !outbox_.replace(item.number, halves->first, halves->second)) outbox_.drop(item.number);
 }
 

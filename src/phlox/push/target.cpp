@@ -14,6 +14,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/base/interrupted.h"
 #include "phlox/base/text.h"
+#include "phlox/push/grpc.h"
 
 namespace phlox::push {
 namespace {
@@ -22,13 +23,18 @@ constexpr size_t kLongestSecretFile = size_t{64} << 10;
 constexpr size_t kMostHeaders = 64;
 
 struct PathOfProtocol {
-  std::string_view name, whole, end;
+  std::string_view name, whole, end, example;
 };
-// opentelemetry.io/docs/specs/otlp and pyroscope's api/push/v1/push.proto, which a Connect client reaches at
-// this path. Who gives a URL that ends so means that page.
-constexpr std::array<PathOfProtocol, 2> kPaths = {{
-    {"otlp", "/v1development/profiles", "/profiles"},
-    {"pyroscope", "/push.v1.PusherService/Push", "/Push"},
+// opentelemetry.io/docs/specs/otlp; pyroscope's api/push/v1/push.proto, which a Connect client reaches at
+// this path; and the services of gRPC: that of opentelemetry-proto and parca's
+// proto/parca/profilestore/v1alpha1/profilestore.proto. Who gives a URL that ends so means that page.
+constexpr std::array<PathOfProtocol, 4> kPaths = {{
+    {"otlp", "/v1development/profiles", "/profiles", "http://localhost:4318"},
+    {"otlp-grpc", "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export", "/Export",
+     "http://localhost:4317"},
+    {"pyroscope", "/push.v1.PusherService/Push", "/Push", "http://localhost:4040"},
+    {"parca", "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", "/WriteRaw",
+     "http://localhost:7070"},
 }};
 
 const PathOfProtocol& path_of(Protocol protocol) {
@@ -46,10 +52,12 @@ bool is_token(std::string_view text) {
 
 // Those that libcurl or the protocol sets.
 bool is_reserved(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kReserved = {
-      "content-type", "content-length", "content-encoding", "transfer-encoding", "host",
-      "connection",   "expect"};
-  return std::find(kReserved.begin(), kReserved.end(), lower_case(name)) != kReserved.end();
+  constexpr std::array<std::string_view, 8> kReserved = {
+      "content-type", "content-length", "content-encoding", "transfer-encoding",
+      "host",         "connection",     "expect",           "te"};
+  const std::string lower = lower_case(name);
+  return lower.starts_with(kGrpcHeaders) ||
+         std::find(kReserved.begin(), kReserved.end(), lower) != kReserved.end();
 }
 
 bool is_plain(std::string_view value) {
@@ -77,21 +85,6 @@ Result<Header> header_of(std::string_view name, std::string_view value, const st
   return Header{std::string(name), std::string(value)};
 }
 
-std::string decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    std::string_view digits = text[i] == '%' ? text.substr(i + 1, 2) : std::string_view();
-    unsigned char byte = 0;
-    if (digits.size() == 2 && take_number(digits, byte, 16) && digits.empty()) {
-      out += static_cast<char>(byte);
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 bool is_for(const std::string& whom, const Target& target) {
   if (whom == protocol_name(target.protocol)) return true;
   // The whole host: a section for "example.com" is not for "example.com.net".
@@ -114,7 +107,7 @@ Result<Target> target_of(Protocol protocol, std::string_view given) {
   target.encrypted = scheme == "https";
   if (given.find("://") == std::string_view::npos || (scheme != "http" && scheme != "https"))
     return fail(ErrorKind::usage, fmt::format("{}: this is not the address of a server", option),
-                fmt::format("for example: {} http://localhost:4318", option));
+                fmt::format("for example: {} {}", option, path_of(protocol).example));
   std::string_view rest = given.substr(scheme.size() + 3);
   const size_t host_end = std::min(rest.find_first_of("/?#"), rest.size());
   const std::string_view host = rest.substr(0, host_end);
@@ -129,15 +122,19 @@ Result<Target> target_of(Protocol protocol, std::string_view given) {
   });
   if (host.empty() || is_odd || given.find('#') != std::string_view::npos)
     return fail(ErrorKind::usage, fmt::format("{}: this is not the address of a server", option),
-                fmt::format("for example: {} http://localhost:4318", option));
+                fmt::format("for example: {} {}", option, path_of(protocol).example));
   target.loopback = host.starts_with("127.") || host.starts_with("[::1]") || host == "localhost" ||
                     host.starts_with("localhost:");
   const size_t query = std::min(rest.find('?'), rest.size());
   std::string path(rest.substr(host_end, query - host_end));
   while (path.ends_with('/')) path.pop_back();
+  const std::string given_path = path;
   if (!path.ends_with(path_of(protocol).end)) path += path_of(protocol).whole;
-  target.shown = scheme + "://" + std::string(host) + path;
-  target.url = target.shown + std::string(rest.substr(query));
+  const std::string server = scheme + "://" + std::string(host);
+  target.url = server + path + std::string(rest.substr(query));
+  // The names of services are long, and the same for every server.
+  target.shown = is_grpc(protocol) ? fmt::format("{}{} ({})", server, given_path, protocol_name(protocol))
+                                   : server + path;
   return target;
 }
 
@@ -175,7 +172,7 @@ Result<std::vector<Header>> parse_header_list(std::string_view text) {
     const std::string where = fmt::format("header {} of OTEL_EXPORTER_OTLP_HEADERS", headers.size() + 1);
     if (equals == std::string_view::npos) return fail(header_of("", "", where));
     auto header =
-        header_of(trimmed(part.substr(0, equals)), decoded(trimmed(part.substr(equals + 1))), where);
+        header_of(trimmed(part.substr(0, equals)), percent_decoded(trimmed(part.substr(equals + 1))), where);
     if (!header) return fail(header);
     if (headers.size() == kMostHeaders)
       return fail(ErrorKind::usage, fmt::format("{}: more than {} headers", where, kMostHeaders));
@@ -188,7 +185,8 @@ Result<void> assign_headers(const std::vector<HeaderLine>& lines, std::vector<Ta
   for (const HeaderLine& line : lines) {
     if (line.whom.empty() && targets.size() > 1)
       return fail(ErrorKind::usage, "the header file does not say which server its headers are for",
-                  "write [otlp], [pyroscope] or [URL] above them");
+                  "write its option or the beginning of its URL above them: [otlp], [pyroscope], "
+                  "[https://example.com]");
     bool any = false;
     for (Target& target : targets) {
       if (!line.whom.empty() && !is_for(line.whom, target)) continue;
@@ -196,8 +194,9 @@ Result<void> assign_headers(const std::vector<HeaderLine>& lines, std::vector<Ta
       any = true;
     }
     if (!any)
-      return fail(ErrorKind::usage, "a section of the header file matches no server",
-                  "name it [otlp], [pyroscope], or as the URL of a server begins");
+      return fail(
+          ErrorKind::usage, "a section of the header file matches no server",
+          "name it as the server's option or as its URL begins: [otlp], [parca], [https://example.com]");
   }
   return {};
 }

@@ -12,15 +12,21 @@
 
 namespace phlox::push {
 
-enum class Protocol : uint8_t { otlp, pyroscope };
-std::string_view protocol_name(Protocol protocol);  // "otlp", "pyroscope": also the options' names
+enum class Protocol : uint8_t { otlp, otlp_grpc, pyroscope, parca };
+std::string_view protocol_name(Protocol protocol);  // "otlp", "otlp-grpc", …: also the options' names
+constexpr bool is_otlp(Protocol protocol) {
+  return protocol == Protocol::otlp || protocol == Protocol::otlp_grpc;
+}
+constexpr bool is_grpc(Protocol protocol) {
+  return protocol == Protocol::otlp_grpc || protocol == Protocol::parca;
+}
 
 using http::Header;
 
 struct Target {
   Protocol protocol = Protocol::otlp;
   std::string url;    // with the path of the request
-  std::string shown;  // for messages: without the query string
+  std::string shown;  // for messages: without the query string, and with the protocol if it is gRPC
   bool encrypted = false;
   bool loopback = false;
   std::vector<Header> headers;
@@ -30,8 +36,8 @@ struct Target {
 // URL, a protocol other than HTTP, or a user name or password in it.
 Result<Target> target_of(Protocol protocol, std::string_view url);
 
-// A line of a header file, "Name: value", below "[otlp]", "[pyroscope]" or "[URL]", which says which server
-// it is for.
+// A line of a header file, "Name: value", below "[otlp]", "[parca]" or "[URL]", which says which server it is
+// for.
 struct HeaderLine {
   std::string whom;  // empty: above the first of these lines
   Header header;

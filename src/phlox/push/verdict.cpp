@@ -7,6 +7,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "phlox/base/text.h"
+#include "phlox/push/grpc.h"
 
 namespace phlox::push {
 namespace {
@@ -47,11 +48,12 @@ void read_partial_success(protozero::pbf_reader part, const Target& target, Verd
       quoted(words, target));
 }
 
-Verdict taken(const Answer& answer, const Target& target) {
+// `body`: the message of an answer.
+Verdict taken(const std::string& body, const Target& target) {
   Verdict verdict;
-  if (target.protocol != Protocol::otlp) return verdict;
+  if (!is_otlp(target.protocol)) return verdict;
   try {
-    for (protozero::pbf_reader message(answer.body); message.next();) {
+    for (protozero::pbf_reader message(body); message.next();) {
       if (message.tag() == kPartialSuccess &&
           message.wire_type() == protozero::pbf_wire_type::length_delimited) {
         read_partial_success(message.get_message(), target, verdict);
@@ -86,6 +88,9 @@ constexpr std::array<FailureText, 9> kFailures = {{
     {Failure::other, "other", "sending failed", ""},
 }};
 
+constexpr std::string_view kIsItGrpc =
+    "is this the port for gRPC (4317 of a collector), and not the one for HTTP (4318: --otlp)?";
+
 Verdict failed(const Answer& answer, const Target& target) {
   Verdict verdict;
   verdict.action = Action::again;
@@ -96,6 +101,8 @@ Verdict failed(const Answer& answer, const Target& target) {
   verdict.message = fmt::format("cannot send profiles to {}: {}{}", target.shown, text.words,
                                 answer.words.empty() ? "" : fmt::format(" ({})", answer.words));
   verdict.hint = text.hint;
+  const bool odd = answer.failure == Failure::cut_off || answer.failure == Failure::other;
+  if (is_grpc(target.protocol) && odd) verdict.hint = kIsItGrpc;
   return verdict;
 }
 
@@ -126,17 +133,96 @@ constexpr std::array<StatusText, 11> kStatuses = {{
 }};
 
 std::string_view no_page_hint(Protocol protocol) {
-  return protocol == Protocol::otlp ? "a collector accepts profiles if it runs with "
-                                      "--feature-gates=service.profilesSupport and has a "
-                                      "pipeline for profiles"
-                                    : "give the address of the server itself, without a path";
+  return is_otlp(protocol)             ? "a collector accepts profiles if it runs with "
+                                         "--feature-gates=service.profilesSupport and has a "
+                                         "pipeline for profiles"
+         : protocol == Protocol::parca ? "is this the address of a Parca server, without a path?"
+                                       : "give the address of the server itself, without a path";
+}
+
+// github.com/grpc/grpc, doc/statuscodes.md, by code; OTLP says which of them a client tries again.
+struct GrpcText {
+  std::string_view name;
+  Action action;
+  std::string_view words, hint;
+};
+constexpr std::string_view kUnnamed = "it has an error", kLog = "its log may say why";
+constexpr std::array<GrpcText, 17> kGrpcStatuses = {{
+    {"OK", Action::done, "", ""},
+    {"CANCELLED", Action::again, "it cancelled the request", kLog},
+    {"UNKNOWN", Action::again, kUnnamed, kLog},
+    {"INVALID_ARGUMENT", Action::drop, "it does not accept the request",
+     "it may use another version of the protocol (docs/agent.md)"},
+    {"DEADLINE_EXCEEDED", Action::again, "it takes too long to answer",
+     "it may be busy; profiles wait in the buffer meanwhile"},
+    {"NOT_FOUND", Action::again, "it does not find what the request is for", kLog},
+    {"ALREADY_EXISTS", Action::drop, "it has these profiles already", ""},
+    {"PERMISSION_DENIED", Action::again, "these credentials do not permit it",
+     "may the token in the header file write profiles?"},
+    {"RESOURCE_EXHAUSTED", Action::again, "it gets too much, and asks for a pause",
+     "a lower --rate or a longer --interval sends less"},
+    {"FAILED_PRECONDITION", Action::drop, "it does not accept the request now", kLog},
+    {"ABORTED", Action::again, "it aborted the request", kLog},
+    {"OUT_OF_RANGE", Action::again, kUnnamed, kLog},
+    {"UNIMPLEMENTED", Action::again, "it has no service for profiles", ""},
+    {"INTERNAL", Action::again, "it has an internal error", kLog},
+    {"UNAVAILABLE", Action::again, "it is not available now", kLog},
+    {"DATA_LOSS", Action::again, kUnnamed, kLog},
+    {"UNAUTHENTICATED", Action::again, "it needs credentials, or rejects these",
+     "write the header into a file (Authorization: Bearer …) and name the file with --header-file"},
+}};
+constexpr int kGrpcUnknown = 2, kGrpcExhausted = 8, kGrpcOutOfRange = 11, kGrpcUnimplemented = 12;
+
+Verdict without_grpc_status(const Target& target) {
+  Verdict verdict;
+  verdict.action = Action::again;
+  verdict.key = "no grpc";
+  verdict.message = fmt::format("cannot send profiles to {}: it answers, but not with gRPC", target.shown);
+  verdict.hint = kIsItGrpc;
+  return verdict;
+}
+
+// The status of a message that is too large is also that of a pause: only the words tell. Of grpc-go and
+// gRPC's core, grpc-java and tonic.
+bool says_too_large(const GrpcStatus& status) {
+  if (status.code != kGrpcExhausted && status.code != kGrpcOutOfRange) return false;
+  const std::string words = lower_case(status.words);
+  constexpr std::array<std::string_view, 3> kWords = {"larger than max", "exceeds maximum", "too large"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view one) { return words.find(one) != std::string::npos; });
+}
+
+Verdict verdict_on_grpc(const GrpcStatus& status, const Answer& answer, const Target& target) {
+  const bool known = status.code >= 0 && static_cast<size_t>(status.code) < kGrpcStatuses.size();
+  const GrpcText& text = kGrpcStatuses[static_cast<size_t>(known ? status.code : kGrpcUnknown)];
+  if (text.action == Action::done) return taken(grpc_message(answer.body).value_or(""), target);
+  Verdict verdict;
+  verdict.action = text.action;
+  verdict.key = fmt::format("grpc {}", status.code);
+  verdict.hint = text.hint;
+  std::string_view words = text.words;
+  if (says_too_large(status)) {
+    verdict.action = Action::divide;
+    words = "the request is too large for it";
+    verdict.hint = "raise the server's limit, or use a shorter --interval";
+  } else if (status.code == kGrpcUnimplemented) {
+    verdict.hint = no_page_hint(target.protocol);
+  }
+  verdict.message = fmt::format("cannot send profiles to {}: {} ({}, gRPC status {}){}", target.shown, words,
+                                text.name, status.code, quoted(status.words, target));
+  verdict.retry_after = status.retry_after;
+  return verdict;
 }
 
 }  // namespace
 
 Verdict verdict_on(const Answer& answer, const Target& target) {
+  const bool grpc = is_grpc(target.protocol);
+  if (const auto status = grpc ? grpc_status(answer) : std::nullopt)
+    return verdict_on_grpc(*status, answer, target);
   if (answer.status == 0) return failed(answer, target);
-  if (answer.status >= 200 && answer.status < 300) return taken(answer, target);
+  if (grpc && answer.status == 200) return without_grpc_status(target);
+  if (answer.status >= 200 && answer.status < 300) return taken(answer.body, target);
   const auto found = std::find_if(kStatuses.begin(), kStatuses.end(), [&](const StatusText& one) {
     return answer.status >= one.status && answer.status <= one.last;
   });
@@ -147,6 +233,11 @@ Verdict verdict_on(const Answer& answer, const Target& target) {
   verdict.message = fmt::format("cannot send profiles to {}: {} (status {}){}", target.shown, text.words,
                                 answer.status, quoted(answer.body, target));
   verdict.hint = answer.status == 404 ? no_page_hint(target.protocol) : text.hint;
+  // No answer of the service: something else listens there.
+  if (grpc && verdict.action == Action::drop) {
+    verdict.action = Action::again;
+    verdict.hint = kIsItGrpc;
+  }
   verdict.retry_after = answer.retry_after;
   return verdict;
 }

@@ -1,0 +1,101 @@
+#include "phlox/exporters/process_series.h"
+
+#include <array>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "phlox/base/valid_utf8.h"
+#include "phlox/exporters/event_trees.h"
+#include "phlox/exporters/pprof.h"
+#include "phlox/exporters/recording_picture.h"
+#include "phlox/exporters/time_kinds.h"
+#include "phlox/profile/part.h"
+#include "phlox/profile/quality.h"
+#include "phlox/profile/resource.h"
+
+namespace phlox::exporters {
+namespace {
+
+// Attributes that make a series. Others would make too many, or only repeat these.
+struct SeriesLabel {
+  std::string_view attribute, label;
+};
+constexpr std::array<SeriesLabel, 9> kSeriesLabelNames = {{
+    {"service.name", "service_name"},
+    {"service.namespace", "service_namespace"},
+    {"service.version", "service_version"},
+    {"deployment.environment.name", "deployment_environment"},
+    {"host.name", "hostname"},
+    {"process.pid", "pid"},
+    {"process.runtime.version", "python_version"},
+    {"container.id", "container_id"},
+    {"k8s.pod.uid", "k8s_pod_uid"},
+}};
+
+// As the kinds of times_of().
+profile::Choices choices_of_kind(profile::Choices choices, size_t kind) {
+  constexpr std::array<uint8_t, kTimeKinds.size()> kStates = {
+      0, 0, static_cast<uint8_t>(profile::StateChoice::blocked),
+      static_cast<uint8_t>(profile::StateChoice::gil_waits),
+      static_cast<uint8_t>(profile::StateChoice::runnable)};
+  choices.states = kStates[kind];
+  choices.weight = kind == 0 ? profile::Weight::cpu : profile::Weight::wall;
+  choices.by.place = true;
+  return choices;
+}
+
+Result<std::string> pprof_of_process(const profile::Profile& profile, const profile::Choices& choices,
+                                     double rate_hz) {
+  PprofFacts facts;
+  facts.modules = &profile.modules();
+  facts.weight = profile::Weight::cpu;
+  facts.by_line = choices.by.line;
+  facts.start = recording_start_time(profile);
+  facts.duration = profile::summarize_quality(profile).elapsed;
+  if (rate_hz > 0) facts.period = static_cast<int64_t>(static_cast<double>(kSecond) / rate_hz);
+  std::optional<profile::CallTree> first;
+  for (size_t kind = 0; kind < kTimeKinds.size(); ++kind) {
+    auto tree = profile::build_call_tree(profile, choices_of_kind(choices, kind));
+    if (!tree) return fail(tree);
+    if (kind == 0) {
+      first = *std::move(tree);
+    } else {
+      facts.others.push_back({{std::string(kTimeKinds[kind]), profile::Unit::nanoseconds}, *std::move(tree)});
+    }
+  }
+  profile::Choices of_events = choices;
+  of_events.by.place = true;
+  auto events = other_events(profile, of_events);
+  if (!events) return fail(events);
+  for (EventTree& event : *events) facts.others.push_back(std::move(event));
+  std::ostringstream out;
+  if (auto written = write_pprof(*first, facts, out); !written) return fail(written);
+  return std::move(out).str();
+}
+
+}  // namespace
+
+Result<std::vector<ProcessSeries>> process_series(const profile::Profile& profile,
+                                                  const profile::Choices& choices, double rate_hz) {
+  std::vector<ProcessSeries> all;
+  for (const profile::Profile& part : profile::by_process(profile)) {
+    auto pprof = pprof_of_process(part, choices, rate_hz);
+    if (!pprof) return fail(pprof);
+    ProcessSeries& series = all.emplace_back();
+    series.pprof = *std::move(pprof);
+    // The first part of the types' names: process_cpu:wall:nanoseconds:cpu:nanoseconds.
+    series.labels.emplace_back("__name__", "process_cpu");
+    for (const profile::Attribute& attribute : profile::resource_of(part, profile::ProcessId(1))) {
+      for (const auto& [key, label] : kSeriesLabelNames) {
+        if (attribute.key != key) continue;
+        series.labels.emplace_back(
+            label, valid_utf8(attribute.number ? std::to_string(*attribute.number) : attribute.text));
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace phlox::exporters

@@ -1,0 +1,23 @@
+// For stores that keep pprofs as series with labels (pyroscope.h, parca.h): one of each process, with a pprof
+// of all kinds of time and of further events. Has totals, no order in time.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phlox/base/result.h"
+#include "phlox/profile/view.h"
+
+namespace phlox::exporters {
+
+struct ProcessSeries {
+  std::vector<std::pair<std::string, std::string>> labels;  // name, value
+  std::string pprof;                                        // gzipped
+};
+
+// `rate_hz`: of the samples; 0: not known. `choices.states` and `choices.weight` are not used.
+Result<std::vector<ProcessSeries>> process_series(const profile::Profile& profile,
+                                                  const profile::Choices& choices, double rate_hz);
+
+}  // namespace phlox::exporters
