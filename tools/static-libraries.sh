@@ -52,12 +52,12 @@ make_zydis() { # SOURCE
 # curl_http.cpp finds out where it runs.
 make_curl() { # SOURCE
   local build=$DIR/source/curl-build off=() word
-  for word in CURL_USE_LIBPSL CURL_USE_LIBSSH CURL_USE_LIBSSH2 CURL_USE_GSSAPI USE_NGHTTP2 USE_LIBIDN2 CURL_BROTLI CURL_ZSTD CURL_ZLIB \
+  for word in CURL_USE_LIBPSL CURL_USE_LIBSSH CURL_USE_LIBSSH2 CURL_USE_GSSAPI USE_LIBIDN2 CURL_BROTLI CURL_ZSTD CURL_ZLIB \
     USE_LIBRTMP ENABLE_UNIX_SOCKETS ENABLE_MANUAL BUILD_CURL_EXE BUILD_SHARED_LIBS BUILD_TESTING; do off+=("-D$word=OFF"); done
   for word in COOKIES NETRC ALTSVC HSTS MIME DOH NTLM CRYPTO_AUTH LIBCURL_OPTION OPENSSL_AUTO_LOAD_CONFIG; do
     off+=("-DCURL_DISABLE_$word=ON")
   done
-  cmake -G Ninja -S "$1" -B "$build" "${TOOLCHAIN[@]}" --log-level=ERROR -Wno-dev -DCMAKE_BUILD_TYPE=Release -DHTTP_ONLY=ON -DCURL_USE_OPENSSL=ON \
+  cmake -G Ninja -S "$1" -B "$build" "${TOOLCHAIN[@]}" --log-level=ERROR -Wno-dev -DCMAKE_BUILD_TYPE=Release -DHTTP_ONLY=ON -DCURL_USE_OPENSSL=ON -DUSE_NGHTTP2=ON \
     -DENABLE_THREADED_RESOLVER=ON -DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none -DCMAKE_C_FLAGS="-ffile-prefix-map=$1=curl" "${off[@]}" > /dev/null
   cmake --build "$build" --target libcurl > "$build.log" 2>&1 || { tail -20 "$build.log" >&2; return 1; }
   cp "$(find "$build" -name libcurl.a)" "$DIR/lib/libcurl.a"
