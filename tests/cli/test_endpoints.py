@@ -176,7 +176,7 @@ def test_an_endpoint_has_its_methods_and_the_route_as_the_framework_has_it(frame
     python = services.python_of()
     if subprocess.run([python, "-c", f"import {framework}"], capture_output=True).returncode != 0:
         pytest.skip(f"no {framework} here (tools/install-test-deps.sh)")
-    done = phlox("record", "-q", "-o", tmp_path / "a.phlox", "--", python, ROOT / "tests/live/programs/routes.py", framework, "4")
+    done = phlox("record", "-q", "-o", tmp_path / "a.phlox", "--", python, ROOT / "tests/live/programs/routes.py", framework, "6")
     assert done.returncode == 0, done.stderr
     expected = ROUTES[framework]
     # Before Python 3.11, the name of a method is that of its function.

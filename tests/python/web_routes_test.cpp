@@ -45,7 +45,7 @@ class EveryRoute : public testing::TestWithParam<const Layout*> {
                             {{"path", text(path)}, {"endpoint", endpoint}, {"methods", set(methods)}});
   }
   RemoteAddress router(const std::vector<RemoteAddress>& routes) {
-    return program.instance("APIRouter", {{"routes", list(routes)}});
+    return program.instance("Router", {{"routes", list(routes)}});
   }
   RemoteAddress app(const std::vector<RemoteAddress>& routes) {
     return program.instance("Starlette", {{"router", router(routes)}});
@@ -130,6 +130,28 @@ TEST_P(EveryRoute, of_django_is_the_chain_of_patterns_from_the_root_of_the_setti
   EXPECT_EQ(found[0].path, "/api/items/<int:i>/");
   EXPECT_EQ(found[0].method, "");
   EXPECT_EQ(found[0].function, "read_item");
+}
+
+TEST_P(EveryRoute, of_an_application_that_no_module_has_is_found_in_memory) {
+  const RemoteAddress start = program.fake.memory().allocate(16);
+  // The first field of the next object is not that of a live application: it only refers to the class.
+  const RemoteAddress other = program.object(program.type("cell"), 64);
+  program.fake.memory().put_value(other + 32, program.type("Starlette").value);
+  app({route("/items", function("read_item"), {"GET"})});
+  const RemoteAddress end = program.fake.memory().allocate(16);
+  const Attributes of_framework{{"Starlette", program.type("Starlette")}};
+  auto& fake = program.fake;
+  fake.set(fake.state(), layout.interpreter.modules,
+           program.dict({{"starlette.routing", program.module({})},
+                         {"starlette.applications", program.module(of_framework)}}));
+  EXPECT_TRUE(read_web_routes(fake.interpreter(), fake.memory()).empty()) << "without a search";
+  RouteSources sources;
+  sources.heap = [&] { return std::vector<HeapRange>{{start, end}}; };
+  const auto found = read_web_routes(fake.interpreter(), fake.memory(), sources);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].path, "/items");
+  sources.heap = [&] { return std::vector<HeapRange>{{end, end + 16}}; };
+  EXPECT_TRUE(read_web_routes(fake.interpreter(), fake.memory(), sources).empty());
 }
 
 TEST_P(EveryRoute, is_not_looked_for_without_a_framework_and_a_table_that_contains_itself_ends) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr size_t kInterpretersWithRoutes = 64;
 constexpr size_t kModulesAtOnce = 32;  // between two pauses
+constexpr size_t kWordsAtOnce = size_t{1} << 17;
 constexpr size_t kMostItems = 10'000;  // of one list
 constexpr size_t kMostDeep = 12;       // applications in applications, wrappers around wrappers
 constexpr size_t kMostText = 200;      // bytes of a path
@@ -36,12 +38,13 @@ enum class AppKind : uint8_t { none, starlette, flask, aiohttp };
 
 class ReadingRoutes {
  public:
-  ReadingRoutes(const Layout& layout, memory::RemoteMemory& memory, const std::function<void()>& between)
+  ReadingRoutes(const Layout& layout, memory::RemoteMemory& memory, const RouteSources& sources)
       : layout_(layout),
+        source_(memory),
         pages_(memory),
         types_(layout, pages_),
         objects_(layout, pages_),
-        between_(between) {}
+        sources_(sources) {}
 
   void read(RemoteAddress interpreter) {
     pages_.forget();
@@ -273,12 +276,58 @@ class ReadingRoutes {
     return at->second;
   }
 
+  using Applications = std::vector<std::pair<RemoteAddress, AppKind>>;
+
+  // What has a word that is the address of the class may also be something else.
+  bool is_application(RemoteAddress object, AppKind kind) {
+    const auto has = [&](std::string_view name, std::string_view type) {
+      return derives(attribute(object, name), type);
+    };
+    if (kind == AppKind::starlette) return has("router", "Router");
+    if (kind == AppKind::flask) return has("url_map", "Map") && has("view_functions", "dict");
+    return kind == AppKind::aiohttp && has("_router", "UrlDispatcher");
+  }
+
+  Applications search_applications() {
+    constexpr std::pair<const char*, const char*> kClasses[] = {{"fastapi.applications", "FastAPI"},
+                                                                {"starlette.applications", "Starlette"},
+                                                                {"flask.app", "Flask"},
+                                                                {"quart.app", "Quart"},
+                                                                {"aiohttp.web_app", "Application"}};
+    std::vector<uint64_t> classes;
+    for (const auto& [module, name] : kClasses) {
+      const auto names = objects_.names_of(modules_, module);
+      const RemoteAddress found = names ? named(*names, name) : RemoteAddress();
+      if (is_plausible(found)) classes.push_back(found.value);
+    }
+    Applications apps;
+    if (classes.empty()) return apps;
+    std::vector<uint64_t> chunk(kWordsAtOnce);
+    for (HeapRange range : sources_.heap()) {
+      while (range.start < range.end) {
+        const size_t words = std::min<uint64_t>(chunk.size(), (range.end - range.start) / 8);
+        if (words == 0) break;
+        if (sources_.between) sources_.between();
+        if (source_.read(range.start, std::as_writable_bytes(std::span(chunk).first(words)))) {
+          for (size_t i = 0; i < words && apps.size() < kMostApplications; ++i) {
+            if (std::find(classes.begin(), classes.end(), chunk[i]) == classes.end()) continue;
+            const RemoteAddress object = range.start + 8 * i - *layout_.object.ob_type;
+            const AppKind kind = kind_of(object);
+            if (is_application(object, kind)) apps.emplace_back(object, kind);
+          }
+        }
+        range.start = range.start + 8 * words;
+      }
+    }
+    return apps;
+  }
+
   void read_applications() {
-    std::vector<std::pair<RemoteAddress, AppKind>> apps;
+    Applications apps;
     std::set<uint64_t> seen;
     size_t count = 0;
     for (const DictItem& module : modules_) {
-      if (between_ && ++count % kModulesAtOnce == 0) between_();
+      if (sources_.between && ++count % kModulesAtOnce == 0) sources_.between();
       if (!is_plausible(module.value) || !derives(module.value, "module")) continue;
       for (const DictItem& item : dict(word(module.value + *layout_.module.md_dict))) {
         if (!is_plausible(item.value) || apps.size() >= kMostApplications) continue;
@@ -287,6 +336,7 @@ class ReadingRoutes {
           apps.emplace_back(item.value, kind);
       }
     }
+    if (apps.empty() && sources_.heap) apps = search_applications();
     for (const auto& [app, kind] : apps) {
       if (kind == AppKind::flask) add_flask(app);
       if (kind == AppKind::aiohttp) add_aiohttp(app);
@@ -344,10 +394,11 @@ class ReadingRoutes {
   }
 
   const Layout& layout_;
+  memory::RemoteMemory& source_;
   PageMemory pages_;
   AsyncioModule types_;  // not opened: only its types and sets
   ObjectReader objects_;
-  const std::function<void()>& between_;
+  const RouteSources& sources_;
   std::vector<DictItem> modules_;
   std::set<WebRoute> routes_;
   std::set<uint64_t> mounted_;
@@ -358,7 +409,7 @@ class ReadingRoutes {
 }  // namespace
 
 std::vector<WebRoute> read_web_routes(const Interpreter& interpreter, memory::RemoteMemory& memory,
-                                      const std::function<void()>& between) {
+                                      const RouteSources& sources) {
   const Layout& layout = interpreter.layout;
   if (!layout.module.md_dict.present() || !layout.set.table.present() || !layout.dict.ma_keys.present())
     return {};
@@ -366,7 +417,7 @@ std::vector<WebRoute> read_web_routes(const Interpreter& interpreter, memory::Re
   ObjectReader objects(layout, memory);
   auto state = objects.pointer(interpreter.interpreters_head);
   for (size_t i = 0; state && *state && i < kInterpretersWithRoutes; ++i) {
-    ReadingRoutes reading(layout, memory, between);
+    ReadingRoutes reading(layout, memory, sources);
     reading.read(*state);
     for (WebRoute& route : reading.take()) all.insert(std::move(route));
     state = objects.pointer(*state + *layout.interpreter.next);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
+#include "phlox/python/async_tasks.h"
 #include "phlox/python/interpreter.h"
 
 namespace phlox::python {
@@ -25,9 +26,16 @@ struct WebRoute {
 
 inline constexpr size_t kMaxWebRoutes = 5'000;
 
-// Sorted, each once. Applications that are global variables of a module, and those mounted in them; of
-// Django, the project's. `between`: called every few milliseconds.
+struct RouteSources {
+  // Where applications are searched for if no module has one as a global variable: those that a function has
+  // made (create_app()). May be missing.
+  std::function<std::vector<HeapRange>()> heap;
+  // Called every few milliseconds. May be missing.
+  std::function<void()> between;
+};
+
+// Sorted, each once: of applications and of what is mounted in them; of Django, the project's.
 std::vector<WebRoute> read_web_routes(const Interpreter& interpreter, memory::RemoteMemory& memory,
-                                      const std::function<void()>& between = {});
+                                      const RouteSources& sources = {});
 
 }  // namespace phlox::python

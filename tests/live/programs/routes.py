@@ -1,5 +1,5 @@
 """Calls the handlers of a small application of a web framework, as its server would: GET and POST of items in a part of the application
-that has a prefix. Arguments: starlette, fastapi, flask, django or aiohttp; seconds."""
+that has a prefix. Flask's is made by a function and is no global variable. Arguments: starlette, fastapi, flask, django or aiohttp; seconds."""
 import asyncio
 import sys
 import time
@@ -76,12 +76,17 @@ elif FRAMEWORK == "flask":
         spin()
         return ""
 
-    app = Flask(__name__)
-    app.register_blueprint(api)
-    client = app.test_client()
-    while time.monotonic() < END:
-        client.get("/api/items/%d" % (time.monotonic() * 1e6))
-        client.post("/api/items/1")
+    def create_app():
+        app = Flask(__name__)
+        app.register_blueprint(api)
+        return app
+
+    def serve(client):
+        while time.monotonic() < END:
+            client.get("/api/items/%d" % (time.monotonic() * 1e6))
+            client.post("/api/items/1")
+
+    serve(create_app().test_client())
 
 elif FRAMEWORK == "django":
     from django.conf import settings

@@ -121,7 +121,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   if (shared.tasks != nullptr) {
     census_.emplace(host_, id_, begin_, program_->interpreter, memory_, clock_, *shared.tasks,
                     identities_.interner, shared.task_ids, options_.max_overhead_percent);
-    routes_.emplace(program_->interpreter, memory_, sink_, begin_);
+    routes_.emplace(pid(), program_->interpreter, memory_, sink_, begin_);
   }
 }
 

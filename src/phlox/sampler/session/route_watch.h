@@ -3,6 +3,8 @@
 // three times as long as the one before. Called by the recorder's thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <string>
@@ -18,18 +20,25 @@ class RouteWatch {
  public:
   static constexpr Nanoseconds kFirst = kSecond / 2;  // after the begin
 
-  RouteWatch(const python::Interpreter& interpreter, memory::RemoteMemory& memory, profile::Sink& sink,
-             Nanoseconds begin)
-      : interpreter_(interpreter), memory_(memory), sink_(sink), begin_(begin), due_(begin + kFirst) {}
+  RouteWatch(pid_t pid, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
+             profile::Sink& sink, Nanoseconds begin)
+      : pid_(pid),
+        interpreter_(interpreter),
+        memory_(memory),
+        sink_(sink),
+        begin_(begin),
+        due_(begin + kFirst) {}
 
   // If it is due.
   void look(Nanoseconds now, const std::function<void()>& between);
 
  private:
+  pid_t pid_;
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   profile::Sink& sink_;
   Nanoseconds begin_, due_;
+  int looks_ = 0;
   std::map<std::string, std::string> put_;
 };
 
