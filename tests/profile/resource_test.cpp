@@ -66,6 +66,20 @@ TEST(Resource, what_phlox_sees_counts_more_than_what_a_process_says) {
   EXPECT_TRUE(resource_of(profile, ProcessId(2)).empty());
 }
 
+TEST(Resource, what_the_agent_says_of_the_host_is_of_every_process) {
+  Profile profile;
+  Process row = of_command("python3 a.py");
+  row.pid = 71;
+  profile.emit(ProcessId(1), row);
+  profile.emit_meta("host", "phlox-agent-x7k2p");
+  profile.emit_meta("host_resource",
+                    "host.name=node-7,k8s.node.name=node-7,cloud.region=r,service.name=agent,process.pid=1");
+  profile.emit_meta("resource.1", "cloud.region=own,host.name=elsewhere");
+  EXPECT_EQ(text_of(resource_of(profile, ProcessId(1))),
+            "service.name=a.py\nprocess.pid=71\nprocess.executable.name=python3.11\nhost.name=node-7\n"
+            "cloud.region=own\nk8s.node.name=node-7\n");
+}
+
 TEST(Resource, what_a_process_says_has_limits) {
   Profile profile;
   profile.emit(ProcessId(1), of_command("python3 a.py"));

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -167,6 +168,8 @@ class Agent {
     if (auto listening = listen(); !listening) return failed(listening.error());
     say_start();
     begin_ = now();
+    const char* const attributes = std::getenv("OTEL_RESOURCE_ATTRIBUTES");
+    if (attributes != nullptr) intervals_.emit_meta(profile::kHostResource, attributes);
     profile::Sink* recording = recording_.get();
     if (triggers_) {
       recording = &triggers_->watch(*recording_, request_.recording, false);

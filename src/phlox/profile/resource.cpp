@@ -177,6 +177,7 @@ std::vector<Attribute> resource_of(const Profile& profile, ProcessId id) {
   // The runtime of containers is itself a service.
   const std::string unit = container.empty() ? unit_of_group(group) : std::string();
   const ResourcePairs own = parse_resource(meta_of(profile, fmt::format("{}{}", kResource, id.value)));
+  const ResourcePairs of_host = parse_resource(meta_of(profile, std::string(kHostResource)));
 
   ResourceRows rows;
   for (const auto& [key, value] : own) {
@@ -192,11 +193,18 @@ std::vector<Attribute> resource_of(const Profile& profile, ProcessId id) {
     rows.add("process.runtime.version", process.python_version);
     if (process.python_build != "default") rows.add("process.runtime.description", process.python_build);
   }
+  // In a container the name of the host is another one.
+  for (const auto& [key, value] : of_host) {
+    if (key == "host.name") rows.add(key, value);
+  }
   rows.add("host.name", meta_of(profile, "host"));
   rows.add("container.id", container);
   rows.add("k8s.pod.uid", pod_of_group(group));
   rows.add("systemd.unit", unit);
   for (const auto& [key, value] : own) rows.add(key, value);
+  for (const auto& [key, value] : of_host) {
+    if (!key.starts_with("service.") && !key.starts_with("process.")) rows.add(key, value);
+  }
   return rows.take();
 }
 

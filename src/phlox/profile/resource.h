@@ -16,6 +16,10 @@ namespace phlox::profile {
 // does ("service.name=shop,service.version=3"). Only phlox agent emits it; no recording has it.
 inline constexpr std::string_view kResource = "resource.";
 
+// Meta with the same of the agent's own environment, for every process on this host: "host.name=node-7". Also
+// only in what the agent sends.
+inline constexpr std::string_view kHostResource = "host_resource";
+
 // From the environment of a process, as /proc/PID/environ has it: OTEL_RESOURCE_ATTRIBUTES, and
 // OTEL_SERVICE_NAME as service.name, which wins. Nothing else of it. Empty: it has neither.
 std::string resource_text(std::string_view environment);
