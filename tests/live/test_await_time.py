@@ -38,6 +38,7 @@ def test_each_group_has_the_time_that_its_tasks_waited_and_its_line(python, word
         truth, loop = record(target, tmp_path / "a.phlox")
     assert SECONDS * 0.9 < loop["sampled"]["span_ns"] * 1e-9 < SECONDS * 1.2, loop["sampled"]
     assert loop["sampled"]["times"] >= 5 and loop["sampled"]["problem"] == "", loop["sampled"]
+    assert loop["loop"] == ("uvloop.Loop" if words else "_UnixSelectorEventLoop")
     found = {(group["name"], group["line"], group["kind"]): group for group in loop["groups"]}
     assert len(truth["waits"]) == 9
     # For the program, a task that was woken still waits until it runs, which takes long if every CPU is busy.

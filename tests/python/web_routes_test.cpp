@@ -157,12 +157,18 @@ TEST_P(EveryRoute, of_an_application_that_no_module_has_is_found_in_memory) {
 TEST_P(EveryRoute, is_not_looked_for_without_a_framework_and_a_table_that_contains_itself_ends) {
   const RemoteAddress one = app({route("/items", function("read_item"), {"GET"})});
   EXPECT_EQ(read({{"main", one}}, "tornado.web"), Words());
-  const RemoteAddress routes = list({RemoteAddress(0x10), RemoteAddress()});
+  // Several times, so that it has a million paths.
+  const std::vector<RemoteAddress> places(9, RemoteAddress(0x10));
+  const RemoteAddress routes = list(places);
   const RemoteAddress loop = program.instance("Starlette", {{"routes", routes}});
-  program.fake.memory().put_value(
-      RemoteAddress(program.fake.memory().get<uint64_t>(routes + *layout.list.ob_item)) + 8,
-      program.instance("Mount", {{"path", text("/again")}, {"app", loop}}).value);
-  EXPECT_EQ(read({{"main", loop}}), Words());
+  const RemoteAddress again = program.instance("Mount", {{"path", text("/again")}, {"app", loop}});
+  const RemoteAddress table(program.fake.memory().get<uint64_t>(routes + *layout.list.ob_item));
+  for (uint64_t i = 1; i < places.size(); ++i) program.fake.memory().put_value(table + 8 * i, again.value);
+  program.fake.memory().put_value(table + 8, route("/items", function("read_item"), {"GET"}).value);
+  const RemoteAddress top = program.instance("Mount", {{"path", text("/top")}, {"app", loop}});
+  const Words found = read({{"main", app({top})}});
+  EXPECT_NE(std::find(found.begin(), found.end(), "GET /top/items read_item"), found.end());
+  EXPECT_NE(std::find(found.begin(), found.end(), "GET /top/again/items read_item"), found.end());
 }
 
 }  // namespace

@@ -20,8 +20,11 @@ constexpr size_t kInterpretersWithRoutes = 64;
 constexpr size_t kModulesAtOnce = 32;  // between two pauses
 constexpr size_t kWordsAtOnce = size_t{1} << 17;
 constexpr size_t kMostItems = 10'000;  // of one list
-constexpr size_t kMostDeep = 12;       // applications in applications, wrappers around wrappers
-constexpr size_t kMostText = 200;      // bytes of a path
+// Of all objects: a table that contains itself several times has more with each step down.
+constexpr size_t kMostAttributes = 200'000;
+constexpr size_t kAttributesAtOnce = 256;
+constexpr size_t kMostDeep = 12;   // applications in applications, wrappers around wrappers
+constexpr size_t kMostText = 200;  // bytes of a path
 constexpr size_t kMostApplications = 200;
 constexpr std::array<std::string_view, 7> kVerbs = {"get",    "post", "put",    "patch",
                                                     "delete", "head", "options"};
@@ -64,7 +67,8 @@ class ReadingRoutes {
 
  private:
   RemoteAddress attribute(RemoteAddress object, std::string_view name) {
-    if (!is_plausible(object)) return {};
+    if (!is_plausible(object) || ++attributes_ > kMostAttributes) return {};
+    if (sources_.between && attributes_ % kAttributesAtOnce == 0) sources_.between();
     const auto value = objects_.attribute(object, name);
     return value ? *value : RemoteAddress();
   }
@@ -399,6 +403,7 @@ class ReadingRoutes {
   AsyncioModule types_;  // not opened: only its types and sets
   ObjectReader objects_;
   const RouteSources& sources_;
+  size_t attributes_ = 0;  // so far
   std::vector<DictItem> modules_;
   std::set<WebRoute> routes_;
   std::set<uint64_t> mounted_;

@@ -1,5 +1,6 @@
 #include "phlox/sampler/session/route_watch.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "phlox/process/resident_memory.h"
@@ -31,8 +32,9 @@ void RouteWatch::look(Nanoseconds now, const std::function<void()>& between) {
   std::map<std::string, std::string> found;
   for (const python::WebRoute& route : python::read_web_routes(interpreter_, memory_, sources)) {
     std::string& lines = found[profile::route_key(route.function, route.first_line, route.file)];
-    lines +=
-        (lines.empty() ? "" : "\n") + (route.method.empty() ? route.path : route.method + " " + route.path);
+    std::string line = route.method.empty() ? route.path : route.method + " " + route.path;
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    lines += (lines.empty() ? "" : "\n") + line;
   }
   for (auto& [key, lines] : found) {
     const auto [at, fresh] = put_.try_emplace(key);
