@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "phlox/python/known_modules.h"
 #include "phlox/python/layout_table.h"
 #include "phlox/python/objects.h"
 #include "phlox/python/page_memory.h"
@@ -115,6 +116,35 @@ TEST_P(EveryTask, is_the_same_with_pages_of_an_earlier_sample_and_others_may_do_
   ASSERT_EQ(again.tasks.size(), 1U);
   EXPECT_EQ(again.tasks[0].address, task);
   EXPECT_EQ(again.tasks[0].state, TaskState::ready) << "an old page was used";
+}
+
+TEST_P(EveryTask, is_found_by_what_an_earlier_reading_found_until_modules_are_imported) {
+  const RemoteAddress future = program.future();
+  program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);
+  auto& fake = program.fake;
+  KnownModules known;
+  known.is_now(1);
+  TaskSources sources;
+  sources.known = &known;
+  fake.set(fake.state(), GetParam()->interpreter.modules,
+           program.dict({{"types", program.module({{"CoroutineType", program.type("coroutine")},
+                                                   {"GeneratorType", program.type("generator")},
+                                                   {"AsyncGeneratorType", program.type("async_generator")},
+                                                   {"CodeType", program.type("code")}})}}));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_FALSE(read_async_tasks(fake.interpreter(), fake.memory(), sources).imported);
+  program.import_modules();
+  EXPECT_FALSE(read_async_tasks(fake.interpreter(), fake.memory(), sources).imported) << "as it was";
+  known.is_now(2);
+  EXPECT_EQ(read_async_tasks(fake.interpreter(), fake.memory(), sources).tasks.size(), 1U);
+  fake.set(fake.state(), GetParam()->interpreter.modules, RemoteAddress(8));
+  const AsyncTasks again = read_async_tasks(fake.interpreter(), fake.memory(), sources);
+  ASSERT_EQ(again.tasks.size(), 1U);
+  EXPECT_EQ(chain(again, again.tasks[0]), (std::vector<std::string>{"outer:27"}));
+  EXPECT_EQ(again.tasks[0].kind, AwaitedKind::future);
+  EXPECT_TRUE(again.imported);
+  known.is_now(3);
+  EXPECT_TRUE(read_async_tasks(fake.interpreter(), fake.memory(), sources).tasks.empty());
 }
 
 TEST_P(EveryTask, is_ready_when_what_it_awaited_is_done_or_is_nothing) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "phlox/python/greenlet_module.h"
+#include "phlox/python/known_modules.h"
 #include "phlox/python/task_reader.h"
 #include "phlox/python/trio_module.h"
 
@@ -43,6 +44,8 @@ class Census {
 
  private:
   void read_jobs(TaskReader& reader, AsyncioModule& module, size_t first);
+  bool open(AsyncioModule& module, RemoteAddress state) const;
+  bool open(TrioModule& trio, RemoteAddress state) const;
   void read_trio(AsyncioModule& module, RemoteAddress state);
   void read_greenlets(AsyncioModule& module, RemoteAddress state);
   void read_all(TaskReader& reader, AsyncioModule& module, std::span<const AsyncioModule::Found> found);
@@ -88,9 +91,27 @@ void Census::read_all(TaskReader& reader, AsyncioModule& module,
   }
 }
 
+bool Census::open(AsyncioModule& module, RemoteAddress state) const {
+  if (sources_.known == nullptr) return module.open(state);
+  auto& known = sources_.known->asyncio;
+  if (const auto at = known.find(state.value); at != known.end()) return module.open_again(state, at->second);
+  const bool opened = module.open(state);
+  if (auto found = module.found()) known.emplace(state.value, *std::move(found));
+  return opened;
+}
+
+bool Census::open(TrioModule& trio, RemoteAddress state) const {
+  if (sources_.known == nullptr) return trio.open(state);
+  auto& known = sources_.known->trio;
+  if (const auto at = known.find(state.value); at != known.end()) return trio.open_again(at->second);
+  const bool opened = trio.open(state);
+  if (auto found = trio.found()) known.emplace(state.value, *std::move(found));
+  return opened;
+}
+
 void Census::read_interpreter(RemoteAddress state) {
   AsyncioModule module(layout_, pages_);
-  const bool opened = module.open(state);
+  const bool opened = open(module, state);
   if (opened) {
     auto found = module.find_tasks(room(), out_.beyond);
     // Neighbouring tasks share pages, and so do most of their coroutines.
@@ -124,7 +145,7 @@ void Census::read_jobs(TaskReader& reader, AsyncioModule& module, size_t first) 
 void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
   pages_.forget();
   TrioModule trio(layout_, pages_, module);
-  const bool opened = trio.open(state);
+  const bool opened = open(trio, state);
   if (opened) {
     TaskReader reader(layout_, pages_, module, codes_, sources_.link);
     reader.with_trio(trio);

@@ -122,6 +122,7 @@ struct Heap {
 };
 
 class PageMemory;
+struct KnownModules;
 
 // What only the process can tell; any of them may be missing.
 struct TaskSources {
@@ -135,6 +136,8 @@ struct TaskSources {
   std::function<void()> between;
   // Reused for the same memory: its pages are allocated once for many samples.
   PageMemory* pages = nullptr;
+  // What earlier calls have found in the same modules, and this one adds to it.
+  KnownModules* known = nullptr;
 };
 
 struct AsyncTasks {

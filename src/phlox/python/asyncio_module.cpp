@@ -70,6 +70,32 @@ bool AsyncioModule::open(RemoteAddress interpreter) {
   return knows_tasks();
 }
 
+bool AsyncioModule::open_again(RemoteAddress interpreter, const AsyncioNames& found) {
+  interpreter_ = interpreter;
+  task_ = found.task;
+  names_ = found.of_tasks;
+  folder_ = found.folder;
+  coroutine_ = found.coroutine;
+  generator_ = found.generator;
+  async_generator_ = found.async_generator;
+  code_ = found.code;
+  c_task_ = found.c_task;
+  python_task_ = found.python_task;
+  c_future_ = found.c_future;
+  python_future_ = found.python_future;
+  gathering_ = found.gathering;
+  return found.imported;
+}
+
+std::optional<AsyncioNames> AsyncioModule::found() const {
+  const bool imported = python_task_ && python_future_;
+  if (!problem_.empty() || !coroutine_ || !generator_ || !async_generator_ || !code_) return {};
+  if (!imported && !names_.empty()) return {};
+  return AsyncioNames{imported,         task_, names_,  folder_,      coroutine_, generator_,
+                      async_generator_, code_, c_task_, python_task_, c_future_,  python_future_,
+                      gathering_};
+}
+
 bool AsyncioModule::knows_tasks() {
   if (!layout_.task.coro.present()) {
     problem_ = fmt::format("Phlox does not know the tasks of CPython {}.{}", layout_.major, layout_.minor);

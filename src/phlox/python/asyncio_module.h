@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,6 +43,16 @@ struct TypeInfo {
 
 using TaskFields = decltype(Layout::task);
 
+// What open() finds.
+struct AsyncioNames {
+  bool imported = false;           // asyncio is
+  TaskFields task;                 // fields of its tasks and futures
+  std::vector<DictItem> of_tasks;  // names of asyncio.tasks
+  std::string folder;              // where asyncio's own files are
+  RemoteAddress coroutine, generator, async_generator, code;
+  RemoteAddress c_task, python_task, c_future, python_future, gathering;
+};
+
 // asyncio of one interpreter.
 class AsyncioModule {
  public:
@@ -50,6 +61,10 @@ class AsyncioModule {
 
   // False: this interpreter has not imported asyncio, or it cannot be read; problem() says which.
   bool open(RemoteAddress interpreter);
+  // The same for what an earlier open() has found, while no module was imported since.
+  bool open_again(RemoteAddress interpreter, const AsyncioNames& found);
+  // After open(). None: something could not be read.
+  std::optional<AsyncioNames> found() const;
   const std::string& problem() const { return problem_; }
   const std::string& folder() const { return folder_; }  // where asyncio's own files are
   RemoteAddress code_type() const { return code_; }

@@ -35,7 +35,10 @@ bool TrioModule::open(RemoteAddress interpreter) {
   const auto modules = objects.modules(interpreter);
   if (!modules) return false;
   const auto names = objects.names_of(*modules, "trio._core._run");
-  if (!names || names->empty()) return false;
+  if (!names || names->empty()) {
+    is_absent_ = names.has_value();
+    return false;
+  }
   const auto named = [&](std::string_view name) {
     const auto value = objects.find(*names, name);
     return value ? *value : RemoteAddress();
@@ -60,6 +63,20 @@ bool TrioModule::open(RemoteAddress interpreter) {
                      of_task("custom_sleep_data", fields_.sleep_data);
   if (!known) problem_ = "trio's tasks have a form that Phlox does not know";
   return known;
+}
+
+bool TrioModule::open_again(const TrioNames& found) {
+  context_ = found.context;
+  runner_type_ = found.runner_type;
+  tasks_ = found.tasks;
+  fields_ = found.fields;
+  folder_ = found.folder;
+  return found.imported;
+}
+
+std::optional<TrioNames> TrioModule::found() const {
+  if (!problem_.empty() || (!is_absent_ && !fields_.type)) return {};
+  return TrioNames{!is_absent_, context_, runner_type_, tasks_, fields_, folder_};
 }
 
 // A threading.local has one dict, whose values are one dict per thread (Modules/_threadmodule.c).

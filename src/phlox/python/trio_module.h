@@ -14,6 +14,8 @@
 
 namespace phlox::python {
 
+struct TrioNames;
+
 // trio of one interpreter.
 class TrioModule {
  public:
@@ -29,6 +31,9 @@ class TrioModule {
 
   // False: this interpreter has not imported trio, or it cannot be read; problem() says which.
   bool open(RemoteAddress interpreter);
+  // As AsyncioModule has them.
+  bool open_again(const TrioNames& found);
+  std::optional<TrioNames> found() const;
   const std::string& problem() const { return problem_; }
   const std::string& folder() const { return folder_; }  // of the package, with a slash
   const Fields& fields() const { return fields_; }
@@ -44,10 +49,20 @@ class TrioModule {
   const Layout& layout_;
   PageMemory& memory_;
   AsyncioModule& module_;
+  bool is_absent_ = false;  // not imported
   RemoteAddress context_, runner_type_;
   uint32_t tasks_ = 0;
   Fields fields_;
   std::string problem_, folder_;
+};
+
+// What open() finds.
+struct TrioNames {
+  bool imported = false;
+  RemoteAddress context, runner_type;
+  uint32_t tasks = 0;
+  TrioModule::Fields fields;
+  std::string folder;
 };
 
 }  // namespace phlox::python

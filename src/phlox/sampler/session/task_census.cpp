@@ -51,6 +51,8 @@ void TaskCensus::read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of,
   sources.between = between;
   sources.pages = pages_ ? &*pages_ : nullptr;
   stamp_ = python::modules_stamp(interpreter_, memory_);
+  known_.is_now(stamp_);
+  if (stamp_ != 0) sources.known = &known_;
   const Nanoseconds before = host_.now();
   const auto found = python::read_async_tasks(interpreter_, memory_, sources);
   const Nanoseconds took = host_.now() - before;

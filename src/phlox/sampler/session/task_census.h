@@ -13,6 +13,7 @@
 #include "phlox/process/process_clock.h"
 #include "phlox/profile/task_time.h"
 #include "phlox/python/interpreter.h"
+#include "phlox/python/known_modules.h"
 #include "phlox/python/page_memory.h"
 #include "phlox/sampler/capture/schedule.h"
 #include "phlox/sampler/session/task_sums.h"
@@ -80,7 +81,8 @@ class TaskCensus {
   std::optional<Nanoseconds> used_;  // CPU time of the program before the last census that read it
   bool imported_ = true;             // AsyncTasks::imported of that census
   uint64_t stamp_ = 0;               // and of the modules before it
-  int not_read_ = 0;                 // censuses since
+  python::KnownModules known_;
+  int not_read_ = 0;  // censuses since
   profile::TaskCensus last_counts_, counts_;
   uint64_t put_ = 0;  // of counts_.times
   bool any_ = false, not_first_ = false;

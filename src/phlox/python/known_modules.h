@@ -1,0 +1,26 @@
+// What was found in the modules of a program, for as long as it imports no other. To find a module takes a
+// look at the names of all: milliseconds where there are a thousand, more than to read a hundred tasks.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "phlox/python/asyncio_module.h"
+#include "phlox/python/trio_module.h"
+
+namespace phlox::python {
+
+struct KnownModules {
+  // Forgets what was known with another modules_stamp().
+  void is_now(uint64_t modules) {
+    if (modules == stamp && modules != 0) return;
+    *this = {};
+    stamp = modules;
+  }
+
+  uint64_t stamp = 0;
+  std::unordered_map<uint64_t, AsyncioNames> asyncio;  // by interpreter
+  std::unordered_map<uint64_t, TrioNames> trio;
+};
+
+}  // namespace phlox::python
