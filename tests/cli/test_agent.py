@@ -153,6 +153,17 @@ def test_profiles_of_one_process_follow_one_another(start, serve, targets, tmp_p
     assert len(set(ids)) == len(ids)
 
 
+@live
+def test_a_python_that_starts_later_is_recorded(start, serve, targets, tmp_path):
+    (first, _), mark = targets
+    server = serve()
+    agent = Running(start, tmp_path, mark, "--otlp", server.url)
+    server.wait(lambda s: s.taken, "a push")
+    later = start([PYTHON, tmp_path / "shop.py", mark])
+    server.wait(lambda s: any(attributes["process.pid"] == later.pid for attributes, _ in s.profiles()), "a push of it")
+    agent.end()
+
+
 def too_many(body):
     return 413 if len(Otlp(body).resources) > 1 else None
 

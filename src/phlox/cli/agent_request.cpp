@@ -161,6 +161,8 @@ Result<void> read_recorder(const CommandLine& line, AgentRequest& request) {
   if (!mode) return fail(mode);
   recorder.mode = *mode;
   recorder.follow = true;
+  // One that lives for fewer than two samples says little.
+  recorder.search_pause = static_cast<Nanoseconds>(2 * static_cast<double>(kSecond) / recorder.rate_hz);
   recorder.command_line = line.text;
   recorder.command = "Pythons " + request.selection->words();
   recorder.chosen = [selection = request.selection](pid_t pid) { return selection->takes(pid); };

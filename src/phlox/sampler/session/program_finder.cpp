@@ -34,8 +34,10 @@ Nanoseconds quiet_pause(Nanoseconds cost) {
 
 }  // namespace
 
-ProgramFinder::ProgramFinder(TreeSearch search)
-    : found_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), search_(std::move(search)) {
+ProgramFinder::ProgramFinder(TreeSearch search, Nanoseconds least_pause)
+    : found_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      search_(std::move(search)),
+      least_pause_(least_pause) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -138,7 +140,7 @@ void ProgramFinder::run() {
                            ? std::max(cost * kPauseForCostOfBirths, kShortestPauseForBirths)
                            : quiet_pause(cost);
     quiet_until_after_ = again_.empty() ? search_.quiet_until_after() : std::nullopt;
-    sleep(lock, pause);
+    sleep(lock, std::max(pause, least_pause_));
   }
 }
 

@@ -21,7 +21,8 @@ namespace phlox::sampler {
 
 class ProgramFinder : public Finder {
  public:
-  explicit ProgramFinder(TreeSearch search);
+  // `least_pause`: between two searches.
+  ProgramFinder(TreeSearch search, Nanoseconds least_pause);
   ~ProgramFinder() override;  // ends the thread
 
   int descriptor() const override { return found_.get(); }
@@ -49,6 +50,7 @@ class ProgramFinder : public Finder {
   bool births_reported_ = false;
   std::atomic<bool> stop_{false};
   TreeSearch search_;  // the thread's
+  const Nanoseconds least_pause_;
   std::thread thread_;
 };
 

@@ -46,6 +46,9 @@ struct Options {
   // and again for those that have run since, from the finder's thread. Then the recording continues until it
   // is stopped, whatever ends. None: only the roots.
   std::function<bool(pid_t pid)> chosen;
+  // Searches for new processes are no closer together: one that lives for a shorter time may be missed. 0: as
+  // close as is cheap.
+  Nanoseconds search_pause = 0;
   std::function<void()> on_waiting;              // while there is none; from the caller's thread
   std::function<void(pid_t pid)> on_descendant;  // a new process is recorded
   std::string command_line;                      // of phlox, for meta

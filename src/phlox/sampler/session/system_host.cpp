@@ -50,7 +50,7 @@ std::unique_ptr<Finder> SystemHost::find_programs(const std::vector<pid_t>& root
   if (options.launched) search.is_launched();
   search.search(0);
   for (const auto& one : known) search.is_known(*one.program);
-  return std::make_unique<ProgramFinder>(std::move(search));
+  return std::make_unique<ProgramFinder>(std::move(search), options.search_pause);
 }
 
 Host::Identity SystemHost::identity(pid_t pid) {

@@ -211,8 +211,9 @@ void TreeSearch::choose() {
     Other& other = at->second;
     other.listed = lists_;
     const Nanoseconds now = clock_now();
+    if (!fresh && now < other.next) continue;
     const auto used = other.clock.used();
-    if (!fresh && (used == other.used || now < other.next)) continue;
+    if (!fresh && used == other.used) continue;
     other.used = used;
     if (!chosen_(pid)) {
       other.pause = fresh ? kShortest : std::min(other.pause * 2, kLongest);
