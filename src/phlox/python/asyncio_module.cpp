@@ -19,6 +19,8 @@ constexpr uint64_t kMaxSetSlots = uint64_t{1} << 20;
 // Largest distance from the end of PyThreadState to asyncio_tasks_head in _PyThreadStateImpl.
 constexpr uint64_t kThreadTail = 2048;
 constexpr size_t kTableTries = 3;
+constexpr const char *kEagerTasks = "_eager_tasks", *kScheduledTasks = "_scheduled_tasks",
+                     *kAllTasks = "_all_tasks";
 constexpr size_t kMaxModuleName = 200;  // bytes
 
 bool is_forwarder(std::string_view name) {
@@ -87,12 +89,21 @@ bool AsyncioModule::open_again(RemoteAddress interpreter, const AsyncioNames& fo
   return found.imported;
 }
 
-std::optional<AsyncioNames> AsyncioModule::found() const {
+std::optional<AsyncioNames> AsyncioModule::found() {
   const bool imported = python_task_ && python_future_;
   if (!problem_.empty() || !coroutine_ || !generator_ || !async_generator_ || !code_) return {};
   if (!imported && !names_.empty()) return {};
-  return AsyncioNames{imported,         task_, names_,  folder_,      coroutine_, generator_,
-                      async_generator_, code_, c_task_, python_task_, c_future_,  python_future_,
+  // To find a name among a hundred takes many pages.
+  std::vector<DictItem> of_tasks;
+  for (const char* name : {kEagerTasks, kScheduledTasks, kAllTasks}) {
+    for (const DictItem& item : names_) {
+      const auto text = objects_.string(item.key, kMaxModuleName);
+      if (text && *text == name) of_tasks.push_back(item);
+    }
+  }
+  if (imported && of_tasks.empty()) return {};
+  return AsyncioNames{imported,         task_, of_tasks, folder_,      coroutine_, generator_,
+                      async_generator_, code_, c_task_,  python_task_, c_future_,  python_future_,
                       gathering_};
 }
 
@@ -347,9 +358,9 @@ std::vector<AsyncioModule::Found> AsyncioModule::find_tasks(size_t most, size_t&
     add_ended_threads(search);
   }
   // Eager tasks first: one that stops being eager moves to the other set.
-  add_set(search, "_eager_tasks");
-  add_weak_set(search, "_scheduled_tasks");
-  add_weak_set(search, "_all_tasks");
+  add_set(search, kEagerTasks);
+  add_weak_set(search, kScheduledTasks);
+  add_weak_set(search, kAllTasks);
   beyond += search.beyond;
   return std::move(search.found);
 }

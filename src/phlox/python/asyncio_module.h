@@ -47,7 +47,7 @@ using TaskFields = decltype(Layout::task);
 struct AsyncioNames {
   bool imported = false;           // asyncio is
   TaskFields task;                 // fields of its tasks and futures
-  std::vector<DictItem> of_tasks;  // names of asyncio.tasks
+  std::vector<DictItem> of_tasks;  // names of asyncio.tasks: after open_again(), those of sets of tasks
   std::string folder;              // where asyncio's own files are
   RemoteAddress coroutine, generator, async_generator, code;
   RemoteAddress c_task, python_task, c_future, python_future, gathering;
@@ -64,7 +64,7 @@ class AsyncioModule {
   // The same for what an earlier open() has found, while no module was imported since.
   bool open_again(RemoteAddress interpreter, const AsyncioNames& found);
   // After open(). None: something could not be read.
-  std::optional<AsyncioNames> found() const;
+  std::optional<AsyncioNames> found();
   const std::string& problem() const { return problem_; }
   const std::string& folder() const { return folder_; }  // where asyncio's own files are
   RemoteAddress code_type() const { return code_; }
