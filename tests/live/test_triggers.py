@@ -344,6 +344,19 @@ def test_the_black_box_of_a_process_that_another_kills(program, watch, which, nu
 
 
 @kernel_only
+def test_what_becomes_true_during_an_incident_is_said_and_belongs_to_it(program, watch):
+    target = program()
+    recorder = watch(target, "death", "signal=USR1", way="kernel", after=30)
+    recorder.send_signal(signal.SIGUSR1)
+    recorder.err.wait("incident: signal: ")
+    os.kill(target.pid, signal.SIGKILL)
+    recorder.err.wait(f"incident, also: death: SIGKILL ended process {target.pid} ")
+    assert recorder.wait(WITHIN) == 0
+    (text,) = recorder.folder.glob("incident-*.txt")
+    assert "SIGKILL" in text.read_text().split("\n\n", 1)[0]
+
+
+@kernel_only
 def test_an_end_that_was_asked_for_is_no_incident(program, watch):
     target = program()
     recorder = watch(target, "death", way="kernel")

@@ -15,12 +15,14 @@ Plan::Answer Plan::note(Cause cause, Nanoseconds now) {
       std::find_if(open_.begin(), open_.end(), [&](const Incident& one) { return cause.time <= one.to; });
   if (open != open_.end()) {
     open->from = std::min(open->from, cause.time - before_);
+    const bool is_known = std::any_of(open->causes.begin(), open->causes.end(),
+                                      [&](const Cause& one) { return one.kind == cause.kind; });
     if (open->causes.size() < kMostCauses) {
       open->causes.push_back(std::move(cause));
     } else {
       ++open->more_causes;
     }
-    return Answer::joins;
+    return is_known ? Answer::joins : Answer::widens;
   }
   while (!begun_.empty() && begun_.front() <= now - kHour) begun_.pop_front();
   if (begun_.size() >= most_an_hour_) {

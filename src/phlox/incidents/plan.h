@@ -39,6 +39,7 @@ class Plan {
   enum class Answer {
     begins,   // a new incident
     joins,    // one in whose time it happened
+    widens,   // the same, and is the first of its kind there
     too_many  // dropped, and counted
   };
   Answer note(Cause cause, Nanoseconds now);
