@@ -75,6 +75,40 @@ TEST_F(Signals, have_the_places_of_sender_and_threads) {
   EXPECT_EQ(leaf(found[0].threads[1]), "wait");
 }
 
+// Of time that the host took, the capture cannot say that the thread ran. The sample then has no length, and
+// is joined with the run after it.
+TEST_F(Signals, are_in_a_run_and_not_in_the_wait_before_it) {
+  maker.put(maker.blocked(arbiter, "main;sleep", 100 * kMs, 230));
+  at(arbiter, "main;murder", ProfileMaker::kStart + 100 * kMs, kMs / 10);
+  event(EventKind::signal_sent, ProfileMaker::kStart + 100 * kMs + 400, master, arbiter, SIGKILL,
+        "python3 (4711)");
+  event(EventKind::signal_received, ProfileMaker::kStart + 100 * kMs + 400, worker, {}, SIGKILL,
+        "gunicorn (4700)");
+  const auto found = signals(profile);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(leaf(found[0].from), "murder");
+}
+
+// The capture had no room for a sample: what the thread did before or after is not where it was.
+TEST_F(Signals, without_a_sample_have_no_place) {
+  at(arbiter, "main;sleep", 0, 100 * kMs);
+  at(arbiter, "main;reap", 100 * kMs, 50 * kMs);
+  at(request, "main;spin", 0, 150 * kMs);
+  event(EventKind::signal_sent, 101 * kMs, master, arbiter, SIGABRT,
+        "python3 (4711)" + std::string(kSignalUnseen));
+  event(EventKind::signal_received, 101 * kMs, worker, {}, SIGABRT, "gunicorn (4700)");
+  event(EventKind::signal_delivered, 102 * kMs, worker, request, SIGABRT,
+        std::string(kSignalHandled) + std::string(kSignalUnseen));
+  const auto found = signals(profile);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].from.thread, arbiter);
+  EXPECT_EQ(leaf(found[0].from), "");
+  EXPECT_EQ(found[0].outcome, Signal::Outcome::handled);
+  ASSERT_EQ(found[0].threads.size(), 1u);
+  EXPECT_EQ(found[0].threads[0].thread, request);
+  EXPECT_EQ(leaf(found[0].threads[0]), "");
+}
+
 // A run so short that all of its time went to the wait before it has a sample without length.
 TEST_F(Signals, are_not_in_the_time_before_a_sample) {
   at(request, "main;work", 0, 90 * kMs);

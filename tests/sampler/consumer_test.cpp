@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <map>
 #include <utility>
 
@@ -339,6 +340,28 @@ TEST_F(Ends, one_without_a_sample_has_what_it_used) {
   EXPECT_EQ(leaf().front(), '(');
   ASSERT_EQ(seen_.threads().size(), 1U);
   EXPECT_EQ(seen_.threads()[0].tid, 7);
+}
+
+// A supervisor that ends many processes is in the recording each time; a flood to one process is not.
+TEST_F(Consumers, the_first_signals_to_each_process_are_kept_and_a_flood_is_cut_short) {
+  const auto sent = [&](pid_t to) {
+    SignalRecord record;
+    record.thread = 1;
+    record.time = ++samples_ * 1'000'000;
+    record.what = SignalRecord::What::sent;
+    record.signal = SIGKILL;
+    record.other = to;
+    push(record);
+    consumer_.drain(ring_);
+  };
+  sent(999);
+  const size_t before = seen_.events().size();
+  for (pid_t to = 1000; to < 3000; ++to) sent(to);
+  EXPECT_EQ(seen_.events().size() - before, 2000U);
+  for (int i = 0; i < 20'000; ++i) sent(4000);
+  EXPECT_LT(seen_.events().size(), 2500U);
+  sent(4001);
+  EXPECT_TRUE(seen_.events().back().text.ends_with("(4001)"));
 }
 
 TEST_F(Consumers, lines_are_searched_for_so_long_and_the_rest_is_counted) {

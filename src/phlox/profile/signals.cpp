@@ -33,16 +33,23 @@ class SignalPlaces {
     }
   }
 
-  // The last sample that ends at `time`; else the one that `time` lies in.
+  // The thread ran: it called the kernel, or was about to return from it. So this is the last running sample
+  // that ends at `time`, else the running one that `time` lies in: a sample without length is joined with
+  // equal ones after it. Only if there is neither, another state counts.
   SignalPlace at(ThreadId thread, Nanoseconds time) const {
     const auto& samples = of_.at(thread);
     auto one = std::partition_point(samples.begin(), samples.end(), [&](const Sample* sample) {
       return sample->start + sample->wall + kMicrosecond < time;
     });
     const Sample* found = nullptr;
+    int best = 0;
     for (; one != samples.end() && (*one)->start <= time + kMicrosecond; ++one) {
       const bool ends_then = (*one)->start + (*one)->wall <= time + kMicrosecond;
-      if (found == nullptr || ends_then) found = *one;
+      const int rank = ((*one)->cpu_state == CpuState::running ? 2 : 0) + (ends_then ? 1 : 0);
+      if (found == nullptr || rank > best || (rank == best && ends_then)) {
+        found = *one;
+        best = rank;
+      }
     }
     if (found == nullptr || found->stack.value > profile_.stacks().size()) return {thread, {}};
     return {thread, found->stack};
@@ -52,6 +59,13 @@ class SignalPlaces {
   const Profile& profile_;
   std::map<ThreadId, std::vector<const Sample*>> of_;
 };
+
+// Whether `text` had this end, which it loses.
+bool take_end(std::string_view& text, std::string_view end) {
+  const bool has = text.ends_with(end);
+  if (has) text.remove_suffix(end.size());
+  return has;
+}
 
 bool is_signal(const Event& event) {
   return event.kind == EventKind::signal_sent || event.kind == EventKind::signal_received ||
@@ -109,10 +123,7 @@ class SignalReading {
     signal.process = *event.process;
     signal.number = static_cast<int>(event.value);
     std::string_view text = event.text;
-    if (text.ends_with(kSignalEnds)) {
-      text.remove_suffix(kSignalEnds.size());
-      signal.outcome = Signal::Outcome::ended;
-    }
+    if (take_end(text, kSignalEnds)) signal.outcome = Signal::Outcome::ended;
     if (text == kSignalByKernel) {
       signal.sent_by = Signal::Sender::kernel;
     } else if (text == kSignalOwnFault) {
@@ -127,8 +138,10 @@ class SignalReading {
   void sent(const Event& event) {
     for (auto at = first_at(event.time); at != found_.end() && at->time == event.time; ++at) {
       if (at->number != event.value || !event.thread) continue;
-      if (!event.text.ends_with(pid_words(profile_, at->process))) continue;
-      at->from = places_.at(*event.thread, event.time);
+      std::string_view receiver = event.text;
+      take_end(receiver, kSignalUnseen);
+      if (!receiver.ends_with(pid_words(profile_, at->process))) continue;
+      at->from = place_of(event);
     }
   }
 
@@ -141,9 +154,11 @@ class SignalReading {
       --at;
       const bool ends_with_it = event.value == SIGKILL && at->outcome == Signal::Outcome::ended;
       if (at->process != *event.process || (at->number != event.value && !ends_with_it)) continue;
+      std::string_view how = event.text;
+      take_end(how, kSignalUnseen);
       if (at->outcome == Signal::Outcome::unknown)
-        at->outcome = event.text == kSignalHandled ? Signal::Outcome::handled : Signal::Outcome::ended;
-      at->no_memory |= event.text == kSignalNoMemory;
+        at->outcome = how == kSignalHandled ? Signal::Outcome::handled : Signal::Outcome::ended;
+      at->no_memory |= how == kSignalNoMemory;
       given_[static_cast<size_t>(at - found_.begin())].push_back(event);
       return;
     }
@@ -157,7 +172,13 @@ class SignalReading {
       };
       return rank(a) < rank(b);
     });
-    for (const Event& event : given) signal.threads.push_back(places_.at(*event.thread, event.time));
+    for (const Event& event : given) signal.threads.push_back(place_of(event));
+  }
+
+  // Another sample of the thread may have the stack of another moment.
+  SignalPlace place_of(const Event& event) const {
+    if (event.text.ends_with(kSignalUnseen)) return {*event.thread, {}};
+    return places_.at(*event.thread, event.time);
   }
 
   std::vector<Signal>::iterator first_at(Nanoseconds time) {

@@ -15,6 +15,8 @@ inline constexpr std::string_view kSignalByKernel = "the kernel", kSignalOwnFaul
                                   kSignalHandled = "handled", kSignalNoMemory = "out of memory";
 // At the end of the text of signal_received: the kernel ends the process for it.
 inline constexpr std::string_view kSignalEnds = ": ends it";
+// At the end of the text of signal_sent and signal_delivered: no sample of the thread was taken then.
+inline constexpr std::string_view kSignalUnseen = "; no sample";
 
 struct SignalPlace {
   ThreadId thread;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "phlox/profile/markers.h"
-#include "phlox/profile/signals.h"
 #include "phlox/sampler/capture/code_cache.h"
 
 namespace phlox::sampler {
@@ -383,35 +382,6 @@ void Consumer::take_wait_target(const WaitTargetRecord& record, std::span<const 
   if (record.what == WaitTargetRecord::What::child)
     wait_target = files_->of_child(record.file.process, name, record.since);
   wait_targets_[record.wait_target] = identities_.interner.wait_target(wait_target);
-}
-
-// Signals that the program handles may come without end; then some are left out.
-void Consumer::take_signal(const SignalRecord& record) {
-  using What = SignalRecord::What;
-  constexpr Nanoseconds kSignalEvery = kSecond / 10;
-  constexpr Nanoseconds kSignalsAtOnce = 100 * kSignalEvery;
-  const bool ends = record.ends || (record.what == What::delivered && !record.handled);
-  if (!ends && signals_until_ > record.time + kSignalsAtOnce) return;
-  signals_until_ = std::max(signals_until_, record.time) + kSignalEvery;
-  profile::Event event;
-  event.kind = record.what == What::sent       ? profile::EventKind::signal_sent
-               : record.what == What::received ? profile::EventKind::signal_received
-                                               : profile::EventKind::signal_delivered;
-  event.time = record.time;
-  event.process = process_;
-  if (const auto thread = threads_.find(record.thread); thread != threads_.end())
-    event.thread = thread->second.id;
-  event.value = record.signal;
-  if (record.what == What::delivered) {
-    event.text = record.handled ? profile::kSignalHandled : record.no_memory ? profile::kSignalNoMemory : "";
-  } else {
-    event.text.assign(record.name, ::strnlen(record.name, sizeof record.name));
-    // So that no name of a process can pass for one of the texts above.
-    event.text += record.other != 0 ? fmt::format(" ({})", record.other) : " (in another PID namespace)";
-    if (record.by_kernel) event.text = record.own_fault ? profile::kSignalOwnFault : profile::kSignalByKernel;
-    if (record.ends) event.text += profile::kSignalEnds;
-  }
-  sink_.emit(event);
 }
 
 void Consumer::take_code_file(const CodeFileRecord& record, std::span<const std::byte> body) {

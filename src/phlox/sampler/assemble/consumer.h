@@ -127,6 +127,7 @@ class Consumer {
   void put_rest(const ThreadState& thread, Nanoseconds end);
   void take_waker(const WakerRecord& record, std::span<const std::byte> body);
   void take_wait_target(const WaitTargetRecord& record, std::span<const std::byte> body);
+  bool is_among_first(const SignalRecord& record);
   void take_signal(const SignalRecord& record);
   void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
   profile::WaitTargetId wait_target_of(const ThreadSample& record, ThreadState& thread);
@@ -156,7 +157,8 @@ class Consumer {
   size_t known_frames_ = 0;                        // of all codes_
   size_t searched_ = 0;                            // bytes of line tables, for this record
   uint64_t discarded_ = 0, without_line_ = 0;
-  Nanoseconds signals_until_ = 0;  // of a share of one each 100 ms, what is used
+  std::unordered_map<pid_t, uint32_t> sent_to_;  // signals sent, by receiver
+  Nanoseconds signals_until_ = 0;                // of a share of one each 100 ms, what is used
   std::unordered_map<uint32_t, ThreadState> threads_;
   // Threads that may be named as wakers after their end.
   std::unordered_map<uint32_t, profile::ThreadId> ended_;

@@ -205,6 +205,7 @@ struct SignalRecord {
   bool ends = false;       // received: the kernel ends the process for it
   bool handled = false;    // delivered: the program has a function for it
   bool no_memory = false;  // delivered: memory had run out
+  bool unseen = false;     // sent, delivered: no sample was taken
   char name[20] = {};      // of `other`; ends with a zero
 };
 

@@ -6,9 +6,10 @@
 
 // Samples the current thread. `stolen`: its not_for_tasks(). `context`: of the clock's interrupt; 0: there is
 // none.
-static __always_inline void sample_current(struct scratch* s, struct kernel_process* p,
-                                           struct kernel_thread* t, struct task_struct* task,
-                                           struct bpf_perf_event_data* context, __u64 stolen, __u64 now) {
+// Returns whether there was room for it.
+static __always_inline int sample_current(struct scratch* s, struct kernel_process* p,
+                                          struct kernel_thread* t, struct task_struct* task,
+                                          struct bpf_perf_event_data* context, __u64 stolen, __u64 now) {
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
   account_run(t, stolen, now, KERNEL_RUNNING);
   walk_current(s, p);
@@ -21,7 +22,7 @@ static __always_inline void sample_current(struct scratch* s, struct kernel_proc
                      : context && HIT_USER(context) ? HIT_PC(context)
                                                     : 0;
   t->met = 1;
-  send_sample(s, p);
+  return send_sample(s, p);
 }
 
 SEC("perf_event")

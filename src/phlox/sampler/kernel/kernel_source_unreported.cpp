@@ -188,6 +188,7 @@ void KernelSource::take(const kernel_signal& record) {
   out.ends = (record.flags & KERNEL_SIGNAL_ENDS) != 0;
   out.handled = (record.flags & KERNEL_SIGNAL_HANDLED) != 0;
   out.no_memory = (record.flags & KERNEL_SIGNAL_NO_MEMORY) != 0;
+  out.unseen = (record.flags & KERNEL_SIGNAL_UNSEEN) != 0;
   const std::string_view name(record.name, ::strnlen(record.name, sizeof record.name));
   name.copy(out.name, sizeof out.name - 1);
   log_.write(out, "");

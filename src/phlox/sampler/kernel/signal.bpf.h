@@ -39,14 +39,16 @@ struct k_sigaction {
 
 // These samples are rare, and the last ones of a program, so they may use more credit than other walks.
 // Interrupts are off while signals are sent and delivered, so nothing else uses the scratch meanwhile.
-static __always_inline void sample_at_signal(struct scratch* s, struct kernel_process* p,
-                                             struct task_struct* task, __u64 now) {
-  if (p->plain || s->busy || is_kernel_worker(task) || (task->flags & PF_EXITING)) return;
-  if (!has_credit(p, now) && p->credit < -CREDIT_OF_VERY_LONG * KERNEL_MOST_CREDIT) return;
+// Returns whether there is a sample.
+static __always_inline int sample_at_signal(struct scratch* s, struct kernel_process* p,
+                                            struct task_struct* task, __u64 now) {
+  if (p->plain || s->busy || is_kernel_worker(task) || (task->flags & PF_EXITING)) return 0;
+  if (!has_credit(p, now) && p->credit < -CREDIT_OF_VERY_LONG * KERNEL_MOST_CREDIT) return 0;
   struct kernel_thread* t = thread_of(p, task, now);
-  if (!t) return;
-  sample_current(s, p, t, task, 0, not_for_tasks_slowly(task), now);
+  if (!t) return 0;
+  int sent = sample_current(s, p, t, task, 0, not_for_tasks_slowly(task), now);
   pay(s, p, now);
+  return sent;
 }
 
 static __always_inline struct kernel_signal* begin_signal(struct scratch* s, const struct kernel_process* p,
@@ -87,10 +89,11 @@ int BPF_PROG(on_signal, int signal, struct kernel_siginfo* info, struct task_str
   send(record, sizeof *record);
   struct kernel_process* sender = from ? process_of(from) : 0;
   if (!sender) return 0;
-  sample_at_signal(s, sender, by, now);
+  const int seen = sample_at_signal(s, sender, by, now);
   record = begin_signal(s, sender, signal, KERNEL_SIGNAL_SENT, now);
   record->thread = thread_id(by);
   record->other = to;
+  if (!seen) record->flags |= KERNEL_SIGNAL_UNSEEN;
   BPF_CORE_READ_INTO(&record->name, task, group_leader, comm);
   send(record, sizeof *record);
   count(KERNEL_COUNT_TIME, clock_now() - now);
@@ -105,9 +108,10 @@ int BPF_PROG(on_deliver, int signal, struct kernel_siginfo* info, struct k_sigac
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
   if (!p || !s || !IS_ENDING(signal)) return 0;
   const __u64 now = clock_now();
-  sample_at_signal(s, p, task, now);
+  const int seen = sample_at_signal(s, p, task, now);
   struct kernel_signal* record = begin_signal(s, p, signal, KERNEL_SIGNAL_DELIVERED, now);
   record->thread = thread_id(task);
+  if (!seen) record->flags |= KERNEL_SIGNAL_UNSEEN;
   if ((__u64)BPF_CORE_READ(action, sa.sa_handler) > 1) record->flags |= KERNEL_SIGNAL_HANDLED;
   if (bpf_core_field_exists(task->signal->oom_mm) && BPF_CORE_READ(task, signal, oom_mm))
     record->flags |= KERNEL_SIGNAL_NO_MEMORY;

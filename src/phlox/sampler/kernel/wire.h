@@ -371,6 +371,7 @@ enum {
   KERNEL_SIGNAL_HANDLED = 4,   /* delivered: a function of the program handles it */
   KERNEL_SIGNAL_NO_MEMORY = 8, /* delivered: the OOM killer chose the process */
   KERNEL_SIGNAL_ENDS = 16,     /* received: the kernel ends the process */
+  KERNEL_SIGNAL_UNSEEN = 32,   /* sent, delivered: without a sample of the thread */
 };
 /* The kernel assigns process ids from this one on, phlox the lower ones. */
 #define KERNEL_FIRST_BORN 0x80000000u
