@@ -61,7 +61,7 @@ fi
 grpc=$cache/grpc
 if [ ! -d "$grpc" ]; then
   rm -rf "$grpc.part"
-  "$venv/bin/python" -m pip --quiet install --target "$grpc.part" --only-binary :all: 'grpcio>=1.60,<2' 'opentelemetry-proto>=1.45,<2' ||
+  "$venv/bin/python" -m pip --quiet install --no-warn-conflicts --target "$grpc.part" --only-binary :all: 'grpcio>=1.60,<2' 'opentelemetry-proto>=1.45,<2' ||
     { rm -rf "$grpc.part"; mkdir -p "$grpc.part"; echo 'no grpcio for this Python: its tests are skipped'; }
   mv "$grpc.part" "$grpc"
 fi
