@@ -6,7 +6,7 @@ import { Kind } from "../../web/src/model/tree";
 import { initialState } from "../../web/src/state/state";
 
 declare const require: (name: string) => { readFileSync(path: string, encoding: string): string };
-declare const process: { argv: string[] };
+declare const process: { argv: string[]; exit(status: number): void };
 
 async function main(): Promise<void> {
   const { head, packed } = JSON.parse(require("fs").readFileSync(process.argv[2], "utf8"));
@@ -30,4 +30,7 @@ async function main(): Promise<void> {
   }));
 }
 
-main();
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from cli_support import PYTHON, phlox
+from host_facts import node_inflates
 
 FOLDER = os.environ.get("PHLOX_CONSUMERS") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "phlox", "consumers")
 PROGRAM = """
@@ -110,6 +111,7 @@ LATE_DAEMONS = 15
 
 
 @needs("node_modules/.bin/profiler-cli")
+@pytest.mark.skipif(not node_inflates(), reason="profiler-cli needs Node.js 18")
 def test_profiler_cli(recording, tmp_path):
     file = export(recording, "firefox", tmp_path)
     environment = dict(os.environ, HOME=str(tmp_path), XDG_RUNTIME_DIR=str(tmp_path))

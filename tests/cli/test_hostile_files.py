@@ -76,7 +76,8 @@ def test_no_name_steers_a_terminal(tmp_path, name):
 
 def test_json_has_no_raw_controls(tmp_path):
     program = tmp_path / "app.py"
-    program.write_text("import sys, time\ndef f(): sum(range(200))\nf.__code__ = f.__code__.replace(co_name='a', co_qualname='a\\u009bb\\x7fc\\u202ed')\n"
+    program.write_text("import sys, time\ndef f(): sum(range(200))\nname = 'a\\u009bb\\x7fc\\u202ed'\n"
+                       "f.__code__ = f.__code__.replace(co_name=name, **({'co_qualname': name} if hasattr(f.__code__, 'co_qualname') else {}))\n"
                        "end = time.monotonic() + 0.5\nwhile time.monotonic() < end: f()\n")
     assert phlox("record", "-o", tmp_path / "a.phlox", "--", "/usr/bin/python3", program).returncode == 0
     done = subprocess.run([PHLOX, "report", "--json", tmp_path / "a.phlox"], capture_output=True, timeout=60)
@@ -85,7 +86,8 @@ def test_json_has_no_raw_controls(tmp_path):
 
 def test_cells_are_no_formulas(tmp_path):
     program = tmp_path / "app.py"
-    program.write_text("import time\ndef f(): sum(range(200))\nf.__code__ = f.__code__.replace(co_name='=cmd|x', co_qualname='=cmd|x', co_filename='@sum')\n"
+    program.write_text("import time\ndef f(): sum(range(200))\nname = '=cmd|x'\n"
+                       "f.__code__ = f.__code__.replace(co_name=name, **({'co_qualname': name} if hasattr(f.__code__, 'co_qualname') else {}), co_filename='@sum')\n"
                        "end = time.monotonic() + 0.5\nwhile time.monotonic() < end: f()\n")
     assert phlox("record", "-o", tmp_path / "a.phlox", "--", "/usr/bin/python3", program).returncode == 0
     assert phlox("export", tmp_path / "a.phlox", "-o", tmp_path / "a.csv").returncode == 0

@@ -155,7 +155,7 @@ def test_of_two_recorders_that_append_at_once_one_waits_for_the_other(busy, star
     """Both gave their rows the same numbers. And a process that goes on has its threads only once."""
     assert phlox("record", "-p", busy.pid, "-d", "0.3", "-o", "a.phlox").returncode == 0
     for _ in range(5):
-        both = [start([PHLOX, "record", "--append", "-p", busy.pid, "-d", "0.4", "-o", "a.phlox"], stderr=subprocess.PIPE) for _ in range(2)]
+        both = [start([PHLOX, "record", "--append", "-p", busy.pid, "-d", "0.2", "-o", "a.phlox"], stderr=subprocess.PIPE) for _ in range(2)]
         words = [recorder.communicate(timeout=60)[1] for recorder in both]
         assert [recorder.returncode for recorder in both] == [0, 0], words
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:

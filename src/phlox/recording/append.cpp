@@ -38,7 +38,7 @@ Result<Descriptor> Writer::mark_for_append(const std::string& path, const std::o
   for (const Nanoseconds until = clock_now() + 2 * kSecond;; ::usleep(20'000)) {
     const auto place = Place::find(path, owner);
     const Descriptor folder = place ? lock_folder(*place) : Descriptor();
-    const auto possible = check(path, owner);
+    const auto possible = check(path, owner, "append to");
     if (possible && place) return mark_as_growing(*place);
     if (clock_now() >= until) return possible ? cannot_append(path, "it is gone") : fail(possible);
   }

@@ -45,8 +45,10 @@ struct Retention {
 
 class Writer : public profile::Sink, public profile::TaskSink {
  public:
-  // Whether create() would work. Changes nothing; another recorder may be using the file.
-  static Result<void> check(const std::string& path, const std::optional<Owner>& owner = {});
+  // Whether create() would work. Changes nothing; another recorder may be using the file. `verb`: for the
+  // error.
+  static Result<void> check(const std::string& path, const std::optional<Owner>& owner = {},
+                            std::string_view verb = "replace");
   // Makes the file, mode 0600; it belongs to `owner` if given (under sudo: the calling user). From its first
   // moment on it is a valid recording, empty at first. An old file stays until the first commit with a
   // sample: this one, which grew in memory, then replaces it. With at_finish it is replaced at once.

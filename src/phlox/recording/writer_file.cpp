@@ -18,11 +18,13 @@
 namespace phlox::recording {
 namespace {
 
-Result<void> not_in_use(const Place& place, const std::string& path, bool has_recorder) {
+// `verb`: what cannot be done otherwise.
+Result<void> not_in_use(const Place& place, const std::string& path, bool has_recorder,
+                        std::string_view verb) {
   const auto user = user_of(place);
   if (!user && !has_recorder) return {};
   return fail(ErrorKind::output,
-              fmt::format("cannot replace {}: {}", path,
+              fmt::format("cannot {} {}: {}", verb, path,
                           user ? fmt::format("process {} is using it", *user)
                                : std::string("another recorder is writing it")),
               "choose another file with -o FILE");
@@ -44,12 +46,13 @@ Result<void> put_empty_recording(const std::string& path, const std::optional<Ow
 
 }  // namespace
 
-Result<void> Writer::check(const std::string& path, const std::optional<Owner>& owner) {
+Result<void> Writer::check(const std::string& path, const std::optional<Owner>& owner,
+                           std::string_view verb) {
   const auto place = Place::find(path, owner);
   if (!place) return cannot_write(path, errno);
   if (const auto there = status_of(*place, place->name()); there && !S_ISREG(there->st_mode))
     return fail(ErrorKind::output, fmt::format("cannot write {}: it exists and is not a regular file", path));
-  if (auto free = not_in_use(*place, path, has_recorder(*place)); !free) return free;
+  if (auto free = not_in_use(*place, path, has_recorder(*place), verb); !free) return free;
   if (!NewFile::make(path, owner)) return cannot_write(path, errno);
   return {};
 }
@@ -134,7 +137,7 @@ Result<void> Writer::open(const std::string& path, const std::optional<Owner>& o
 Result<void> Writer::put_in_place() {
   const Descriptor folder = lock_folder(*place_);
   const bool has_recorder = is_marked(place_->open(place_->name(), O_RDWR));
-  if (auto free = not_in_use(*place_, path_, has_recorder); !free) return free;
+  if (auto free = not_in_use(*place_, path_, has_recorder, "replace"); !free) return free;
   finalize_statements();
   if (auto put = put_recording(database_, path_, owner_); !put) return put;
   sqlite3_close(std::exchange(database_, nullptr));
