@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "phlox/base/encodings.h"
+
 namespace phlox::exporters {
 namespace {
 

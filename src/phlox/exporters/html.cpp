@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "phlox/base/encodings.h"
 #include "phlox/exporters/page_columns.h"
 #include "phlox/exporters/page_data.h"
 #include "phlox/exporters/page_pair.h"

@@ -57,6 +57,5 @@ constexpr int64_t zigzag(int64_t value) {
 
 // In zlib's format: DecompressionStream calls it "deflate".
 Result<std::string> deflated(std::string_view bytes);
-std::string base64(std::string_view bytes);
 
 }  // namespace phlox::exporters

@@ -12,6 +12,7 @@
 
 #include <tsl/robin_map.h>
 
+#include "phlox/base/encodings.h"
 #include "phlox/exporters/page_columns.h"
 #include "phlox/exporters/page_incidents.h"
 #include "phlox/exporters/page_json.h"

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
+#include "phlox/base/encodings.h"
 #include "phlox/base/text.h"
 
 namespace phlox::profile {
@@ -15,24 +17,6 @@ namespace {
 constexpr size_t kMostAttributes = 32, kLongestAttribute = 256, kLongestResource = 8192;
 
 using ResourcePairs = std::vector<std::pair<std::string, std::string>>;
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char small = static_cast<char>(c | 0x20);
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
-}
-
-// "%2C" is ",".
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high < 0 ? -1 : hex_digit(text[i + 2]);
-    out += low < 0 ? text[i] : static_cast<char>(high * 16 + low);
-    if (low >= 0) i += 2;
-  }
-  return out;
-}
 
 std::string percent_encoded(std::string_view text) {
   std::string out;
@@ -78,7 +62,7 @@ std::string pod_uid(std::string_view text) {
     const bool dash_here = uid.size() == 8 || uid.size() == 13 || uid.size() == 18 || uid.size() == 23;
     if ((c == '-' || c == '_') && dash_here) {
       uid += '-';
-    } else if (hex_digit(c) >= 0) {
+    } else if (std::isxdigit(static_cast<unsigned char>(c))) {
       uid += c;
     } else {
       break;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <protozero/pbf_reader.hpp>
 
+#include "phlox/base/encodings.h"
 #include "phlox/base/text.h"
 #include "phlox/push/gzip.h"
 
@@ -23,24 +24,6 @@ std::optional<std::string_view> header_in(const http::Answer& answer, std::strin
                                   [&](const http::Header& one) { return lower_case(one.name) == name; });
   if (found == answer.headers.end()) return {};
   return found->value;
-}
-
-// With or without padding.
-std::string base64_decoded(std::string_view text) {
-  std::string out;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) break;
-    bits = bits << 6 | static_cast<uint32_t>(digit);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    out += static_cast<char>(bits >> count & 0xff);
-  }
-  return out;
 }
 
 Nanoseconds duration_of(protozero::pbf_reader duration) {
@@ -120,21 +103,6 @@ std::optional<std::string> grpc_message(std::string_view body) {
   const std::string_view message = body.substr(kFramePrefix, size);
   constexpr size_t kMost = size_t{1} << 20;
   return body.front() == '\0' ? std::string(message) : gunzip(message, kMost);
-}
-
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    std::string_view digits = text[i] == '%' ? text.substr(i + 1, 2) : std::string_view();
-    unsigned char byte = 0;
-    if (digits.size() == 2 && take_number(digits, byte, 16) && digits.empty()) {
-      out += static_cast<char>(byte);
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
 }
 
 }  // namespace phlox::push

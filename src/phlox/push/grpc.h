@@ -27,7 +27,4 @@ std::optional<GrpcStatus> grpc_status(const http::Answer& answer);
 // What the body of an answer carries; none: it is cut off, or no frame.
 std::optional<std::string> grpc_message(std::string_view body);
 
-// "%C3%A9" is two bytes; what is no such code stays.
-std::string percent_decoded(std::string_view text);
-
 }  // namespace phlox::push

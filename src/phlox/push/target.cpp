@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "phlox/base/descriptor.h"
+#include "phlox/base/encodings.h"
 #include "phlox/base/interrupted.h"
 #include "phlox/base/text.h"
 #include "phlox/push/grpc.h"
