@@ -3,19 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "phlox/profile/rows.h"
+
 namespace phlox::profile {
-namespace {
-
-// Ids count up from 1, so a row is replaced or appended; an id from a file that leaves a gap gets empty rows
-// before it.
-template <class Row, class RowId>
-void put(std::vector<Row>& rows, RowId id, const Row& row) {
-  if (id.value == 0) return;
-  if (rows.size() < id.value) rows.resize(id.value);
-  rows[id.value - 1] = row;
-}
-
-}  // namespace
 
 void Profile::receive(const AnyRow& row) {
   take_apart(row, [this](const auto&... parts) { add(parts...); });
@@ -25,28 +15,28 @@ void Profile::add(const Meta& meta) {
   meta_.insert_or_assign(std::string(meta.key), std::string(meta.value));
 }
 void Profile::add(ProcessId id, const Process& process) {
-  put(processes_, id, process);
+  put_row(processes_, id, process);
 }
 void Profile::add(ThreadId id, const Thread& thread) {
-  put(threads_, id, thread);
+  put_row(threads_, id, thread);
 }
 void Profile::add(ModuleId id, const Module& module) {
-  put(modules_, id, module);
+  put_row(modules_, id, module);
 }
 void Profile::add(FrameId id, const Frame& frame) {
-  put(frames_, id, frame);
+  put_row(frames_, id, frame);
 }
 void Profile::add(StackId id, const Stack& stack) {
-  put(stacks_, id, stack);
+  put_row(stacks_, id, stack);
 }
 void Profile::add(WakerId id, const Waker& waker) {
-  put(wakers_, id, waker);
+  put_row(wakers_, id, waker);
 }
 void Profile::add(WaitTargetId id, const WaitTarget& wait_target) {
-  put(wait_targets_, id, wait_target);
+  put_row(wait_targets_, id, wait_target);
 }
 void Profile::add(SampleId id, const Sample& sample) {
-  put(samples_, id, sample);
+  put_row(samples_, id, sample);
 }
 void Profile::add(const Event& event) {
   events_.push_back(event);

@@ -2,17 +2,9 @@
 
 #include <utility>
 
+#include "phlox/profile/rows.h"
+
 namespace phlox::profile {
-namespace {
-
-template <class Row, class RowId>
-void put_row(std::vector<Row>& rows, RowId id, const Row& row) {
-  if (!id) return;
-  if (rows.size() < id.value) rows.resize(id.value);
-  rows[id.value - 1] = row;
-}
-
-}  // namespace
 
 void TaskIntervals::put_event_loop(EventLoopId id, const EventLoop& loop) {
   put_row(loops_, id, loop);

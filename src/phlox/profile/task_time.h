@@ -13,6 +13,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/profile/model.h"
+#include "phlox/profile/rows.h"
 
 namespace phlox::profile {
 
@@ -133,12 +134,12 @@ class TaskSink {
 // All of them, by id - 1; what they refer to is in the Profile of the same recording.
 class TaskRows : public TaskSink {
  public:
-  void put_task_census(TaskCensusId id, const TaskCensus& census) override { put(censuses, id, census); }
-  void put_event_loop(EventLoopId id, const EventLoop& loop) override { put(loops, id, loop); }
-  void put_task_stack(TaskStackId id, const TaskStack& stack) override { put(stacks, id, stack); }
-  void put_task_time(TaskTimeId id, const TaskTime& time) override { put(times, id, time); }
-  void put_task_group(TaskGroupId id, const TaskGroup& group) override { put(groups, id, group); }
-  void put_ready_tasks(ReadyTasksId id, const ReadyTasks& row) override { put(ready, id, row); }
+  void put_task_census(TaskCensusId id, const TaskCensus& census) override { put_row(censuses, id, census); }
+  void put_event_loop(EventLoopId id, const EventLoop& loop) override { put_row(loops, id, loop); }
+  void put_task_stack(TaskStackId id, const TaskStack& stack) override { put_row(stacks, id, stack); }
+  void put_task_time(TaskTimeId id, const TaskTime& time) override { put_row(times, id, time); }
+  void put_task_group(TaskGroupId id, const TaskGroup& group) override { put_row(groups, id, group); }
+  void put_ready_tasks(ReadyTasksId id, const ReadyTasks& row) override { put_row(ready, id, row); }
 
   std::vector<TaskCensus> censuses;
   std::vector<EventLoop> loops;
@@ -146,14 +147,6 @@ class TaskRows : public TaskSink {
   std::vector<TaskTime> times;
   std::vector<TaskGroup> groups;
   std::vector<ReadyTasks> ready;
-
- private:
-  template <class Row, class RowId>
-  static void put(std::vector<Row>& rows, RowId id, const Row& row) {
-    if (!id) return;
-    if (rows.size() < id.value) rows.resize(id.value);
-    rows[id.value - 1] = row;
-  }
 };
 
 }  // namespace phlox::profile
