@@ -54,57 +54,48 @@ bool AsyncioModule::open(RemoteAddress interpreter) {
     return value ? *value : RemoteAddress();
   };
   const auto types = names_of("types");
-  coroutine_ = named(types, "CoroutineType");
-  generator_ = named(types, "GeneratorType");
-  async_generator_ = named(types, "AsyncGeneratorType");
-  code_ = named(types, "CodeType");
+  known_.coroutine = named(types, "CoroutineType");
+  known_.generator = named(types, "GeneratorType");
+  known_.async_generator = named(types, "AsyncGeneratorType");
+  known_.code = named(types, "CodeType");
   const auto tasks = objects_.find(*loaded, "asyncio.tasks");
   if (!tasks || !*tasks) return false;
-  names_ = names_of("asyncio.tasks");
-  c_task_ = named(names_, "_CTask");
-  python_task_ = named(names_, "_PyTask");
-  gathering_ = named(names_, "_GatheringFuture");
-  if (const auto file = objects_.string(named(names_, "__file__"), 4096))
-    folder_ = file->substr(0, file->rfind('/') + 1);
+  known_.of_tasks = names_of("asyncio.tasks");
+  known_.c_task = named(known_.of_tasks, "_CTask");
+  known_.python_task = named(known_.of_tasks, "_PyTask");
+  known_.gathering = named(known_.of_tasks, "_GatheringFuture");
+  if (const auto file = objects_.string(named(known_.of_tasks, "__file__"), 4096))
+    known_.folder = file->substr(0, file->rfind('/') + 1);
   const auto futures = names_of("asyncio.futures");
-  c_future_ = named(futures, "_CFuture");
-  python_future_ = named(futures, "_PyFuture");
+  known_.c_future = named(futures, "_CFuture");
+  known_.python_future = named(futures, "_PyFuture");
   return knows_tasks();
 }
 
 bool AsyncioModule::open_again(RemoteAddress interpreter, const AsyncioNames& found) {
   interpreter_ = interpreter;
-  task_ = found.task;
-  names_ = found.of_tasks;
-  folder_ = found.folder;
-  coroutine_ = found.coroutine;
-  generator_ = found.generator;
-  async_generator_ = found.async_generator;
-  code_ = found.code;
-  c_task_ = found.c_task;
-  python_task_ = found.python_task;
-  c_future_ = found.c_future;
-  python_future_ = found.python_future;
-  gathering_ = found.gathering;
+  known_ = found;
   return found.imported;
 }
 
 std::optional<AsyncioNames> AsyncioModule::found() {
-  const bool imported = python_task_ && python_future_;
-  if (!problem_.empty() || !coroutine_ || !generator_ || !async_generator_ || !code_) return {};
-  if (!imported && !names_.empty()) return {};
+  const bool imported = known_.python_task && known_.python_future;
+  if (!problem_.empty() || !known_.coroutine || !known_.generator || !known_.async_generator || !known_.code)
+    return {};
+  if (!imported && !known_.of_tasks.empty()) return {};
   // To find a name among a hundred takes many pages.
   std::vector<DictItem> of_tasks;
   for (const char* name : {kEagerTasks, kScheduledTasks, kAllTasks}) {
-    for (const DictItem& item : names_) {
+    for (const DictItem& item : known_.of_tasks) {
       const auto text = objects_.string(item.key, kMaxModuleName);
       if (text && *text == name) of_tasks.push_back(item);
     }
   }
   if (imported && of_tasks.empty()) return {};
-  return AsyncioNames{imported,         task_, of_tasks, folder_,      coroutine_, generator_,
-                      async_generator_, code_, c_task_,  python_task_, c_future_,  python_future_,
-                      gathering_};
+  AsyncioNames all = known_;
+  all.imported = imported;
+  all.of_tasks = std::move(of_tasks);
+  return all;
 }
 
 bool AsyncioModule::knows_tasks() {
@@ -112,18 +103,18 @@ bool AsyncioModule::knows_tasks() {
     problem_ = fmt::format("Phlox does not know the tasks of CPython {}.{}", layout_.major, layout_.minor);
     return false;
   }
-  if (!python_task_ || !coroutine_ || !code_) {
+  if (!known_.python_task || !known_.coroutine || !known_.code) {
     problem_ = "asyncio's names could not be read, or it was still being imported";
     return false;
   }
-  if (!c_task_) return true;
-  const uint64_t size = word(c_task_ + *layout_.type.tp_basicsize).value;
-  if (size == *task_.size) return true;
+  if (!known_.c_task) return true;
+  const uint64_t size = word(known_.c_task + *layout_.type.tp_basicsize).value;
+  if (size == *known_.task.size) return true;
   // Modules/_asynciomodule.c of 3.10: FutureObj_HEAD got fut_exception_tb between 3.10.4, which Ubuntu 22.04
   // was released with, and 3.10.13. Before that, a task was as in 3.9.
   const Layout* before = layout_.major == 3 && layout_.minor == 10 ? find_layout(3, 9) : nullptr;
   if (before != nullptr && size == *before->task.size) {
-    task_ = before->task;
+    known_.task = before->task;
     return true;
   }
   problem_ = fmt::format("a task of this CPython {}.{} has {} bytes, one that Phlox knows {}", layout_.major,
@@ -141,18 +132,18 @@ TypeInfo AsyncioModule::read_type(RemoteAddress type) {
     name[i] = static_cast<char>(*byte);
   }
   info.name = name.data();
-  if (type == coroutine_ || type == generator_ || type == async_generator_) {
+  if (type == known_.coroutine || type == known_.generator || type == known_.async_generator) {
     info.kind = TypeKind::coroutine;
     return info;
   }
   const uint64_t flags = word(type + *layout_.type.tp_flags).value;
   if ((flags & kHeapType) == 0 && is_forwarder(info.name)) info.kind = TypeKind::forwarder;
   if (info.name == "_asyncio.FutureIter" || info.name == "FutureIter") info.kind = TypeKind::future_iter;
-  const std::pair<RemoteAddress, TypeKind> known[] = {{c_task_, TypeKind::c_task},
-                                                      {python_task_, TypeKind::python_task},
-                                                      {gathering_, TypeKind::gathering},
-                                                      {c_future_, TypeKind::c_future},
-                                                      {python_future_, TypeKind::python_future}};
+  const std::pair<RemoteAddress, TypeKind> known[] = {{known_.c_task, TypeKind::c_task},
+                                                      {known_.python_task, TypeKind::python_task},
+                                                      {known_.gathering, TypeKind::gathering},
+                                                      {known_.c_future, TypeKind::c_future},
+                                                      {known_.python_future, TypeKind::python_future}};
   RemoteAddress base = type;
   for (size_t i = 0; i < kMaxBases && base; ++i) {
     for (const auto& [address, kind] : known) {
@@ -248,7 +239,7 @@ void AsyncioModule::add(Search& search, RemoteAddress task, uint64_t python_id) 
 }
 
 void AsyncioModule::add_weak_set(Search& search, const char* name) {
-  const auto object = objects_.find(names_, name);
+  const auto object = objects_.find(known_.of_tasks, name);
   if (!object || !*object) return;
   const auto data = objects_.attribute(*object, "data");
   const auto members = data && *data
@@ -263,7 +254,7 @@ void AsyncioModule::add_weak_set(Search& search, const char* name) {
 }
 
 void AsyncioModule::add_set(Search& search, const char* name) {
-  const auto object = objects_.find(names_, name);
+  const auto object = objects_.find(known_.of_tasks, name);
   if (!object || !*object) return;
   const auto members = set_members(*object, kMaxSetSlots);
   if (!members) {
@@ -281,7 +272,7 @@ bool AsyncioModule::is_head(RemoteAddress at, bool& empty) {
   if (empty) return true;
   if (!is_plausible(next) || !is_plausible(previous) || (next.value & 7) != 0 || (previous.value & 7) != 0)
     return false;
-  const RemoteAddress task = next - *task_.node;
+  const RemoteAddress task = next - *known_.task.node;
   if ((task.value & 15) != 0) return false;  // alignment of allocated objects
   return word(next + 8) == at && type_of(task).kind == TypeKind::c_task;
 }
@@ -293,7 +284,7 @@ bool AsyncioModule::walk(Search& search, RemoteAddress head, uint64_t python_id)
   for (RemoteAddress before = head; at != head; before = at, at = word(at)) {
     if (!is_plausible(at) || (at.value & 7) != 0 || word(at + 8) != before) return false;
     if (!met.insert(at.value).second || met.size() > 2 * search.most) return false;
-    add(search, at - *task_.node, python_id);
+    add(search, at - *known_.task.node, python_id);
   }
   return true;
 }
@@ -353,7 +344,7 @@ void AsyncioModule::add_ended_threads(Search& search) {
 std::vector<AsyncioModule::Found> AsyncioModule::find_tasks(size_t most, size_t& beyond) {
   Search search;
   search.most = most;
-  if (layout_.task.node.present() && c_task_) {
+  if (layout_.task.node.present() && known_.c_task) {
     add_threads(search);
     add_ended_threads(search);
   }

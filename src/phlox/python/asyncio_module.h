@@ -57,7 +57,9 @@ struct AsyncioNames {
 class AsyncioModule {
  public:
   AsyncioModule(const Layout& layout, PageMemory& memory)
-      : layout_(layout), task_(layout.task), memory_(memory), objects_(layout, memory) {}
+      : layout_(layout), memory_(memory), objects_(layout, memory) {
+    known_.task = layout.task;
+  }
 
   // False: this interpreter has not imported asyncio, or it cannot be read; problem() says which.
   bool open(RemoteAddress interpreter);
@@ -66,11 +68,11 @@ class AsyncioModule {
   // After open(). None: something could not be read.
   std::optional<AsyncioNames> found();
   const std::string& problem() const { return problem_; }
-  const std::string& folder() const { return folder_; }  // where asyncio's own files are
-  RemoteAddress code_type() const { return code_; }
+  const std::string& folder() const { return known_.folder; }  // where asyncio's own files are
+  RemoteAddress code_type() const { return known_.code; }
 
   // The fields of this interpreter's tasks and futures.
-  const TaskFields& task_fields() const { return task_; }
+  const TaskFields& task_fields() const { return known_.task; }
 
   // The kind of the type object at this address. Cached.
   const TypeInfo& type(RemoteAddress type);
@@ -114,14 +116,11 @@ class AsyncioModule {
   RemoteAddress word(RemoteAddress at);
 
   const Layout& layout_;
-  TaskFields task_;
   PageMemory& memory_;
   ObjectReader objects_;
   RemoteAddress interpreter_;
-  std::vector<DictItem> names_;  // of asyncio.tasks
-  std::string problem_, folder_;
-  RemoteAddress coroutine_, generator_, async_generator_, code_;
-  RemoteAddress c_task_, python_task_, c_future_, python_future_, gathering_;
+  AsyncioNames known_;
+  std::string problem_;
   std::unordered_map<uint64_t, TypeInfo> types_;
   // The entries of types_ that were used last: a task needs some fifty lookups of a few types.
   struct Recent {
