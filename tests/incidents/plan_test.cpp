@@ -30,7 +30,7 @@ TEST(Plan, what_happens_meanwhile_joins_it_and_does_not_make_it_longer) {
   plan.note(cause(kDay), kDay);
   for (int i = 0; i < 30; ++i)
     EXPECT_EQ(plan.note(cause(kDay + i * kSecond / 10, Kind::log), kDay + i * kSecond / 10),
-              i == 0 ? Plan::Answer::widens : Plan::Answer::joins);
+              i == 0 ? Plan::Answer::joins_first : Plan::Answer::joins);
   const auto incident = plan.take_due(kDay + 10 * kSecond);
   ASSERT_TRUE(incident);
   EXPECT_EQ(incident->causes.size(), Plan::kMostCauses);
@@ -43,9 +43,9 @@ TEST(Plan, what_happens_meanwhile_joins_it_and_does_not_make_it_longer) {
 TEST(Plan, what_happens_after_its_time_is_the_next_incident) {
   Plan plan(2 * kSecond, kSecond, 2);
   plan.note(cause(kDay), kDay);
-  EXPECT_EQ(plan.note(cause(kDay + kSecond / 2, Kind::gil), kDay + kSecond), Plan::Answer::widens);
+  EXPECT_EQ(plan.note(cause(kDay + kSecond / 2, Kind::gil), kDay + kSecond), Plan::Answer::joins_first);
   EXPECT_EQ(plan.note(cause(kDay + 2 * kSecond, Kind::log), kDay + 2 * kSecond), Plan::Answer::begins);
-  EXPECT_EQ(plan.note(cause(kDay + 3 * kSecond), kDay + 3 * kSecond), Plan::Answer::widens);
+  EXPECT_EQ(plan.note(cause(kDay + 3 * kSecond), kDay + 3 * kSecond), Plan::Answer::joins_first);
   EXPECT_EQ(plan.note(cause(kDay + 4 * kSecond), kDay + 4 * kSecond), Plan::Answer::too_many);
   const auto first = plan.take_due(kDay + 3 * kSecond), second = plan.take_due(kDay + 3 * kSecond);
   ASSERT_TRUE(first && second);

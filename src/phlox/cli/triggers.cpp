@@ -134,7 +134,7 @@ void Triggers::note(Cause cause) {
     dropped = plan_.dropped();
   }
   if (answer == incidents::Plan::Answer::begins) talk_.note("incident: " + words);
-  if (answer == incidents::Plan::Answer::widens) talk_.note("incident, also: " + words);
+  if (answer == incidents::Plan::Answer::joins_first) talk_.note("incident, also: " + words);
   if (answer == incidents::Plan::Answer::too_many && (dropped & (dropped - 1)) == 0)
     talk_.warn(
         fmt::format("no incident is written of this: {} ({} so far, after {} in an hour; --max-incidents)",

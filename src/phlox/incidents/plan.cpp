@@ -22,7 +22,7 @@ Plan::Answer Plan::note(Cause cause, Nanoseconds now) {
     } else {
       ++open->more_causes;
     }
-    return is_known ? Answer::joins : Answer::widens;
+    return is_known ? Answer::joins : Answer::joins_first;
   }
   while (!begun_.empty() && begun_.front() <= now - kHour) begun_.pop_front();
   if (begun_.size() >= most_an_hour_) {

@@ -37,10 +37,10 @@ class Plan {
       : before_(before), after_(after), most_an_hour_(most_an_hour) {}
 
   enum class Answer {
-    begins,   // a new incident
-    joins,    // one in whose time it happened
-    widens,   // the same, and is the first of its kind there
-    too_many  // dropped, and counted
+    begins,       // a new incident
+    joins,        // one in whose time it happened
+    joins_first,  // the same, and is the first of its kind there
+    too_many      // dropped, and counted
   };
   Answer note(Cause cause, Nanoseconds now);
 

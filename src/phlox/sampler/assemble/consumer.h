@@ -127,7 +127,7 @@ class Consumer {
   void put_rest(const ThreadState& thread, Nanoseconds end);
   void take_waker(const WakerRecord& record, std::span<const std::byte> body);
   void take_wait_target(const WaitTargetRecord& record, std::span<const std::byte> body);
-  bool is_among_first(const SignalRecord& record);
+  bool take_as_one_of_first(const SignalRecord& record);
   void take_signal(const SignalRecord& record);
   void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
   profile::WaitTargetId wait_target_of(const ThreadSample& record, ThreadState& thread);

@@ -10,7 +10,7 @@
 namespace phlox::sampler {
 
 // The first few to each process: a supervisor may end many.
-bool Consumer::is_among_first(const SignalRecord& record) {
+bool Consumer::take_as_one_of_first(const SignalRecord& record) {
   constexpr size_t kMostReceivers = 10'000;
   constexpr uint32_t kFirst = 10;
   if (record.what != SignalRecord::What::sent || record.other == 0) return false;
@@ -24,7 +24,7 @@ void Consumer::take_signal(const SignalRecord& record) {
   constexpr Nanoseconds kSignalEvery = kSecond / 10;
   constexpr Nanoseconds kSignalsAtOnce = 100 * kSignalEvery;
   const bool ends = record.ends || (record.what == What::delivered && !record.handled);
-  if (!ends && !is_among_first(record)) {
+  if (!ends && !take_as_one_of_first(record)) {
     if (signals_until_ > record.time + kSignalsAtOnce) return;
     signals_until_ = std::max(signals_until_, record.time) + kSignalEvery;
   }
