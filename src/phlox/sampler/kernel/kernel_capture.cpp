@@ -361,7 +361,7 @@ uint64_t LibbpfCapture::count(kernel_count what) {
   if (bpf_map_lookup_elem(map("counts"), &key, values.data()) != 0) return 0;
   // Each CPU's cache of values begins with one and is refilled after the first use (prefill_mem_cache() and
   // unit_alloc() in kernel/bpf/memalloc.c, Linux 6.1 to 6.18). A switch between two new threads asks for two.
-  // The next event of the thread without a value makes it, so nothing is lost.
+  // The next event of the thread without a value makes it, so no sample is lost.
   const uint64_t expected = what == KERNEL_COUNT_NO_MEMORY ? 1 : 0;
   uint64_t sum = 0;
   for (const uint64_t value : values) sum += value - std::min(value, expected);
