@@ -8,9 +8,9 @@
 #include <span>
 
 #include "phlox/python/layout_table.h"
-#include "phlox/sampler/capture/records.h"
 #include "phlox/sampler/kernel/kernel_records.h"
 #include "phlox/sampler/kernel/kernel_source.h"
+#include "phlox/sampler/observe/records.h"
 #include "phlox/sampler/session/kernel_starts.h"
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "phlox/sampler/capture/records.h"
+#include "phlox/sampler/observe/records.h"
 #include "support/fake_interpreter.h"
 #include "support/layout_rows.h"
 

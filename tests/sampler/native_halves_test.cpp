@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/sampler/capture/records.h"
-#include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/kernel/kernel_source.h"
+#include "phlox/sampler/observe/records.h"
+#include "phlox/sampler/observe/ring.h"
 #include "support/kernel_bytes.h"
 
 namespace phlox::sampler {

@@ -1,6 +1,8 @@
-#include "phlox/sampler/capture/records.h"
+#include "phlox/sampler/observe/records.h"
 
 #include <gtest/gtest.h>
+
+#include "phlox/sampler/capture/found_state.h"
 
 namespace phlox::sampler {
 namespace {

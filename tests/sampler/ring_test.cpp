@@ -1,4 +1,4 @@
-#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/observe/ring.h"
 
 #include <gtest/gtest.h>
 

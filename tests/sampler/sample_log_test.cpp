@@ -1,9 +1,11 @@
-#include "phlox/sampler/capture/sample_log.h"
+#include "phlox/sampler/observe/sample_log.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstring>
+
+#include "phlox/sampler/capture/observed_thread.h"
 
 namespace phlox::sampler {
 namespace {
@@ -33,13 +35,13 @@ class SampleLogs : public testing::Test {
     return sample;
   }
   void see(CpuState state, std::vector<CodeLocation> stack) {
-    log_.saw(thread_, found(state), thread_.seen, ++tick_, &stack, {});
+    thread_.saw(log_, found(state), thread_.seen, ++tick_, &stack, {});
   }
   // Turns in which it was not asked, and one in which the kernel said that it has not run.
   uint64_t sleeps(uint64_t turns) {
     now_ += static_cast<Nanoseconds>(turns) * kTurn;
     tick_ += turns;
-    return log_.did_not_run(thread_, thread_.seen, tick_, now_);
+    return thread_.did_not_run(log_, thread_.seen, tick_, now_);
   }
   std::vector<Sent> sent() {
     std::vector<Sent> out;
@@ -136,7 +138,7 @@ TEST_F(SampleLogs, cpu_time_of_a_thread_that_is_never_found_running_again_goes_t
 TEST_F(SampleLogs, after_a_rejected_sample_the_stack_is_sent_whole) {
   see(CpuState::running, {{1, 0}, {2, 0}});
   now_ += kTurn;
-  log_.reject(thread_, profile::GilState::unknown, now_, Rejected::moved);
+  thread_.reject(log_, profile::GilState::unknown, now_, Rejected::moved);
   EXPECT_EQ(thread_.empty_samples, 1U);
   see(CpuState::running, {{1, 0}, {2, 0}});
   EXPECT_EQ(thread_.empty_samples, 0U);
@@ -169,7 +171,7 @@ TEST_F(SampleLogs, a_wait_goes_on_as_long_as_its_thread_has_not_run) {
     ThreadSample sample = found(CpuState::blocked);
     sample.waits_for = {process::WaitsFor::Kind::descriptor, 3, 0};
     sample.wait_since = sample.time;
-    log_.saw(thread_, sample, thread_.seen, ++tick_, &stack, {});
+    thread_.saw(log_, sample, thread_.seen, ++tick_, &stack, {});
   };
   waits();
   const Nanoseconds first = now_;

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "phlox/python/layout_table.h"
-#include "phlox/sampler/capture/records.h"
+#include "phlox/sampler/observe/records.h"
 #include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/live_recorder.h"
 

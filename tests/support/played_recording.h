@@ -115,7 +115,7 @@ class Play {
 };
 
 // What samples one process: `numbers` are as the test sets them, but for the counts of samples.
-struct PlayedSource : public sampler::Source {
+struct PlayedSource : public sampler::SampleSource {
   PlayedSource(Play& play, pid_t pid, sampler::Ring& ring);
   ~PlayedSource() override { PlayedSource::stop(); }
   void stop() override;

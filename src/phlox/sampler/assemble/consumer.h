@@ -23,8 +23,8 @@
 #include "phlox/sampler/assemble/native_stacks.h"
 #include "phlox/sampler/assemble/time_split.h"
 #include "phlox/sampler/assemble/wait_target_files.h"
-#include "phlox/sampler/capture/records.h"
-#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/observe/records.h"
+#include "phlox/sampler/observe/ring.h"
 
 namespace phlox::sampler {
 

@@ -19,7 +19,7 @@
 #include "phlox/profile/sink.h"
 #include "phlox/sampler/assemble/address_space.h"
 #include "phlox/sampler/assemble/merge.h"
-#include "phlox/sampler/capture/native_capture.h"
+#include "phlox/sampler/observe/native_sample.h"
 #include "phlox/unwind/unwinder.h"
 
 namespace phlox::sampler {

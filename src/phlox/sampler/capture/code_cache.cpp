@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "phlox/sampler/capture/records.h"
+#include "phlox/sampler/observe/records.h"
 
 namespace phlox::sampler {
 

@@ -15,8 +15,8 @@
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/layout.h"
-#include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/capture/snapshot.h"
+#include "phlox/sampler/observe/ring.h"
 
 namespace phlox::sampler {
 

@@ -20,22 +20,6 @@ uint64_t start_of(RemoteAddress sp) {
 
 }  // namespace
 
-std::string_view describe(NativeSource source) {
-  switch (source) {
-    case NativeSource::automatic:
-      return "automatic";
-    case NativeSource::perf:
-      return "perf";
-    case NativeSource::ptrace:
-      return "ptrace";
-    case NativeSource::syscall:
-      return "syscall";
-    case NativeSource::kernel:
-      return "kernel";
-  }
-  return "";
-}
-
 NativeCapture::Held StopCapture::hold(pid_t, process::ThreadProbe& probe, unwind::Registers& registers) {
   stop_.emplace(pid_, probe, counts_);
   process::UserRegisters user;
@@ -152,7 +136,7 @@ void NativeCopy::add_start(const EvaluationStart& start) {
   starts_.push_back(start);
 }
 
-NativeCopy::Parts NativeCopy::parts() {
+NativeParts NativeCopy::parts() {
   head_.groups = static_cast<uint32_t>(starts_.size());
   // `stack` is a multiple of 8 unless the stack ends within a page, which none does.
   head_.stack &= ~uint32_t{7};
@@ -160,25 +144,6 @@ NativeCopy::Parts NativeCopy::parts() {
           {stack_, head_.stack},
           std::as_bytes(std::span(starts_)),
           std::as_bytes(std::span(kernel_).first(head_.kernel))};
-}
-
-bool parse_native_sample(std::span<const std::byte> bytes, NativeSample& into) {
-  if (bytes.size() < sizeof(NativeHead)) return false;
-  std::memcpy(&into.head, bytes.data(), sizeof(NativeHead));
-  bytes = bytes.subspan(sizeof(NativeHead));
-  if (into.head.stack > bytes.size()) return false;
-  into.stack = bytes.first(into.head.stack);
-  bytes = bytes.subspan(into.head.stack);
-  if (into.head.groups > bytes.size() / sizeof(EvaluationStart)) return false;
-  const size_t starts = into.head.groups * sizeof(EvaluationStart);
-  if (into.head.kernel != (bytes.size() - starts) / sizeof(uint64_t)) return false;
-  into.starts.resize(into.head.groups);
-  if (!into.starts.empty()) std::memcpy(into.starts.data(), bytes.data(), starts);
-  into.kernel.resize(into.head.kernel);
-  if (!into.kernel.empty()) {
-    std::memcpy(into.kernel.data(), bytes.data() + starts, into.kernel.size() * sizeof(uint64_t));
-  }
-  return true;
 }
 
 }  // namespace phlox::sampler

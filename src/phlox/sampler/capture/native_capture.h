@@ -16,24 +16,17 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "phlox/memory/remote_memory.h"
 #include "phlox/process/thread_probe.h"
 #include "phlox/process/thread_stop.h"
 #include "phlox/sampler/capture/snapshot.h"
+#include "phlox/sampler/observe/mode.h"
+#include "phlox/sampler/observe/native_sample.h"
 #include "phlox/unwind/unwinder.h"
 
 namespace phlox::sampler {
-
-// There are seldom more of the kernel's own frames: a page fault that reclaims memory for a file has some 40.
-inline constexpr size_t kMostKernelFrames = 64;
-
-// The requested source. automatic: the first of perf and ptrace that the host allows, and always syscall for
-// blocked threads. kernel: the capture inside the kernel, with everything else (Mode::kernel).
-enum class NativeSource : uint8_t { automatic, perf, ptrace, syscall, kernel };
-std::string_view describe(NativeSource source);
 
 class NativeCapture {
  public:
@@ -77,26 +70,6 @@ class BlockedCapture : public NativeCapture {
   process::BlockedIn last_;
 };
 
-// The data after a ThreadSample's locations on the ring, if it has a native half: this, `stack` bytes, then
-// `groups` EvaluationStarts, then `kernel` addresses of 8 bytes.
-struct NativeHead {
-  uint64_t pc = 0, sp = 0, fp = 0, lr = 0, bx = 0;
-  uint64_t stack_start = 0;
-  uint32_t stack = 0;  // bytes, padded to 8
-  uint32_t groups = 0;
-  uint16_t kernel = 0;
-  bool fp_known = false, lr_known = false, bx_known = false;
-  NativeSource source = NativeSource::automatic;
-};
-
-// One evaluation of the interpreter loop begins at this position of the stack (root first): with the address
-// of its anchor on the C stack, if there is one (merge.h).
-struct EvaluationStart {
-  uint64_t anchor = 0;
-  uint32_t position = 0;
-  uint32_t raw = 0;  // the index of its walked frame; for the sampler only
-};
-
 // The place of glibc's thread data, at the top of its stack. Nothing else between would end a copy: another
 // thread's stack or heap often follows. x86-64: tcbhead_t holds its own address as `tcb` and, 16 bytes on, as
 // `self` (sysdeps/x86_64/nptl/tls.h, 2.3 to 2.41), aligned to 64 bytes. 0: not there.
@@ -121,11 +94,7 @@ class NativeCopy {
             std::span<const uint64_t> kernel, uint64_t& end, const std::byte* have = nullptr);
   void add_start(const EvaluationStart& start);
   std::vector<EvaluationStart>& starts() { return starts_; }
-  // Everything, in the order of the ring.
-  struct Parts {
-    std::span<const std::byte> head, stack, starts, kernel;
-  };
-  Parts parts();
+  NativeParts parts();
 
  private:
   NativeHead head_;
@@ -134,14 +103,5 @@ class NativeCopy {
   std::vector<EvaluationStart> starts_;
   std::array<uint64_t, kMostKernelFrames> kernel_;
 };
-
-// Parsed from a record; nothing if the bytes are invalid.
-struct NativeSample {
-  NativeHead head;
-  std::span<const std::byte> stack;
-  std::vector<EvaluationStart> starts;
-  std::vector<uint64_t> kernel;
-};
-bool parse_native_sample(std::span<const std::byte> bytes, NativeSample& into);
 
 }  // namespace phlox::sampler

@@ -13,8 +13,8 @@
 #include "phlox/memory/remote_memory.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/perf_source.h"
-#include "phlox/sampler/capture/records.h"
-#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/observe/records.h"
+#include "phlox/sampler/observe/ring.h"
 
 namespace phlox::sampler {
 
@@ -80,9 +80,7 @@ class NativeHalf {
   void taken() { fresh_ = true; }
   NativePart part() const { return fresh_ ? NativePart::fresh : NativePart::none; }
   // The data after a ThreadSample's locations on the ring.
-  NativeCopy::Parts parts_for(NativePart part) {
-    return part == NativePart::fresh ? copy_.parts() : NativeCopy::Parts();
-  }
+  NativeParts parts_for(NativePart part) { return part == NativePart::fresh ? copy_.parts() : NativeParts(); }
 
  private:
   NativeCapture::Held stop_on_its_cpu(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "phlox/sampler/capture/found_state.h"
 #include "phlox/sampler/capture/schedule.h"
 
 namespace phlox::sampler {
@@ -68,14 +69,14 @@ void NativeThreads::list(Nanoseconds now, const std::function<bool(pid_t)>& is_p
 }
 
 void NativeThreads::did_not_run(Slot& slot, const process::SchedStat& stat, Nanoseconds now) {
-  numbers_.samples += log_.did_not_run(slot, stat, tick_, now);
+  numbers_.samples += slot.did_not_run(log_, stat, tick_, now);
   slot.next_tick =
       tick_ + idle_pause(slot.idle_samples,
                          slots_.size() > kFewNativeThreads ? kLongestIdlePause : native_.longest_pause());
 }
 
 void NativeThreads::reject(Slot& slot, Nanoseconds now) {
-  log_.reject(slot, profile::GilState::not_applicable, now, Rejected::moved);
+  slot.reject(log_, profile::GilState::not_applicable, now, Rejected::moved);
   ++numbers_.samples;
   ++numbers_.rejected;
 }
@@ -147,7 +148,7 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
     } else {
       sample.cpu_state = held_state(*after, slot.seen);
     }
-    log_.saw(slot, sample, *after, tick_, nullptr, native_.parts_for(sample.native));
+    slot.saw(log_, sample, *after, tick_, nullptr, native_.parts_for(sample.native));
     ++numbers_.samples;
     return;
   }

@@ -15,7 +15,7 @@
 #include "phlox/memory/remote_memory.h"
 #include "phlox/process/thread_probe.h"
 #include "phlox/sampler/capture/native_half.h"
-#include "phlox/sampler/capture/sample_log.h"
+#include "phlox/sampler/capture/observed_thread.h"
 
 namespace phlox::sampler {
 

@@ -25,6 +25,7 @@
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/schedule.h"
 #include "phlox/sampler/capture/workers.h"
+#include "phlox/sampler/observe/counts.h"
 
 namespace phlox::sampler {
 
@@ -79,13 +80,6 @@ struct EventState {
   bool stands_since(const EventState& before) const {
     return kind == Kind::preempted && before.kind == Kind::preempted && last == before.last;
   }
-};
-
-// Facts about the events of a process.
-struct EventNumbers {
-  size_t most = 0;      // the largest number at once
-  size_t without = 0;   // the maximum number of threads that ran at once without one
-  bool kernel = false;  // the kernel's frames are included
 };
 
 // by_event: a thread is caught. by_time: none is, or the worker was woken. nothing_to_wait_for: at once.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "phlox/process/ended_thread.h"
+#include "phlox/sampler/capture/found_state.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/native_threads.h"
 
@@ -32,7 +33,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
       log_(ring),
       snapshot_(memory),
       native_(config_.native ? std::make_unique<NativeHalf>(config_.pid, *config_.native, config_.interval,
-                                                            config_.real_time, counts_, workers_)
+                                                            config_.real_time, stops_, workers_)
                              : nullptr),
       reader_(interpreter_, memory, ring, snapshot_, native_ ? &native_->copy() : nullptr),
       threads_(
@@ -297,7 +298,7 @@ void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, 
   sample.collecting = seen.collecting;
   sample.waits_for = seen.waits_for;
   sample.wait_since = now;
-  NativeCopy::Parts native;
+  NativeParts native;
   if (native_) {
     sample.native = native_->part();
     sample.ran = native_->ran_between(slot.seen, stat);
@@ -311,7 +312,7 @@ void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, 
   const bool woken = sample.queued >= 0 && sample.cpu_state == CpuState::runnable &&
                      may_have_been_woken(sample.wall, stat - slot.seen);
   const Nanoseconds carried = woken ? std::exchange(slot.cpu_carried, 0) : 0;
-  log_.saw(slot, sample, stat, tick_, &reader_.locations(), native);
+  slot.saw(log_, sample, stat, tick_, &reader_.locations(), native);
   slot.cpu_carried += carried;
   slot.done = true;
   ++counts_.samples;
@@ -321,7 +322,7 @@ void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, 
 }
 
 void ProcessSampler::did_not_run(PythonThread& slot, const process::SchedStat& stat, Nanoseconds now) {
-  counts_.samples += log_.did_not_run(slot, stat, tick_, now);
+  counts_.samples += slot.did_not_run(log_, stat, tick_, now);
   slot.done = true;
   pause_idle(slot);
 }
@@ -336,7 +337,7 @@ void ProcessSampler::reject(PythonThread& slot, Nanoseconds now, Rejected why) {
       return;
     }
   }
-  log_.reject(slot, GilState::unknown, now, why);
+  slot.reject(log_, GilState::unknown, now, why);
   slot.done = true;
   ++counts_.samples;
   switch (why) {
@@ -357,6 +358,9 @@ void ProcessSampler::reject(PythonThread& slot, Nanoseconds now, Rejected why) {
 
 Counts ProcessSampler::counts() const {
   Counts counts = counts_;
+  counts.stops = stops_.stops;
+  counts.stop_refused = stops_.stop_refused;
+  counts.stood = stops_.stood;
   counts.lost = log_.lost();
   counts.migrations = workers_.migrations();
   counts.not_read = reader_.codes().not_read();

@@ -20,32 +20,20 @@
 #include "phlox/process/thread_stop.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/interpreter.h"
-#include "phlox/sampler/capture/mode.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/perf_source.h"
 #include "phlox/sampler/capture/python_threads.h"
-#include "phlox/sampler/capture/ring.h"
-#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/capture/snapshot.h"
 #include "phlox/sampler/capture/stack_reader.h"
+#include "phlox/sampler/observe/counts.h"
+#include "phlox/sampler/observe/mode.h"
+#include "phlox/sampler/observe/ring.h"
+#include "phlox/sampler/observe/sample_log.h"
 
 namespace phlox::sampler {
 
 class NativeHalf;
 class NativeThreads;
-
-struct Counts : process::StopCounts {
-  // Rounds: each worker takes at most one turn in a round. A running thread is sampled this often.
-  uint64_t ticks = 0;
-  uint64_t samples = 0, retried = 0, detached = 0, cut = 0, unproved = 0, lost = 0;
-  uint64_t moved = 0, unreadable = 0, broken = 0;
-  uint64_t cpu_refused = 0;    // samples of a thread on a CPU that we may not use
-  uint64_t stopped_alone = 0;  // samples of a thread that was stopped only for its Python half
-  uint64_t migrations = 0;     // how often a worker moved to another CPU
-  uint64_t follow_ups = 0;
-  uint64_t reads = 0;     // stacks that were read again
-  uint64_t not_read = 0;  // frames without a name: more new ones at once than are kept
-};
 
 class ProcessSampler {
  public:
@@ -104,7 +92,6 @@ class ProcessSampler {
   Nanoseconds rested(Nanoseconds now) const { return now - last_turn_; }
   Mode mode() const { return config_.mode; }
   bool process_gone() const { return threads_.process_gone(); }
-  using Stateless = PythonThreads::Stateless;
   Stateless stateless() const { return threads_.stateless(); }
   // Config::once: what is still to be sampled. A thread that was rejected kEmptySamples times is not sampled
   // again.
@@ -179,6 +166,7 @@ class ProcessSampler {
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
   Counts counts_;
+  process::StopCounts stops_;
   Workers& workers_;
   SampleLog log_;
   Snapshot snapshot_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "phlox/sampler/capture/found_state.h"
 #include "phlox/sampler/capture/process_sampler.h"
 
 namespace phlox::sampler {
@@ -125,7 +126,7 @@ bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bo
     const auto in = slot.probe->blocked_in();
     const bool sleeps = in && !in->running;
     std::optional<process::ThreadStop> stop;
-    if (may_stop && in && !sleeps) stop.emplace(config_.pid, *slot.probe, counts_);
+    if (may_stop && in && !sleeps) stop.emplace(config_.pid, *slot.probe, stops_);
     if (stop && stop->state() == State::gone) {
       threads_.has_ended(slot);
       return true;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "phlox/sampler/capture/found_state.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/native_threads.h"
 #include "phlox/sampler/capture/process_sampler.h"
@@ -164,7 +165,7 @@ Woken ProcessSampler::wait_for_event(Worker& worker, Nanoseconds interval, TurnL
 std::optional<NativeSource> ProcessSampler::native_source() const {
   if (!native_) return {};
   const bool stops_nobody =
-      native_->in_use() == NativeSource::ptrace && counts_.stops == 0 && counts_.stop_refused > 0;
+      native_->in_use() == NativeSource::ptrace && stops_.stops == 0 && stops_.stop_refused > 0;
   return stops_nobody ? NativeSource::syscall : native_->in_use();
 }
 

@@ -443,7 +443,7 @@ bool PythonThreads::changed() {
   return false;
 }
 
-PythonThreads::Stateless PythonThreads::stateless() const {
+Stateless PythonThreads::stateless() const {
   const uint32_t just_now = config_.once ? 1 : 2;
   Stateless stateless;
   stateless.waiting = waiting_;

@@ -16,11 +16,12 @@
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/capture/busy_tasks.h"
 #include "phlox/sampler/capture/gil.h"
-#include "phlox/sampler/capture/sample_log.h"
+#include "phlox/sampler/capture/observed_thread.h"
 #include "phlox/sampler/capture/snapshot.h"
 #include "phlox/sampler/capture/stack_reader.h"
 #include "phlox/sampler/capture/state_words.h"
 #include "phlox/sampler/capture/task_ids.h"
+#include "phlox/sampler/observe/counts.h"
 
 namespace phlox::sampler {
 
@@ -101,13 +102,6 @@ class PythonThreads {
   // All threads at the beginning of the refresh are known.
   bool is_whole() const { return whole_; }
   bool process_gone() const { return process_gone_; }
-  // Python thread states without a thread of this process, as far as that can be known: one that has not
-  // started yet, has just ended, or was left behind by a fork. Only those that were checked several times.
-  struct Stateless {
-    size_t states = 0;
-    size_t unknown = 0;  // of them: may have one, but it is not known which
-    size_t waiting = 0;  // besides them: not checked yet, because a turn adds only some
-  };
   Stateless stateless() const;
 
  private:

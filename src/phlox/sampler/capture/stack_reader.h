@@ -16,9 +16,9 @@
 #include "phlox/python/interpreter.h"
 #include "phlox/sampler/capture/code_cache.h"
 #include "phlox/sampler/capture/native_capture.h"
-#include "phlox/sampler/capture/records.h"
-#include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/capture/snapshot.h"
+#include "phlox/sampler/observe/records.h"
+#include "phlox/sampler/observe/ring.h"
 
 namespace phlox::sampler {
 

@@ -175,7 +175,7 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
     sample.waits_for = one.waits_for;
     sample.wait_since = now;
     sample.quality = one.quality;
-    NativeCopy::Parts native;
+    NativeParts native;
     if (one.native) {
       halves_.take({*one.native, one.native_bytes}, NativeHalves::Registers::ip_and_sp);
       kernel_sample from{};
@@ -248,20 +248,20 @@ ThreadSample KernelSource::sample_of(const Thread& thread, const kernel_sample& 
 
 // The next piece of the thread's time.
 void KernelSource::put(Thread& thread, Piece piece, ThreadSample& sample, Nanoseconds wall,
-                       const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
+                       const std::vector<CodeLocation>& stack, const NativeParts& native) {
   ThreadSample one = sample;
   one.wall = wall;
   one.time = thread.last_time + wall;
   one.samples = 1;
   one.part = piece == Piece::part;
   const bool fresh = one.native == NativePart::fresh;
-  log_.saw(thread, one, {}, 0, &stack, fresh ? native : NativeCopy::Parts());
+  log_.saw(thread, one, &stack, fresh ? native : NativeParts());
   if (fresh) sample.native = NativePart::kept;
 }
 
 // The native half that the kernel's sample names, in the form for the consumer.
-NativeCopy::Parts KernelSource::native_of(Thread& thread, const kernel_sample& from, NativePlace place,
-                                          const std::vector<CodeLocation>& stack, ThreadSample& sample) {
+NativeParts KernelSource::native_of(Thread& thread, const kernel_sample& from, NativePlace place,
+                                    const std::vector<CodeLocation>& stack, ThreadSample& sample) {
   if (!native_ || from.native == 0 || (from.stack.flags & KERNEL_NOT_WALKED) != 0) return {};
   Thread::Sent& sent = thread.native[static_cast<size_t>(place)];
   sample.native_place = place;
@@ -360,7 +360,7 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
 // not found it since it came back, it held the GIL if no other thread took that after it, or if it had waited
 // for the GIL and was handed it: take_gil() wakes every few milliseconds to ask for it, and then waits on.
 void KernelSource::put_run(Thread& thread, const ThreadSample& left, bool held, Nanoseconds ran,
-                           const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
+                           const std::vector<CodeLocation>& stack, const NativeParts& native) {
   const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
   ThreadSample run = fresh ? *thread.awake : left;
   const bool found_since = fresh && thread.awake->time > thread.came_back;

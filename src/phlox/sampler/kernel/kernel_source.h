@@ -21,14 +21,15 @@
 
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/interpreter.h"
-#include "phlox/sampler/capture/process_sampler.h"
-#include "phlox/sampler/capture/ring.h"
-#include "phlox/sampler/capture/sample_log.h"
 #include "phlox/sampler/kernel/code_files.h"
 #include "phlox/sampler/kernel/kernel_records.h"
 #include "phlox/sampler/kernel/kernel_stacks.h"
 #include "phlox/sampler/kernel/native_halves.h"
 #include "phlox/sampler/kernel/parked_threads.h"
+#include "phlox/sampler/observe/counts.h"
+#include "phlox/sampler/observe/ring.h"
+#include "phlox/sampler/observe/sample_log.h"
+#include "phlox/sampler/observe/sample_source.h"
 
 namespace phlox::sampler {
 
@@ -100,10 +101,7 @@ class KernelSource {
   uint64_t samples() const { return samples_; }
   Nanoseconds began() const { return begin_; }
   // The end of its last thread, and the CPU time of its first: complete when the process has ended.
-  struct End {
-    Nanoseconds time = 0, used = 0;
-  };
-  const std::optional<End>& end() const { return end_; }
+  const std::optional<SampleSource::End>& end() const { return end_; }
 
  private:
   static constexpr Nanoseconds kSilence = kSecond / 10;
@@ -113,7 +111,7 @@ class KernelSource {
   // that are kept.
   static constexpr size_t kMostAsked = 500, kMostRead = 16, kMostParkedCodes = 50'000;
 
-  struct Thread : ObservedThread {
+  struct Thread : ReportedThread {
     uint64_t ran = 0, blocked = 0, queued = 0;  // as last reported
     bool counted = false;                       // these are from the kernel
     // The last samples that found it on a CPU, and off it.
@@ -161,7 +159,7 @@ class KernelSource {
   void came_back(Thread& thread, const KernelSample& record, const Spent& spent, profile::Quality quality,
                  const std::vector<CodeLocation>& stack);
   void put_run(Thread& thread, const ThreadSample& left, bool held, Nanoseconds ran,
-               const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
+               const std::vector<CodeLocation>& stack, const NativeParts& native);
   // kernel_source_waits.cpp
   uint32_t waker_of(const kernel_sample& sample);
   uint32_t index_of_waker(const kernel_sample& sample) const;
@@ -169,7 +167,7 @@ class KernelSource {
   uint32_t number_of(WaitTargetRecord record, const std::string& name);
   // kernel_source_unreported.cpp
   void put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
-                       const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native);
+                       const std::vector<CodeLocation>& stack, const NativeParts& native);
   void still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds heard_until,
              const std::optional<kernel_thread>& known);
   void close(pid_t tid, Thread& thread, Nanoseconds now, const std::optional<kernel_thread>& known);
@@ -197,9 +195,9 @@ class KernelSource {
   enum class Piece { sample, part };  // part: of the time before a sample, and not a sample itself
   // `native`: goes with the first piece of this sample; from then on the consumer keeps it.
   void put(Thread& thread, Piece piece, ThreadSample& sample, Nanoseconds wall,
-           const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native = {});
-  NativeCopy::Parts native_of(Thread& thread, const kernel_sample& from, NativePlace place,
-                              const std::vector<CodeLocation>& stack, ThreadSample& sample);
+           const std::vector<CodeLocation>& stack, const NativeParts& native = {});
+  NativeParts native_of(Thread& thread, const kernel_sample& from, NativePlace place,
+                        const std::vector<CodeLocation>& stack, ThreadSample& sample);
   ThreadSample sample_of(const Thread& thread, const kernel_sample& sample, profile::Quality quality) const;
   void count(profile::Quality quality);
   void flush();
@@ -237,7 +235,7 @@ class KernelSource {
   uint64_t samples_ = 0;
   uint32_t next_thread_ = 1;
   Nanoseconds begin_ = 0, unread_until_ = 0;
-  std::optional<End> end_;
+  std::optional<SampleSource::End> end_;
 };
 
 }  // namespace phlox::sampler

@@ -112,7 +112,7 @@ void KernelSource::close(pid_t tid, Thread& thread, Nanoseconds now,
 // thread running since, they are part of that run, in an unknown call. For a thread that was not met before,
 // they may be long, and anywhere. Their targets are not known.
 void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
-                                   const std::vector<CodeLocation>& stack, const NativeCopy::Parts& native) {
+                                   const std::vector<CodeLocation>& stack, const NativeParts& native) {
   const bool is_recent = thread.asleep && thread.last_time + time - thread.slept_until < kRecent;
   const bool is_run =
       thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time);
@@ -198,7 +198,7 @@ void KernelSource::take(const kernel_signal& record) {
 void KernelSource::take(const kernel_exit& record) {
   const auto now = static_cast<Nanoseconds>(record.time);
   const bool execs = record.head.type == KERNEL_EXEC;
-  if (record.first != 0 || execs) end_ = End{now, static_cast<Nanoseconds>(record.ran)};
+  if (record.first != 0 || execs) end_ = SampleSource::End{now, static_cast<Nanoseconds>(record.ran)};
   if (end_) end_->time = std::max(end_->time, now);
   const auto found = threads_.find(static_cast<pid_t>(record.thread));
   if (found != threads_.end()) {

@@ -13,9 +13,9 @@
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
 #include "phlox/python/layout.h"
-#include "phlox/sampler/capture/records.h"
-#include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/kernel/kernel_records.h"
+#include "phlox/sampler/observe/records.h"
+#include "phlox/sampler/observe/ring.h"
 
 namespace phlox::sampler {
 

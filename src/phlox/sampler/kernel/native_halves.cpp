@@ -131,8 +131,8 @@ void NativeHalves::forget(pid_t thread) {
   halves_.erase(at);
 }
 
-NativeCopy::Parts NativeHalves::parts(const python::Layout& layout, const kernel_sample& sample,
-                                      const StackShape& shape) {
+NativeParts NativeHalves::parts(const python::Layout& layout, const kernel_sample& sample,
+                                const StackShape& shape) {
   const auto at = halves_.find(static_cast<pid_t>(sample.thread));
   if (sample.native == 0 || at == halves_.end()) return {};
   const auto& halves = at->second;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "phlox/python/layout.h"
-#include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/kernel/kernel_records.h"
+#include "phlox/sampler/observe/native_sample.h"
 
 namespace phlox::sampler {
 
@@ -39,7 +39,7 @@ class NativeHalves {
 
   // The half that the sample names by this time: the data after its locations on the ring. Empty: it was
   // lost, or another came after it. Valid until the next call.
-  NativeCopy::Parts parts(const python::Layout& layout, const kernel_sample& sample, const StackShape& shape);
+  NativeParts parts(const python::Layout& layout, const kernel_sample& sample, const StackShape& shape);
 
  private:
   struct Half {

@@ -13,9 +13,9 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
-#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/observe/ring.h"
+#include "phlox/sampler/observe/sample_source.h"
 #include "phlox/sampler/session/program.h"
-#include "phlox/sampler/session/source.h"
 
 namespace phlox::sampler {
 
@@ -35,7 +35,7 @@ class Backend {
   // Sets when the program was started, if that is known.
   virtual void note_start(Program&) {}
   struct Begun {
-    std::unique_ptr<Source> source;
+    std::unique_ptr<SampleSource> source;
     std::string why_otherwise;  // why it is not sampled as the others; empty: it is
   };
   // Begins to sample into the ring, at once.

@@ -16,7 +16,6 @@
 #include "phlox/python/locals.h"
 #include "phlox/python/locate.h"
 #include "phlox/sampler/assemble/native_stacks.h"
-#include "phlox/sampler/capture/native_capture.h"
 
 namespace phlox::sampler {
 

@@ -167,11 +167,6 @@ void KernelSources::Member::await_end() {
   }
 }
 
-std::optional<Source::End> KernelSources::Member::end() const {
-  const auto& end = source_.end();
-  return end ? std::optional(End{end->time, end->used}) : std::nullopt;
-}
-
 void KernelSources::Member::renew() {
   if (sources_ == nullptr) return;
   const uint32_t old = place_.id;
@@ -182,7 +177,8 @@ void KernelSources::Member::renew() {
   source_.renewed();
 }
 
-std::unique_ptr<Source> KernelSources::begin(Program& program, const kernel_process& place, Ring& ring) {
+std::unique_ptr<SampleSource> KernelSources::begin(Program& program, const kernel_process& place,
+                                                   Ring& ring) {
   auto member = std::make_unique<Member>(*this, program, place, ring, host_.now());
   if (program.kept_as) keep_sums(program, *member);
   if (!capture_->add(program.pid, member->place_)) return nullptr;
@@ -271,7 +267,7 @@ void KernelSources::take_birth(const kernel_birth& birth) {
   }
 }
 
-std::unique_ptr<Source> KernelSources::begin_born(Program& program, Ring& ring) {
+std::unique_ptr<SampleSource> KernelSources::begin_born(Program& program, Ring& ring) {
   const KernelBirths::Newborn newborn = births_.take(*program.kernel_id);
   auto member = std::make_unique<Member>(*this, program, newborn.place, ring, program.begin(host_.now()));
   member->parent_ = newborn.birth.parent;

@@ -17,16 +17,16 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/base/result.h"
-#include "phlox/sampler/capture/ring.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/sampler/kernel/kernel_source.h"
+#include "phlox/sampler/observe/ring.h"
+#include "phlox/sampler/observe/sample_source.h"
 #include "phlox/sampler/session/backend.h"
 #include "phlox/sampler/session/budget.h"
 #include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/kernel_births.h"
 #include "phlox/sampler/session/kernel_starts.h"
 #include "phlox/sampler/session/program.h"
-#include "phlox/sampler/session/source.h"
 
 namespace phlox::sampler {
 
@@ -43,7 +43,7 @@ class KernelSources {
   // Whether this program can be sampled that way; waits a moment for one that is just coming up.
   Result<kernel_process> place(Program& program, const Descriptor& pidfd) const;
   // Begins to sample it; null: there is no room for another. The program must outlive the source.
-  std::unique_ptr<Source> begin(Program& program, const kernel_process& place, Ring& ring);
+  std::unique_ptr<SampleSource> begin(Program& program, const kernel_process& place, Ring& ring);
 
   // Sets when it was started, if the kernel has reported that. Call it before its recording begins.
   void note_start(Program& program) const;
@@ -55,7 +55,7 @@ class KernelSources {
   std::vector<Birth> births(Nanoseconds until);
   // Whether it was forked, and waits for that.
   bool is_newborn(pid_t pid) const { return births_.has(pid); }
-  std::unique_ptr<Source> begin_born(Program& program, Ring& ring);
+  std::unique_ptr<SampleSource> begin_born(Program& program, Ring& ring);
   void leave(const Program& born);
   using Brief = Backend::Brief;
   const Brief& too_brief() const { return brief_; }
@@ -75,7 +75,7 @@ class KernelSources {
 
  private:
   // One program, as its recording sees it.
-  class Member : public Source {
+  class Member : public SampleSource {
    public:
     Member(KernelSources& sources, Program& program, const kernel_process& place, Ring& ring,
            Nanoseconds begin);
@@ -85,7 +85,7 @@ class KernelSources {
 
     void stop() override;
     void await_end() override;
-    std::optional<End> end() const override;
+    std::optional<End> end() const override { return source_.end(); }
     SourceNumbers numbers() override { return numbers_; }
     uint64_t published() const override { return published_; }
     void stay_above(std::span<const pid_t>) override {}

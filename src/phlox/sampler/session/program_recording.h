@@ -22,13 +22,13 @@
 #include "phlox/sampler/assemble/consumer.h"
 #include "phlox/sampler/assemble/native_stacks.h"
 #include "phlox/sampler/assemble/wait_target_files.h"
-#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/observe/ring.h"
+#include "phlox/sampler/observe/sample_source.h"
 #include "phlox/sampler/session/backend.h"
 #include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/route_watch.h"
-#include "phlox/sampler/session/source.h"
 #include "phlox/sampler/session/task_census.h"
 
 namespace phlox::sampler {
@@ -115,9 +115,9 @@ class ProgramRecording {
   Consumer consumer_;
   std::optional<NativeStacks> native_;
   std::string why_otherwise_;
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<SampleSource> source_;
   std::optional<SourceNumbers> latest_;
-  uint64_t latest_is_ = 0;     // of Source::published()
+  uint64_t latest_is_ = 0;     // of SampleSource::published()
   uint64_t changes_seen_ = 0;  // of it, too
   process::ProcessClock clock_;
   std::optional<Nanoseconds> used_;   // at the last check

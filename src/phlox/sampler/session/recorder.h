@@ -17,8 +17,7 @@
 #include "phlox/profile/sink.h"
 #include "phlox/python/locate.h"
 #include "phlox/sampler/assemble/native_stacks.h"
-#include "phlox/sampler/capture/mode.h"
-#include "phlox/sampler/capture/native_capture.h"
+#include "phlox/sampler/observe/mode.h"
 
 namespace phlox::profile {
 class TaskSink;

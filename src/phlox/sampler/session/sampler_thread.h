@@ -15,18 +15,18 @@
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
 #include "phlox/sampler/capture/process_sampler.h"
-#include "phlox/sampler/capture/ring.h"
+#include "phlox/sampler/observe/ring.h"
+#include "phlox/sampler/observe/sample_source.h"
 #include "phlox/sampler/session/budget.h"
 #include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/sampler/session/scheduling.h"
 #include "phlox/sampler/session/shared_timer.h"
-#include "phlox/sampler/session/source.h"
 
 namespace phlox::sampler {
 
-class SamplerThread : public Source {
+class SamplerThread : public SampleSource {
  public:
   using Numbers = SourceNumbers;
 

@@ -4,13 +4,9 @@
 
 #include <string_view>
 
-namespace phlox::sampler {
+#include "phlox/sampler/observe/mode.h"
 
-enum class SchedulingClass {
-  real_time,    // SCHED_FIFO 1, reset on fork
-  short_slice,  // ordinary class, slice of 0.1 ms: gets the CPU before the running thread (Linux 6.12+)
-  ordinary,     // ordinary class, nothing special granted
-};
+namespace phlox::sampler {
 
 // Takes the best class the kernel grants to the calling thread, and a timer slack of 1 ns.
 SchedulingClass take_best_class(bool allow_real_time = true);

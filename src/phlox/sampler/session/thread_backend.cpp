@@ -35,7 +35,7 @@ Backend::Begin ThreadBackend::prepare(Program& program, const Descriptor&) {
   return [this, &program](Ring& ring) { return Begun{begin(program, ring), {}}; };
 }
 
-std::unique_ptr<Source> ThreadBackend::begin(Program& program, Ring& ring) {
+std::unique_ptr<SampleSource> ThreadBackend::begin(Program& program, Ring& ring) {
   const SamplerThread::SharedTimers timers{watch_ ? &*watch_ : nullptr, timer_ ? &*timer_ : nullptr};
   return std::make_unique<SamplerThread>(host_, config_of(program, options_), options_, program.interpreter,
                                          program.memory, ring, timers);

@@ -20,7 +20,7 @@ class ThreadBackend : public Backend {
 
   void start(std::function<void(Nanoseconds now)> help) override;
   Begin prepare(Program& program, const Descriptor& pidfd) override;
-  std::unique_ptr<Source> begin(Program& program, Ring& ring);
+  std::unique_ptr<SampleSource> begin(Program& program, Ring& ring);
 
  private:
   Host& host_;

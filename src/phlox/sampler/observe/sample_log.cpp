@@ -1,4 +1,4 @@
-#include "phlox/sampler/capture/sample_log.h"
+#include "phlox/sampler/observe/sample_log.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,15 +17,15 @@ bool are_alike(const ThreadSample& a, const ThreadSample& b) {
 
 }  // namespace
 
-void SampleLog::flush(ObservedThread& thread) {
+void SampleLog::flush(ReportedThread& thread) {
   if (thread.more.samples == 0) return;
   push(thread.more);
   thread.more.samples = 0;
 }
 
 // `new_stack`: nullptr: the same as the last one sent.
-void SampleLog::send(ObservedThread& thread, ThreadSample sample, const std::vector<CodeLocation>* new_stack,
-                     const NativeCopy::Parts& native) {
+void SampleLog::send(ReportedThread& thread, ThreadSample sample, const std::vector<CodeLocation>* new_stack,
+                     const NativeParts& native) {
   const ThreadSample& last = thread.state;
   if (new_stack == nullptr && last.samples != 0 && are_alike(last, sample)) {
     ThreadSample& more = thread.more;
@@ -65,55 +65,31 @@ void SampleLog::send(ObservedThread& thread, ThreadSample sample, const std::vec
   if (sample.native == NativePart::fresh) thread.state.native = NativePart::same;
 }
 
-void SampleLog::saw(ObservedThread& thread, ThreadSample sample, const process::SchedStat& stat,
-                    uint64_t tick, const std::vector<CodeLocation>* stack, const NativeCopy::Parts& native) {
-  const bool blocked = sample.cpu_state == profile::CpuState::blocked;
-  if (!blocked) sample.cpu = std::exchange(thread.cpu_carried, 0);
+void SampleLog::saw(ReportedThread& thread, ThreadSample sample, const std::vector<CodeLocation>* stack,
+                    const NativeParts& native) {
+  if (sample.cpu_state != profile::CpuState::blocked) sample.cpu = std::exchange(thread.cpu_carried, 0);
   const bool is_new = stack != nullptr && (!thread.has_stack || thread.stack != *stack);
   send(thread, sample, is_new ? stack : nullptr, native);
   thread.has_stack = thread.state.samples != 0;
-  thread.seen = stat;
   thread.last_time = sample.time;
-  thread.was_blocked = blocked;
-  thread.blocked_since = blocked ? thread.event.last : 0;
-  thread.idle_samples = thread.empty_samples = 0;
-  thread.last_tick = tick;
-  thread.next_tick = tick + 1;
 }
 
-uint64_t SampleLog::did_not_run(ObservedThread& thread, const process::SchedStat& stat, uint64_t tick,
-                                Nanoseconds now) {
-  const uint64_t turns = tick - std::exchange(thread.last_tick, tick);
+void SampleLog::did_not_run(ReportedThread& thread, Nanoseconds now, uint64_t turns) {
   send(thread, same_sample(thread.state, now, thread.last_time, turns), nullptr, {});
-  thread.seen = stat;
   thread.last_time = now;
-  ++thread.idle_samples;
-  return turns;
 }
 
-void SampleLog::reject(ObservedThread& thread, profile::GilState gil, Nanoseconds now, Rejected why) {
-  ThreadSample sample = sample_at(thread.index, now, thread.last_time);
-  sample.gil_state = gil;
-  if (const auto stat = thread.probe->schedstat()) {
-    sample.cpu =
-        std::exchange(thread.cpu_carried, 0) + static_cast<Nanoseconds>((*stat - thread.seen).run_ns);
-    thread.seen = *stat;
-  }
-  reject(thread, sample, why);
-}
-
-void SampleLog::reject(ObservedThread& thread, ThreadSample sample, Rejected why) {
+void SampleLog::reject(ReportedThread& thread, ThreadSample sample, Rejected why) {
   sample.quality = profile::Quality::rejected;
   sample.rejected = why;
   send(thread, sample, nullptr, {});
   thread.last_time = sample.time;
-  thread.was_blocked = thread.has_stack = false;
+  thread.has_stack = false;
   thread.stack.clear();
   thread.state.samples = 0;
-  ++thread.empty_samples;
 }
 
-void SampleLog::end(ObservedThread& thread, Nanoseconds now) {
+void SampleLog::end(ReportedThread& thread, Nanoseconds now) {
   flush(thread);
   if (thread.cpu_carried > 0 && thread.state.samples != 0) {
     ThreadSample rest = thread.state;

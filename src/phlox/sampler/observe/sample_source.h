@@ -10,10 +10,8 @@
 #include <span>
 
 #include "phlox/base/clock.h"
-#include "phlox/sampler/capture/mode.h"
-#include "phlox/sampler/capture/native_capture.h"
-#include "phlox/sampler/capture/process_sampler.h"
-#include "phlox/sampler/session/scheduling.h"
+#include "phlox/sampler/observe/counts.h"
+#include "phlox/sampler/observe/mode.h"
 
 namespace phlox::sampler {
 
@@ -29,14 +27,14 @@ struct SourceNumbers {
   std::optional<NativeSource> native;
   EventNumbers events;  // of `native`
   bool process_gone = false;
-  ProcessSampler::Stateless stateless;
+  Stateless stateless;
   uint64_t by_perf = 0, by_clock = 0;  // wake-ups
   uint64_t rests = 0;                  // for the program to get its half of the time
 };
 
-class Source {
+class SampleSource {
  public:
-  virtual ~Source() = default;
+  virtual ~SampleSource() = default;
 
   // Ends the sampling; all records are then in the ring.
   virtual void stop() = 0;

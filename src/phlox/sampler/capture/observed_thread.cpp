@@ -1,0 +1,39 @@
+#include "phlox/sampler/capture/observed_thread.h"
+
+#include <utility>
+
+namespace phlox::sampler {
+
+void ObservedThread::saw(SampleLog& log, const ThreadSample& sample, const process::SchedStat& stat,
+                         uint64_t tick, const std::vector<CodeLocation>* frames, const NativeParts& native) {
+  log.saw(*this, sample, frames, native);
+  seen = stat;
+  was_blocked = sample.cpu_state == profile::CpuState::blocked;
+  blocked_since = was_blocked ? event.last : 0;
+  idle_samples = empty_samples = 0;
+  last_tick = tick;
+  next_tick = tick + 1;
+}
+
+uint64_t ObservedThread::did_not_run(SampleLog& log, const process::SchedStat& stat, uint64_t tick,
+                                     Nanoseconds now) {
+  const uint64_t turns = tick - std::exchange(last_tick, tick);
+  log.did_not_run(*this, now, turns);
+  seen = stat;
+  ++idle_samples;
+  return turns;
+}
+
+void ObservedThread::reject(SampleLog& log, profile::GilState gil, Nanoseconds now, Rejected why) {
+  ThreadSample sample = sample_at(index, now, last_time);
+  sample.gil_state = gil;
+  if (const auto stat = probe->schedstat()) {
+    sample.cpu = std::exchange(cpu_carried, 0) + static_cast<Nanoseconds>((*stat - seen).run_ns);
+    seen = *stat;
+  }
+  log.reject(*this, sample, why);
+  was_blocked = false;
+  ++empty_samples;
+}
+
+}  // namespace phlox::sampler
