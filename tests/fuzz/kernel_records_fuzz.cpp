@@ -27,10 +27,7 @@ void empty(phlox::sampler::Ring& ring, const phlox::python::Layout& layout) {
     phlox::sampler::CodeRecord record;
     if (bytes.size() >= sizeof record) std::memcpy(&record, bytes.data(), sizeof record);
     if (bytes.size() == sizeof record && record.kind == phlox::sampler::RecordKind::code) {
-      const std::unique_ptr<phlox::python::CodeCapture> capture(
-          static_cast<phlox::python::CodeCapture*>(record.capture));
-      ring.aside().give_back(capture->bytes.capacity());
-      (void)phlox::python::decode_code(layout, *capture);
+      (void)phlox::python::decode_code(layout, *ring.take_handed().code);
     }
     ring.pop();
   }

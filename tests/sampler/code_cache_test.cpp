@@ -16,7 +16,6 @@ class CodeCaches : public testing::TestWithParam<const python::Layout*> {
         ring_(1 << 20),
         cache_(fake_.layout(), fake_.memory(), ring_),
         snapshot_(fake_.memory()) {}
-  ~CodeCaches() override { names(); }
 
   uint32_t number(RemoteAddress code) {
     snapshot_.capture();
@@ -43,8 +42,7 @@ class CodeCaches : public testing::TestWithParam<const python::Layout*> {
       EXPECT_EQ(bytes.size(), sizeof record);
       std::memcpy(&record, bytes.data(), sizeof record);
       retired_.push_back(record.retired);
-      const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
-      const auto code = python::decode_code(fake_.layout(), *capture);
+      const auto code = python::decode_code(fake_.layout(), *ring_.take_handed().code);
       out.push_back(code ? code->name : "?");
     }
     return out;
@@ -175,17 +173,9 @@ TEST_P(CodeNumbers, a_word_below_a_version_it_gave_is_not_believed) {
 size_t drain(Ring& ring) {
   size_t freed = 0;
   for (auto bytes = ring.front(); bytes.data() != nullptr; ring.pop(), bytes = ring.front()) {
-    if (bytes.size() == sizeof(CodeRecord)) {
-      CodeRecord record;
-      std::memcpy(&record, bytes.data(), sizeof record);
-      const std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
-      ring.aside().give_back(capture->bytes.capacity());
-    } else {
-      CodesGoneRecord record;
-      std::memcpy(&record, bytes.data(), sizeof record);
-      const std::unique_ptr<CodeCache::Entries> entries(static_cast<CodeCache::Entries*>(record.entries));
-      freed += entries->size();
-    }
+    const Handed handed = ring.take_handed();
+    if (bytes.size() != sizeof(CodeRecord))
+      freed += std::static_pointer_cast<CodeCache::Entries>(handed.garbage)->size();
   }
   return freed;
 }

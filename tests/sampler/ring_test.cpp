@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <random>
 #include <string>
@@ -117,6 +118,75 @@ TEST(Ring, a_late_reader_finds_everything_in_order) {
   }
   EXPECT_EQ(got, put);
   EXPECT_TRUE(ring.push(std::as_bytes(std::span(&put, 1))));
+}
+
+Handed handed(uint64_t address, size_t bytes = 100) {
+  Handed one{std::make_unique<python::CodeCapture>(), nullptr};
+  one.code->address = RemoteAddress(address);
+  one.code->bytes.resize(bytes);
+  return one;
+}
+
+TEST(Handover, an_object_arrives_with_its_record_and_counts_as_waiting_until_then) {
+  Ring ring(1024);
+  for (uint32_t i = 1; i <= 3; ++i) {
+    Handed one = handed(i);
+    ASSERT_TRUE(ring.push_with(one, i));
+    EXPECT_EQ(one.code, nullptr);
+  }
+  EXPECT_GE(ring.waiting(), 300U);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_NE(ring.front().data(), nullptr);
+    EXPECT_EQ(ring.take_handed().code->address, RemoteAddress(i));
+    ring.pop();
+  }
+  EXPECT_EQ(ring.waiting(), 0U);
+}
+
+TEST(Handover, one_without_room_stays_with_its_sender_and_the_others_in_order) {
+  Ring ring(64);
+  Handed first = handed(1), refused = handed(2), large = handed(3, Ring::kMostAside);
+  ASSERT_TRUE(ring.push_with(first, uint64_t{1}));
+  EXPECT_FALSE(ring.push_with(large, uint64_t{3})) << "its bytes";
+  EXPECT_EQ(large.code->address, RemoteAddress(3));
+  EXPECT_FALSE(ring.push_with(refused, std::array<std::byte, 64>())) << "its record";
+  ASSERT_NE(refused.code, nullptr);
+  EXPECT_EQ(refused.code->address, RemoteAddress(2));
+  EXPECT_EQ(ring.take_handed().code->address, RemoteAddress(1));
+  ring.pop();
+  ASSERT_TRUE(ring.push_with(refused, uint64_t{2}));
+  EXPECT_EQ(ring.take_handed().code->address, RemoteAddress(2));
+}
+
+TEST(Handover, what_nobody_took_is_freed_with_the_ring) {
+  const auto garbage = std::make_shared<int>(1);
+  {
+    Ring ring(1 << 20);
+    for (int i = 0; i < 10'000; ++i) {
+      Handed one{nullptr, garbage};
+      ASSERT_TRUE(ring.push_with(one, i));
+    }
+    EXPECT_EQ(garbage.use_count(), 10'001);
+  }
+  EXPECT_EQ(garbage.use_count(), 1);
+}
+
+TEST(Handover, a_writer_and_a_reader_at_once_lose_none) {
+  constexpr uint64_t kObjects = 50'000;
+  Ring ring(4096);
+  std::thread writer([&ring] {
+    for (uint64_t i = 1; i <= kObjects; ++i) {
+      Handed one = handed(i);
+      while (!ring.push_with(one, i)) std::this_thread::yield();
+    }
+  });
+  for (uint64_t i = 1; i <= kObjects; ++i) {
+    while (ring.front().data() == nullptr) std::this_thread::yield();
+    ASSERT_EQ(ring.take_handed().code->address, RemoteAddress(i));
+    ring.pop();
+  }
+  writer.join();
+  EXPECT_EQ(ring.waiting(), 0U);
 }
 
 }  // namespace

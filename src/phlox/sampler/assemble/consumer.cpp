@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "phlox/profile/markers.h"
-#include "phlox/sampler/capture/code_cache.h"
 
 namespace phlox::sampler {
 namespace {
@@ -44,10 +43,6 @@ constexpr std::string_view kBetweenSamples = "(ran between two samples)";
 
 // A thread that used more after its last sample did more than that one shows.
 constexpr Nanoseconds kLongestRest = kSecond / 10;
-
-void free_entries(const CodesGoneRecord& record) {
-  delete static_cast<CodeCache::Entries*>(record.entries);
-}
 
 }  // namespace
 
@@ -219,12 +214,6 @@ void Consumer::take_native(const ThreadSample& record, std::span<const std::byte
   }
   sample.stack = thread.merged;
   if (thread.merged_cut && sample.quality == profile::Quality::ok) sample.quality = profile::Quality::cut;
-}
-
-std::unique_ptr<python::CodeCapture> Consumer::take_capture(const CodeRecord& record, Ring& ring) {
-  std::unique_ptr<python::CodeCapture> capture(static_cast<python::CodeCapture*>(record.capture));
-  ring.aside().give_back(capture->bytes.capacity());
-  return capture;
 }
 
 // A thread that was met before it first called Python stays one row.
@@ -403,14 +392,14 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
     }
     case RecordKind::code: {
       const auto record = record_at<CodeRecord>(bytes);
-      const auto capture = take_capture(record, ring);
+      const Handed handed = ring.take_handed();
       if (record.retired != 0) forget_code(record.retired);
-      auto code = python::decode_code(layout_, *capture);
+      auto code = python::decode_code(layout_, *handed.code);
       codes_[record.code] = KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
       break;
     }
     case RecordKind::codes_gone:
-      free_entries(record_at<CodesGoneRecord>(bytes));
+      ring.take_handed();
       codes_.clear();
       known_frames_ = 0;
       break;
@@ -454,8 +443,7 @@ void Consumer::discard(Ring& ring) {
     if (bytes.size() < sizeof(RecordKind)) continue;
     const auto kind = record_at<RecordKind>(bytes);
     if (kind == RecordKind::sample) discarded_ += record_at<ThreadSample>(bytes).samples;
-    if (kind == RecordKind::code) take_capture(record_at<CodeRecord>(bytes), ring);
-    if (kind == RecordKind::codes_gone) free_entries(record_at<CodesGoneRecord>(bytes));
+    if (kind == RecordKind::code || kind == RecordKind::codes_gone) ring.take_handed();
     if (kind == RecordKind::thread_end) end_thread(record_at<ThreadEndRecord>(bytes));
   }
 }

@@ -117,7 +117,6 @@ class Consumer {
   };
 
   void take(std::span<const std::byte> bytes, Ring& ring);
-  static std::unique_ptr<python::CodeCapture> take_capture(const CodeRecord& record, Ring& ring);
   void forget_code(uint32_t number);
   void put_unseen_time(profile::ThreadId thread, std::string what, Nanoseconds start, Nanoseconds end,
                        Nanoseconds used);

@@ -47,15 +47,14 @@ bool is_rare(const CodeCache::Entry& entry, const Snapshot& snapshot) {
 
 // Freeing takes too long for a sample, so the ring's reader does it.
 void CodeCache::forget_all() {
-  auto all = std::make_unique<Entries>();
+  auto all = std::make_shared<Entries>();
   all->swap(entries_);
-  CodesGoneRecord record;
-  record.entries = all.get();
-  if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
-    all->swap(entries_);  // retried at a later sample
+  Entries& entries = *all;
+  Handed handed{nullptr, std::move(all)};
+  if (!ring_.push_with(handed, CodesGoneRecord())) {
+    entries.swap(entries_);  // retried at a later sample
     return;
   }
-  (void)all.release();
   bytes_ = 0;
   last_ = nullptr;
   ++generation_;
@@ -155,28 +154,26 @@ bool CodeCache::holds(Entry& entry, Snapshot& snapshot) {
 
 // False: there is no room.
 bool CodeCache::send(Entry& entry, std::unique_ptr<python::CodeCapture> capture) {
-  const size_t aside = capture->bytes.capacity();
-  sent_in_sample_ += aside;
+  sent_in_sample_ += capture->bytes.capacity();
   if (sent_in_sample_ > kMostInASample) return false;
-  if (!ring_.aside().take(aside)) return false;
+  // The consumer may free it as soon as it is sent.
+  python::CodeIdentity identity(layout_, *capture);
+  size_t bytes = kOtherBytes;
+  for (const auto& item : identity.items()) bytes += item.size;
+  for (const auto& part : capture->parts) bytes += part.content;
+  const RemoteAddress first_instruction = capture->first_instruction;
+  const bool follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);
   CodeRecord record;
   record.code = next_;
   record.retired = entry.last_sent;
-  record.capture = capture.get();
-  if (!ring_.push(std::as_bytes(std::span(&record, 1)))) {
-    ring_.aside().give_back(aside);
-    return false;
-  }
-  entry.identity = python::CodeIdentity(layout_, *capture);
+  Handed handed{std::move(capture), nullptr};
+  if (!ring_.push_with(handed, record)) return false;
+  entry.identity = std::move(identity);
   entry.plan = 0;
-  entry.first_instruction = capture->first_instruction;
+  entry.first_instruction = first_instruction;
   entry.interpreter = {};
-  entry.follows = !epoch_ || python::epoch_follows(layout_, *capture, *epoch_);
-  size_t bytes = kOtherBytes;
-  for (const auto& item : entry.identity.items()) bytes += item.size;
-  for (const auto& part : capture->parts) bytes += part.content;
+  entry.follows = follows;
   bytes_ += bytes - std::exchange(entry.bytes, bytes);
-  (void)capture.release();  // the consumer owns it
   entry.number = entry.last_sent = next_++;
   entry.streak = 0;
   return true;

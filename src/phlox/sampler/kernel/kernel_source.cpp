@@ -135,17 +135,10 @@ std::vector<uint32_t> KernelSource::tell_codes(const ParkedThreads& parked) {
     const auto [at, fresh] = parked_codes_.try_emplace(identity_of(*code), kFirstParkedCode + known);
     numbers.push_back(at->second);
     if (!fresh) continue;
-    auto capture = std::make_unique<python::CodeCapture>(*code);
     CodeRecord record;
     record.code = at->second;
-    const size_t aside = capture->bytes.capacity();
-    if (!ring_.aside().take(aside)) continue;
-    record.capture = capture.get();
-    if (ring_.push(std::as_bytes(std::span(&record, 1)))) {
-      (void)capture.release();  // the consumer owns it
-    } else {
-      ring_.aside().give_back(aside);
-    }
+    Handed handed{std::make_unique<python::CodeCapture>(*code), nullptr};
+    (void)ring_.push_with(handed, record);
   }
   return numbers;
 }

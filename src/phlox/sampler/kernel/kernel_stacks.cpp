@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
 
 #include "phlox/base/load.h"
 
@@ -23,16 +22,6 @@ const std::vector<CodeLocation> kEmptyFrames;
 const std::vector<CodeLocation> KernelStacks::kFramesNotRead{{kNotRead, 0}};
 const std::vector<CodeLocation> KernelStacks::kWaitNotWalked{{kNotWalked, 0}};
 
-void KernelStacks::retire(uint64_t address, uint32_t serial, CodeRecord& record) {
-  const Nanoseconds now = clock_now();
-  const auto [at, fresh] = at_address_.try_emplace(address, serial);
-  if (!fresh) retired_.emplace_back(now, std::exchange(at->second, serial));
-  if (retired_.empty() || now - retired_.front().first < kForgetAfter) return;
-  record.retired = retired_.front().second;
-  codes_.erase(record.retired);
-  retired_.pop_front();
-}
-
 void KernelStacks::take(const KernelCode& record) {
   KnownCode& known = codes_[record.code.serial];
   known.address = record.code.address;
@@ -41,20 +30,20 @@ void KernelStacks::take(const KernelCode& record) {
     if (record.code.part[part].address == 0 && words.size() >= *field + 8)
       bring_in(load<uint64_t>(words, *field));
   }
-  auto capture = capture_of(layout_, record);
-  if (capture == nullptr) return;
-  const size_t aside = capture->bytes.capacity();
-  if (!ring_.aside().take(aside)) return;
+  Handed handed{capture_of(layout_, record), nullptr};
+  if (handed.code == nullptr) return;
   CodeRecord out;
   out.code = record.code.serial;
-  retire(record.code.address, record.code.serial, out);
-  out.capture = capture.get();
-  if (!ring_.push(std::as_bytes(std::span(&out, 1)))) {
-    ring_.aside().give_back(aside);
-    return;
-  }
-  (void)capture.release();  // the consumer owns it
+  const Nanoseconds now = clock_now();
+  const auto [at, fresh] = at_address_.try_emplace(record.code.address, out.code);
+  if (!fresh) retired_.emplace_back(now, std::exchange(at->second, out.code));
+  const bool retires = !retired_.empty() && now - retired_.front().first >= kForgetAfter;
+  if (retires) out.retired = retired_.front().second;
+  if (!ring_.push_with(handed, out)) return;
   known.sent = true;
+  if (!retires) return;
+  codes_.erase(out.retired);
+  retired_.pop_front();
 }
 
 void KernelStacks::bring_in(uint64_t address) {

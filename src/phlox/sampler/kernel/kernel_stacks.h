@@ -46,8 +46,6 @@ class KernelStacks {
   uint64_t not_read() const { return not_read_; }  // frames
 
  private:
-  void retire(uint64_t address, uint32_t serial, CodeRecord& record);
-
   const python::Layout& layout_;
   memory::RemoteMemory& memory_;
   Ring& ring_;

@@ -1,5 +1,5 @@
 // The records on the ring from the workers to the consumer, in the recorder's thread. Plain bytes, this
-// process only.
+// process only; objects that own memory travel beside them (handover.h).
 #pragma once
 
 #include <sys/types.h>
@@ -125,19 +125,17 @@ inline void join(ThreadSample& held, const ThreadSample& sample) {
   if (held.wait_since != sample.wait_since) held.wait_since = 0;
 }
 
-// A new code object (or another one at a known address). The consumer owns `capture`.
+// A new code object (or another one at a known address). Hands over Handed::code.
 struct CodeRecord {
   RecordKind kind = RecordKind::code;
   uint32_t code = 0;
-  uint32_t retired = 0;     // the earlier one at this address, which is gone; 0: none
-  void* capture = nullptr;  // python::CodeCapture
+  uint32_t retired = 0;  // the earlier one at this address, which is gone; 0: none
 };
 
-// No code object sent so far is named by its number again: too many were kept. The consumer owns the
-// sampler's entries, because it has the time to free them.
+// No code object sent so far is named by its number again: too many were kept. Hands over the entries of the
+// capture, Handed::garbage.
 struct CodesGoneRecord {
   RecordKind kind = RecordKind::codes_gone;
-  void* entries = nullptr;  // CodeCache::Entries
 };
 
 // Wakers: a known thread, or another by name. Followed by `size` CodeLocations, its stack at that moment,

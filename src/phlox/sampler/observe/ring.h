@@ -1,7 +1,7 @@
 // From capture to the consumer: a bounded queue of records for one writer (the worker that holds the turn
-// lock) and one reader (the recorder's thread) that never blocks and never allocates. A record that does not
-// fit is refused, and the writer counts it as lost. A record is contiguous, so its reader uses it in place
-// and copies nothing.
+// lock) and one reader (the recorder's thread) that never blocks. A record that does not fit is refused, and
+// the writer counts it as lost. A record is contiguous, so its reader uses it in place and copies nothing.
+// Objects that own memory travel beside it (handover.h).
 #pragma once
 
 #include <algorithm>
@@ -12,25 +12,9 @@
 #include <memory>
 #include <span>
 
+#include "phlox/sampler/observe/handover.h"
+
 namespace phlox::sampler {
-
-// Bytes that queued records only point to: bounded like the ring, at both of its ends.
-class Allowance {
- public:
-  explicit Allowance(size_t most) : most_(most) {}
-  // False: there is no room for this many.
-  bool take(size_t bytes) {
-    if (taken_.load(std::memory_order_relaxed) + bytes > most_) return false;
-    taken_.fetch_add(bytes, std::memory_order_relaxed);
-    return true;
-  }
-  void give_back(size_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
-  size_t taken() const { return taken_.load(std::memory_order_relaxed); }
-
- private:
-  size_t most_;
-  std::atomic<size_t> taken_{0};
-};
 
 class Ring {
  public:
@@ -47,6 +31,12 @@ class Ring {
     return (far_.empty() && near_.push(parts...)) || far_.push(parts...);
   }
 
+  // The same for a record that hands over an object, which the caller still has if there is no room.
+  template <class Record>
+  bool push_with(Handed& handed, const Record& record) {
+    return handover_.put(handed, [&] { return push(std::as_bytes(std::span(&record, 1))); });
+  }
+
   // The oldest record, until pop(); no data() when there is none.
   std::span<const std::byte> front() {
     auto record = near_.front();
@@ -61,11 +51,11 @@ class Ring {
   // Removes the record of front().
   void pop() { last_->pop(); }
 
-  // The size of waiting records, and of the bytes that they point to.
-  size_t waiting() const { return near_.waiting() + far_.waiting() + aside_.taken(); }
+  // What the record of front() hands over. Call it once for each that does.
+  Handed take_handed() { return handover_.take(); }
 
-  // The writer reserves before it pushes, the reader returns once it has them.
-  Allowance& aside() { return aside_; }
+  // The size of waiting records, and of the objects that they hand over.
+  size_t waiting() const { return near_.waiting() + far_.waiting() + handover_.bytes(); }
 
  private:
   // A ring in one piece of memory.
@@ -144,7 +134,7 @@ class Ring {
   // costs 6 us more for each record. The far one is for a reader that is late.
   static constexpr size_t kNear = 512 * 1024;
   Part near_, far_;
-  Allowance aside_{kMostAside};
+  Handover handover_{kMostAside};
   Part* last_ = nullptr;  // front() returned its record
 };
 
