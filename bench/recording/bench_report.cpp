@@ -19,6 +19,7 @@
 
 using namespace phlox;
 using namespace phlox::profile;
+using namespace phlox::view;
 
 namespace {
 

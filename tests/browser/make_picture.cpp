@@ -28,7 +28,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-phlox::profile::Label label_of(const std::string& frame) {
+phlox::view::Label label_of(const std::string& frame) {
   std::vector<std::string> parts = split(frame, '|');
   parts.resize(5);
   return {static_cast<phlox::profile::FrameKind>(std::atoi(parts[4].c_str())), parts[0], parts[2],
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   phlox::exporters::FlamePicture picture;
   std::vector<phlox::test::StackLine> stacks;
-  std::optional<phlox::profile::CallTree> before;
+  std::optional<phlox::view::CallTree> before;
   size_t prune = phlox::exporters::kMaximumNodes;
   for (std::string line; std::getline(std::cin, line);) {
     std::vector<std::string> fields = split(line, '\t');
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     if (fields[0] == "subtitle") picture.subtitle = fields[1];
     if (fields[0] == "quality") picture.quality.push_back(fields[1]);
     if (fields[0] == "warning") picture.warning = fields[1];
-    if (fields[0] == "unit") picture.weight = phlox::profile::Weight::samples;
+    if (fields[0] == "unit") picture.weight = phlox::view::Weight::samples;
     if (fields[0] == "prune") prune = std::stoul(fields[1]);
     if (fields[0] == "before") {
       before = phlox::test::call_tree_of(stacks);

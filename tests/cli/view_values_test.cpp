@@ -18,7 +18,7 @@ TEST(ViewValues, are_words_between_commas) {
   }
   EXPECT_EQ(*parse_states("running,gil-waits"), 1 | 16);
   EXPECT_FALSE(parse_states("sleeping"));
-  EXPECT_EQ(*parse_weight("cpu"), profile::Weight::cpu);
+  EXPECT_EQ(*parse_weight("cpu"), view::Weight::cpu);
   EXPECT_FALSE(parse_weight("time"));
 }
 

@@ -6,15 +6,17 @@
 
 #include "support/profile_of.h"
 
+#include "phlox/view/shown_event.h"
+
 namespace phlox::exporters {
 namespace {
 
 std::string written(const profile::Profile& profile) {
-  profile::Choices choices;
+  view::Choices choices;
   choices.by.line = choices.by.place = true;
   std::ostringstream out;
-  write_callgrind(profile, *profile::build_call_tree(profile, choices),
-                  {profile::Weight::wall, "python3 app.py", ""}, out);
+  write_callgrind(profile, *view::build_call_tree(profile, choices),
+                  {view::Weight::wall, "python3 app.py", ""}, out);
   // The header's first three lines hold the version.
   const std::string text = out.str();
   return text.substr(text.find("cmd:"));
@@ -49,12 +51,12 @@ TEST(callgrind, counts_of_other_events_are_costs_of_the_same_lines) {
   missed.event = 2;
   missed.value = 500;
   make.put(missed);
-  ASSERT_TRUE(profile::show_event(profile, ""));
-  profile::Choices choices;
+  ASSERT_TRUE(view::show_event(profile, ""));
+  view::Choices choices;
   choices.by.line = choices.by.place = true;
   std::ostringstream out;
-  write_callgrind(profile, *profile::build_call_tree(profile, choices),
-                  {profile::Weight::wall, "app", "", "cpu-clock", *other_events(profile, choices)}, out);
+  write_callgrind(profile, *view::build_call_tree(profile, choices),
+                  {view::Weight::wall, "app", "", "cpu-clock", *other_events(profile, choices)}, out);
   const std::string text = out.str();
   EXPECT_EQ(text.substr(text.find("events:")),
             "events: Wall_ns cache-misses_u\nsummary: 22 500\n"

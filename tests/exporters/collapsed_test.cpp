@@ -14,7 +14,7 @@ using test::call_tree_of;
 using test::call_tree_of_text;
 using test::python_label;
 
-std::string collapsed(const profile::CallTree& tree, bool by_line = false) {
+std::string collapsed(const view::CallTree& tree, bool by_line = false) {
   std::ostringstream out;
   write_collapsed(tree, by_line, out);
   return out.str();
@@ -28,19 +28,19 @@ TEST(collapsed, writes_one_line_a_stack_root_first) {
 }
 
 TEST(collapsed, by_line_names_the_line) {
-  profile::Label label{profile::FrameKind::python, "work", "/app/a.py", 12, "a"};
+  view::Label label{profile::FrameKind::python, "work", "/app/a.py", 12, "a"};
   EXPECT_EQ(collapsed(call_tree_of({{{label}, 3}}), true), "work (/app/a.py:12) 3\n");
   EXPECT_EQ(collapsed(call_tree_of({{{label}, 3}}), false), "work (/app/a.py) 3\n");
 }
 
 // What searches, and other tools, read: `bytewax::` found nothing.
 TEST(collapsed, native_functions_have_their_full_name_and_library) {
-  profile::Label label{profile::FrameKind::native, "Op::run", "src/run.rs", 7, "bytewax",
-                       "<bytewax::Op as Run>::run"};
+  view::Label label{profile::FrameKind::native, "Op::run", "src/run.rs", 7, "bytewax",
+                    "<bytewax::Op as Run>::run"};
   EXPECT_EQ(collapsed(call_tree_of({{{label}, 3}})), "<bytewax::Op as Run>::run (bytewax: src/run.rs) 3\n");
   label.file.clear();
   EXPECT_EQ(collapsed(call_tree_of({{{label}, 3}}), true), "<bytewax::Op as Run>::run (bytewax) 3\n");
-  profile::Label c{profile::FrameKind::native, "hypot", "", 0, "libm"};
+  view::Label c{profile::FrameKind::native, "hypot", "", 0, "libm"};
   EXPECT_EQ(collapsed(call_tree_of({{{c}, 3}})), "hypot (libm) 3\n");
 }
 
@@ -70,7 +70,7 @@ TEST(collapsed, names_steer_no_terminal) {
 }
 
 TEST(collapsed, no_stack_is_a_comment) {
-  profile::Label block{profile::FrameKind::marker, "#<Class:0x1>#run", "", 0, ""};
+  view::Label block{profile::FrameKind::marker, "#<Class:0x1>#run", "", 0, ""};
   EXPECT_EQ(collapsed(call_tree_of({{{block, block}, 3}})), "\\x23<Class:0x1>#run;#<Class:0x1>#run 3\n");
   EXPECT_EQ(unescape_collapsed("\\x23<Class:0x1>#run"), "#<Class:0x1>#run");
 }
@@ -89,7 +89,7 @@ TEST(collapsed, any_bytes_survive_escaping) {
 
 // inferno and difffolded.pl split a second number off the end of the line.
 TEST(collapsed, leaf_that_ends_in_a_number_is_not_taken_for_a_second_count) {
-  profile::Label thread{profile::FrameKind::marker, "Thread 4711", "", 0, ""};
+  view::Label thread{profile::FrameKind::marker, "Thread 4711", "", 0, ""};
   EXPECT_EQ(collapsed(call_tree_of({{{thread}, 3}})), "Thread\\x204711 3\n");
   EXPECT_EQ(collapsed(call_tree_of({{{thread, python_label("f")}, 3}})), "Thread 4711;f (/app/app.py) 3\n");
   EXPECT_EQ(unescape_collapsed("Thread\\x204711"), "Thread 4711");
@@ -107,7 +107,7 @@ TEST(collapsed, weights_add_up_to_the_total) {
       line.weight = static_cast<int64_t>(random() % 1'000'000'007);
       lines.push_back(line);
     }
-    profile::CallTree tree = call_tree_of(lines);
+    view::CallTree tree = call_tree_of(lines);
     std::istringstream text(collapsed(tree));
     int64_t sum = 0;
     for (std::string line; std::getline(text, line);) sum += std::stoll(line.substr(line.rfind(' ') + 1));

@@ -19,7 +19,7 @@ std::map<std::string, std::pair<int64_t, int64_t>> totals(const Difference& diff
   std::map<std::string, std::pair<int64_t, int64_t>> found;
   std::vector<std::string> paths;
   for (size_t i = 0; i < difference.before.size(); ++i) {
-    const profile::CallNode& node = difference.after.nodes[i];
+    const view::CallNode& node = difference.after.nodes[i];
     paths.push_back(i == 0 ? "" : paths[node.parent] + "/" + difference.after.labels[node.label].name);
     found[paths.back()] = {difference.before[i].total, node.total};
   }
@@ -38,8 +38,8 @@ TEST(difference, frames_of_either_tree_are_there_once) {
 }
 
 TEST(difference, function_that_moved_within_its_file_is_the_same) {
-  profile::Label was{profile::FrameKind::python, "work", "/old/venv/app.py", 10, "app"};
-  profile::Label is{profile::FrameKind::python, "work", "/new/app.py", 12, "app"};
+  view::Label was{profile::FrameKind::python, "work", "/old/venv/app.py", 10, "app"};
+  view::Label is{profile::FrameKind::python, "work", "/new/app.py", 12, "app"};
   Difference difference = combine(call_tree_of({{{was}, 1}}), call_tree_of({{{is}, 2}}), false);
   ASSERT_EQ(difference.before.size(), 2U);
   EXPECT_EQ(difference.after.labels[1].line, 12);
@@ -52,22 +52,22 @@ TEST(difference, empty_recordings_can_be_compared) {
 }
 
 TEST(difference, change_beyond_chance_has_its_sign_and_size) {
-  profile::CallTree before = call_tree_of_text({"a 5000", "b 4000", "c 1000"});
-  profile::CallTree after = call_tree_of_text({"a 5000", "b 1000", "c 4000"});
+  view::CallTree before = call_tree_of_text({"a 5000", "b 4000", "c 1000"});
+  view::CallTree after = call_tree_of_text({"a 5000", "b 1000", "c 4000"});
   EXPECT_EQ(change_steps(combine(before, after, false)), (std::vector<int8_t>{0, 0, -5, 5}));
 }
 
 TEST(difference, larger_share_of_a_smaller_whole_is_no_change) {
-  const profile::CallTree before = call_tree_of_text({"a 5000", "b 5000"});
-  const profile::CallTree after = call_tree_of_text({"a 5000"});
+  const view::CallTree before = call_tree_of_text({"a 5000", "b 5000"});
+  const view::CallTree after = call_tree_of_text({"a 5000"});
   EXPECT_EQ(change_steps(combine(before, after, false)), (std::vector<int8_t>{0, 0, -5}));
   // In each second of a recording of half the length it is one.
   EXPECT_EQ(change_steps(combine(before, after, false), {0.0001, 0.0002}), (std::vector<int8_t>{0, 5, -5}));
 }
 
 TEST(difference, small_change_next_to_a_big_one_is_visible) {
-  profile::CallTree before = call_tree_of_text({"a 500000", "b 450000", "c 50000"});
-  profile::CallTree after = call_tree_of_text({"a 900000", "b 35000", "c 65000"});
+  view::CallTree before = call_tree_of_text({"a 500000", "b 450000", "c 50000"});
+  view::CallTree after = call_tree_of_text({"a 900000", "b 35000", "c 65000"});
   EXPECT_EQ(change_steps(combine(before, after, false)), (std::vector<int8_t>{0, 5, -5, 1}));
 }
 
@@ -78,8 +78,8 @@ TEST(difference, chance_has_no_colour) {
   int coloured = 0;
   int frames = 0;
   for (int round = 0; round < 200; ++round) {
-    profile::CallTree trees[2];
-    for (profile::CallTree& tree : trees) {
+    view::CallTree trees[2];
+    for (view::CallTree& tree : trees) {
       std::vector<int> counts(10, 0);
       for (int i = 0; i < 5000; ++i) ++counts[static_cast<size_t>(pick(random))];
       std::vector<std::string> lines;
@@ -98,8 +98,8 @@ TEST(difference, chance_has_no_colour) {
 TEST(difference, weights_of_both_are_kept_in_any_pair_of_trees) {
   std::mt19937 random(9);
   for (int round = 0; round < 200; ++round) {
-    profile::CallTree trees[2];
-    for (profile::CallTree& tree : trees) {
+    view::CallTree trees[2];
+    for (view::CallTree& tree : trees) {
       std::vector<std::string> lines;
       for (size_t count = random() % 20; lines.size() < count;) {
         std::string line = "f" + std::to_string(random() % 3);
@@ -109,7 +109,7 @@ TEST(difference, weights_of_both_are_kept_in_any_pair_of_trees) {
       tree = call_tree_of_text(lines);
     }
     Difference difference = combine(trees[0], trees[1], false);
-    using Nodes = std::vector<profile::CallNode>;
+    using Nodes = std::vector<view::CallNode>;
     for (const Nodes* nodes :
          std::initializer_list<const Nodes*>{&difference.before, &difference.after.nodes}) {
       std::vector<int64_t> sums(nodes->size(), 0);

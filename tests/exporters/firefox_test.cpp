@@ -11,7 +11,7 @@ namespace {
 
 constexpr Nanoseconds kMillisecond = 1'000'000;
 
-std::string written(const profile::Profile& profile, const profile::Choices& choices = {}) {
+std::string written(const profile::Profile& profile, const view::Choices& choices = {}) {
   std::ostringstream out;
   const auto done = write_firefox_json(profile, choices, "shop", out);
   EXPECT_TRUE(done) << done.error().message;
@@ -128,8 +128,8 @@ TEST(firefox, weights_are_counts_where_samples_count) {
   profile::Sample sample = make.sample(main, "main", 2 * kMillisecond);
   sample.samples = 5;
   make.put(sample);
-  profile::Choices choices;
-  choices.weight = profile::Weight::samples;
+  view::Choices choices;
+  choices.weight = view::Weight::samples;
   const std::string samples = part(written(profile, choices), "samples");
   EXPECT_EQ(part(samples, "weight"), "[4,1,0]");
   EXPECT_NE(samples.find(R"("weightType":"samples")"), std::string::npos);

@@ -32,7 +32,7 @@ TEST(flame_layout, is_that_of_the_common_cases) {
     options.min_width = row["options"]["minWidth"].GetDouble();
     options.max_boxes = row["options"]["maxBoxes"].GetUint();
     options.max_depth = row["options"]["maxDepth"].GetUint();
-    const profile::CallTree tree = call_tree_of_text(lines);
+    const view::CallTree tree = call_tree_of_text(lines);
     const FlameLayout done = lay_out_flame(tree.nodes, options);
     const std::string name = row["name"].GetString();
     ASSERT_EQ(done.boxes.size(), row["boxes"].Size()) << name;

@@ -16,9 +16,9 @@ using test::call_tree_of_text;
 using test::python_label;
 
 // Not a difference.
-std::vector<profile::CallNode> none;
+std::vector<view::CallNode> none;
 
-std::string json_of(const profile::CallTree& tree) {
+std::string json_of(const view::CallTree& tree) {
   FlamePicture picture;
   picture.title = "</script>&";
   picture.tree = tree;
@@ -28,7 +28,7 @@ std::string json_of(const profile::CallTree& tree) {
 }
 
 TEST(flame_picture, json_is_what_the_script_reads) {
-  profile::CallTree tree = call_tree_of({{{python_label("main"), python_label("loads", "json")}, 7, 2}});
+  view::CallTree tree = call_tree_of({{{python_label("main"), python_label("loads", "json")}, 7, 2}});
   EXPECT_EQ(json_of(tree),
             R"({"title":"\u003c/script\u003e\u0026","subtitle":"","quality":[],"warning":"","unit":"ns",)"
             R"("pruned":{"frames":0,"weight":0},"tree":{"files":["","/app/app.py","/app/json.py"],)"
@@ -37,8 +37,8 @@ TEST(flame_picture, json_is_what_the_script_reads) {
 }
 
 TEST(flame_picture, json_has_full_names_and_the_parts_that_a_reader_chooses_from) {
-  profile::Label label{profile::FrameKind::native, "Op::run", "", 0, "app", "app::Op<T>::run"};
-  profile::CallTree tree = call_tree_of({{{label}, 7, 2}});
+  view::Label label{profile::FrameKind::native, "Op::run", "", 0, "app", "app::Op<T>::run"};
+  view::CallTree tree = call_tree_of({{{label}, 7, 2}});
   tree.parts.resize(2);
   tree.parts[1][0] = {7, 2};
   tree.parts[1][2] = {90, 9};
@@ -55,7 +55,7 @@ TEST(flame_picture, json_has_full_names_and_the_parts_that_a_reader_chooses_from
 
 // Of two that are as small in what is shown, the one that is large in everything stays.
 TEST(flame_picture, pruning_keeps_what_another_choice_shows) {
-  profile::CallTree tree = call_tree_of_text({"a;x 1", "a;y 1", "b 50"});
+  view::CallTree tree = call_tree_of_text({"a;x 1", "a;y 1", "b 50"});
   tree.parts.resize(tree.nodes.size());
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
     tree.parts[i][0].self = tree.nodes[i].self;
@@ -77,13 +77,13 @@ TEST(flame_picture, pruning_keeps_what_another_choice_shows) {
 }
 
 TEST(flame_picture, small_tree_is_not_pruned) {
-  profile::CallTree tree = call_tree_of_text({"a 1", "b 2"});
+  view::CallTree tree = call_tree_of_text({"a 1", "b 2"});
   EXPECT_EQ(prune(tree, none, 3).frames, 0U);
   EXPECT_EQ(tree.nodes.size(), 3U);
 }
 
 TEST(flame_picture, pruning_takes_the_smallest_and_leaves_a_marker) {
-  profile::CallTree tree = call_tree_of_text({"a;x 1", "a;y 2", "b 50"});
+  view::CallTree tree = call_tree_of_text({"a;x 1", "a;y 2", "b 50"});
   LeftOut out = prune(tree, none, 3);
   EXPECT_EQ(out.frames, 2U);
   EXPECT_EQ(out.weight, 3);
@@ -103,7 +103,7 @@ TEST(flame_picture, pruning_keeps_every_total) {
       for (size_t depth = random() % 6; depth > 0; --depth) line += ";f" + std::to_string(random() % 4);
       lines.push_back(line + " " + std::to_string(random() % 100));
     }
-    profile::CallTree tree = call_tree_of_text(lines);
+    view::CallTree tree = call_tree_of_text(lines);
     size_t before = tree.nodes.size();
     size_t maximum = random() % before + 1;
     LeftOut out = prune(tree, none, maximum);

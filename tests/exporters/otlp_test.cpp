@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "phlox/exporters/pyroscope.h"
-#include "phlox/profile/await_time.h"
 #include "phlox/profile/sampled_events.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/shown_event.h"
 #include "support/profile_of.h"
 
 namespace phlox::exporters {
@@ -121,7 +122,7 @@ class Message {
 
 class OtlpTest : public testing::Test {
  protected:
-  Message message(const profile::Choices& choices = {}) {
+  Message message(const view::Choices& choices = {}) {
     const auto made = otlp_message(profile, choices, facts);
     EXPECT_TRUE(made) << made.error().message;
     return Message(made.value_or(""));
@@ -162,7 +163,7 @@ TEST_F(OtlpTest, each_kind_of_time_is_a_profile_and_equal_samples_are_one) {
 
 TEST_F(OtlpTest, by_line_a_frame_has_its_line) {
   make.put(running(main, "main:3;load:7", 10, 0));
-  profile::Choices choices;
+  view::Choices choices;
   choices.by.line = true;
   EXPECT_EQ(message(choices).samples(),
             "4711 wall/nanoseconds load:7[profile.frame.type=cpython]<main:3[profile.frame.type=cpython] 10 "
@@ -173,7 +174,7 @@ TEST_F(OtlpTest, each_process_is_a_resource_of_its_own) {
   const profile::ThreadId other = make.thread("", 12, make.process(200));
   make.put(running(main, "main", 1, 0));
   make.put(running(other, "main", 2, 0));
-  profile::Choices all_of_it;
+  view::Choices all_of_it;
   EXPECT_EQ(message(all_of_it).samples(),
             "4711 wall/nanoseconds main[profile.frame.type=cpython] 1 thread.id=11 thread.name=MainThread\n"
             "200 wall/nanoseconds main[profile.frame.type=cpython] 2 thread.id=12 thread.name=python3\n");
@@ -243,9 +244,9 @@ TEST_F(OtlpTest, what_another_tool_counted_is_a_type_of_its_own) {
   sample.event = 1;
   sample.value = 4096;
   make.put(sample);
-  ASSERT_TRUE(profile::show_event(profile, ""));
-  profile::Choices choices;
-  choices.weight = profile::Weight::bytes;
+  ASSERT_TRUE(view::show_event(profile, ""));
+  view::Choices choices;
+  choices.weight = view::Weight::bytes;
   EXPECT_EQ(
       message(choices).samples(),
       "4711 alloc_space/bytes main[profile.frame.type=cpython] 4096 thread.id=11 thread.name=MainThread\n");

@@ -17,7 +17,7 @@ std::string stack_of(const PageTables& tables, uint32_t node) {
   std::string text;
   for (; node != 0; node = tables.nodes[node].parent) {
     const PagePlace& place = tables.places[tables.nodes[node].place];
-    const profile::Label& label = tables.functions[place.function].label;
+    const view::Label& label = tables.functions[place.function].label;
     text =
         label.file + "/" + label.name + ":" + std::to_string(place.line) + (text.empty() ? "" : ";") + text;
   }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "phlox/exporters/page_size.h"
-#include "phlox/profile/await_time.h"
+#include "phlox/view/await_time.h"
 #include "support/profile_of.h"
 
 namespace phlox::exporters {
@@ -32,7 +32,7 @@ Weights weights(const PageTables& tables) {
   return all;
 }
 
-PageTables tables_of(const profile::Profile& profile, const profile::Choices& choices = {}) {
+PageTables tables_of(const profile::Profile& profile, const view::Choices& choices = {}) {
   auto tables = make_page_tables(profile, choices);
   EXPECT_TRUE(tables);
   return *std::move(tables);
@@ -105,7 +105,7 @@ TEST(page_tables, await_time_is_there_alongside_inherited_frames) {
     time.kind = "lock";
     time.time = 70 * kMillisecond;
     tasks.put_task_time(profile::TaskTimeId(1), time);
-    ASSERT_TRUE(profile::add_await_time(*profile, tasks));
+    ASSERT_TRUE(view::add_await_time(*profile, tasks));
   }
   const auto tables = make_page_tables(own, {}, &all);
   ASSERT_TRUE(tables);
@@ -115,7 +115,7 @@ TEST(page_tables, await_time_is_there_alongside_inherited_frames) {
     if (span.event == 1) {
       awaits[stack_of(*tables, span.node)] += span.value;
       EXPECT_EQ(span.wall, 0);
-      EXPECT_EQ(span.doing, profile::Doing::waiting);
+      EXPECT_EQ(span.doing, view::Doing::waiting);
     } else {
       threads[stack_of(*tables, span.node)] += span.wall;
     }
@@ -157,7 +157,7 @@ TEST(page_tables, choices_say_what_goes_in_and_nothing_else_is_named) {
   test::ProfileMaker make(profile);
   make.add(make.thread("a"), "secret", kMillisecond);
   make.add(make.thread("b"), "shown", kMillisecond);
-  profile::Choices choices;
+  view::Choices choices;
   choices.thread_regex = "^b$";
   const PageTables tables = tables_of(profile, choices);
   ASSERT_EQ(tables.functions.size(), 2U);

@@ -98,9 +98,9 @@ std::string read_back(const std::string& message) {
   return out;
 }
 
-profile::CallTree shop() {
-  profile::Label line_one = python_label("main");
-  profile::Label line_two = python_label("main");
+view::CallTree shop() {
+  view::Label line_one = python_label("main");
+  view::Label line_two = python_label("main");
   line_two.line = 2;
   return call_tree_of(
       {{{line_one, python_label("loads", "json")}, 40, 3}, {{line_one}, 10, 1}, {{line_two}, 5, 2}});
@@ -118,7 +118,7 @@ TEST(pprof, counts_of_other_events_are_in_their_own_values) {
 
 TEST(pprof, the_weight_may_be_what_an_event_counted) {
   PprofFacts facts;
-  facts.weight = profile::Weight::bytes;
+  facts.weight = view::Weight::bytes;
   facts.event = "inuse_space";
   EXPECT_EQ(read_back(pprof_message(call_tree_of({{{python_label("main")}, 40, 3}}), facts)),
             "samples/count inuse_space/bytes | main:1 3 40");
@@ -130,7 +130,7 @@ TEST(pprof, stacks_are_leaf_first_with_both_values) {
 }
 
 TEST(pprof, native_functions_have_their_full_name_and_library) {
-  profile::Label label{profile::FrameKind::native, "Op::run", "", 0, "bytewax", "<bytewax::Op as Run>::run"};
+  view::Label label{profile::FrameKind::native, "Op::run", "", 0, "bytewax", "<bytewax::Op as Run>::run"};
   const std::string message = pprof_message(call_tree_of({{{python_label("main"), label}, 40, 3}}), {});
   EXPECT_NE(message.find("<bytewax::Op as Run>::run"), std::string::npos);
   // The library is a mapping of its own behind the program's.
@@ -190,10 +190,10 @@ TEST(pprof, libraries_have_their_build_id_and_native_frames_their_address) {
   PprofFacts facts;
   facts.modules = &modules;
   facts.by_line = true;
-  profile::Label known{profile::FrameKind::native, "hypot", "", 0, "libm"};
+  view::Label known{profile::FrameKind::native, "hypot", "", 0, "libm"};
   known.module_id = profile::ModuleId(1);
   known.address = 6720;
-  profile::Label unknown{profile::FrameKind::native, "libfoo+0x10", "", 0, "libfoo"};
+  view::Label unknown{profile::FrameKind::native, "libfoo+0x10", "", 0, "libfoo"};
   unknown.module_id = profile::ModuleId(2);
   unknown.address = 16;
   // Frames without names keep ours, unless pprof must symbolize them (-symbolize=force).
@@ -204,7 +204,7 @@ TEST(pprof, libraries_have_their_build_id_and_native_frames_their_address) {
 
 TEST(pprof, counts_alone_are_one_value) {
   PprofFacts facts;
-  facts.weight = profile::Weight::samples;
+  facts.weight = view::Weight::samples;
   EXPECT_EQ(read_back(pprof_message(call_tree_of({{{python_label("f")}, 3, 3}}), facts)),
             "samples/count | f:1 3");
 }

@@ -10,7 +10,7 @@ namespace phlox::exporters {
 namespace {
 
 // "name" of what enters its function, "(name)" of what does not; "!" behind it: the call is under way too.
-std::string words(const profile::CallTree& tree) {
+std::string words(const view::CallTree& tree) {
   std::vector<uint32_t> function_of(tree.labels.size());
   std::iota(function_of.begin(), function_of.end(), 0U);
   const std::vector<Entered> entered = find_entered(tree, function_of);

@@ -41,7 +41,7 @@ profile::Profile shop() {
 }
 
 std::string exported(std::string_view format, const profile::Profile& profile,
-                     const profile::Choices& choices = {}) {
+                     const view::Choices& choices = {}) {
   std::ostringstream out;
   Result<void> done = find_format(format)->write(profile, choices, {}, out);
   EXPECT_TRUE(done) << done.error().message;
@@ -75,8 +75,8 @@ TEST(registry, names_and_extensions_are_unique_and_found) {
 TEST(registry, every_format_writes_every_recording_and_the_same_twice) {
   profile::Profile empty;
   for (const Format& format : formats()) {
-    for (profile::Weight weight : {profile::Weight::wall, profile::Weight::cpu, profile::Weight::samples}) {
-      profile::Choices choices;
+    for (view::Weight weight : {view::Weight::wall, view::Weight::cpu, view::Weight::samples}) {
+      view::Choices choices;
       choices.weight = weight;
       exported(format.name, empty, choices);
       EXPECT_EQ(exported(format.name, shop(), choices), exported(format.name, shop(), choices))
@@ -86,7 +86,7 @@ TEST(registry, every_format_writes_every_recording_and_the_same_twice) {
 }
 
 TEST(registry, choices_that_cannot_be_read_write_nothing) {
-  profile::Choices choices;
+  view::Choices choices;
   choices.thread_regex = "(";
   for (const Format& format : formats()) {
     std::ostringstream out;
@@ -106,10 +106,10 @@ TEST(registry, collapsed_golden) {
 }
 
 TEST(registry, collapsed_by_line_and_thread_golden) {
-  profile::Choices choices;
+  view::Choices choices;
   choices.by.line = true;
   choices.by.thread = true;
-  choices.weight = profile::Weight::samples;
+  choices.weight = view::Weight::samples;
   EXPECT_EQ(exported("collapsed", shop(), choices),
             "(rejected: could not be read) 1\n"
             "Thread MainThread (4711);main (/app/app.py:3);load (/app/app.py:7) 2\n"
@@ -141,7 +141,7 @@ TEST(registry, speedscope_without_samples_still_has_a_profile) {
 }
 
 TEST(registry, picture_by_line_draws_the_lines) {
-  profile::Choices choices;
+  view::Choices choices;
   choices.by.line = true;
   std::string text = exported("svg", shop(), choices);
   EXPECT_NE(text.find(">load:7</text>"), std::string::npos);
@@ -149,10 +149,10 @@ TEST(registry, picture_by_line_draws_the_lines) {
 }
 
 TEST(registry, picture_says_what_is_shown_and_how_far_to_believe_it) {
-  profile::Choices choices;
-  choices.states = static_cast<uint8_t>(profile::StateChoice::running);
+  view::Choices choices;
+  choices.states = static_cast<uint8_t>(view::StateChoice::running);
   choices.thread_regex = "Main";
-  Result<profile::CallTree> tree = profile::build_call_tree(shop(), choices);
+  Result<view::CallTree> tree = view::build_call_tree(shop(), choices);
   ASSERT_TRUE(tree);
   FlamePicture picture = make_picture(shop(), choices, *tree, {});
   EXPECT_EQ(picture.title, "python3 app.py");
@@ -170,14 +170,14 @@ TEST(registry, picture_says_when_and_where_and_that_the_recorder_was_killed) {
   profile.emit_meta("start_unix_ns", "1763711940123456789");
   profile.emit_meta("host", "build<7>");
   profile.emit_meta("start_monotonic_ns", "1");
-  FlamePicture picture = make_picture(profile, {}, *profile::build_call_tree(profile, {}), {});
+  FlamePicture picture = make_picture(profile, {}, *view::build_call_tree(profile, {}), {});
   EXPECT_EQ(picture.subtitle,
             "Python 3.12.1, pid 4711, 2 threads over 50.0 ms, 2025-11-21 07:59 UTC on build<7>. Widths: wall "
             "time.");
   ASSERT_EQ(picture.quality.size(), 2U);
   EXPECT_TRUE(picture.quality[1].starts_with("the recorder was killed"));
   profile.emit_meta("end_monotonic_ns", "2");
-  EXPECT_EQ(make_picture(profile, {}, *profile::build_call_tree(profile, {}), {}).quality.size(), 1U);
+  EXPECT_EQ(make_picture(profile, {}, *view::build_call_tree(profile, {}), {}).quality.size(), 1U);
 }
 
 TEST(html, a_page_carries_its_policy_and_nothing_to_load) {

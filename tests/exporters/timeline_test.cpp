@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "phlox/exporters/registry.h"
-#include "phlox/profile/markers.h"
+#include "phlox/view/markers.h"
 #include "support/profile_of.h"
 
 namespace phlox::exporters {
@@ -29,11 +29,11 @@ class Told : public SliceSink {
   const FrameTable& frames_;
 };
 
-std::string slices(const profile::Profile& profile, const profile::Choices& choices = {}) {
+std::string slices(const profile::Profile& profile, const view::Choices& choices = {}) {
   FrameTable frames(profile, choices);
   const size_t no_frames = frames.marker("none");
   Told told(frames);
-  const auto filter = profile::SampleFilter::make(profile, choices);
+  const auto filter = view::SampleFilter::make(profile, choices);
   for (const auto& samples : samples_by_thread(profile, *filter))
     write_slices(samples, Axis(profile, choices), frames, no_frames, told);
   return told.text;
@@ -83,8 +83,8 @@ TEST(slices, of_another_weight_follow_one_another) {
   profile::Sample second = make.sample(main, "other", 5 * kMillisecond);
   second.samples = 3;
   make.put(second);
-  profile::Choices choices;
-  choices.weight = profile::Weight::samples;
+  view::Choices choices;
+  choices.weight = view::Weight::samples;
   EXPECT_EQ(slices(profile, choices), "0<main main>1 1<other other>4 ");
 }
 
@@ -95,15 +95,15 @@ TEST(frame_table, native_names_are_full_or_short) {
   frame.function = "Op::run";
   frame.qualified_name = "<bytewax::Op as Run>::run";
   profile.emit(profile::FrameId(1), frame);
-  const auto names = [&](profile::NativeNames native_names) {
-    profile::Choices choices;
+  const auto names = [&](view::NativeNames native_names) {
+    view::Choices choices;
     choices.native_names = native_names;
     const FrameTable frames(profile, choices);
     return frames.labels()[0].name + ", " + frames.labels()[0].whole_name();
   };
-  EXPECT_EQ(names(profile::NativeNames::by_format), "Op::run, <bytewax::Op as Run>::run");
-  EXPECT_EQ(names(profile::NativeNames::full), "<bytewax::Op as Run>::run, <bytewax::Op as Run>::run");
-  EXPECT_EQ(names(profile::NativeNames::brief), "Op::run, Op::run");
+  EXPECT_EQ(names(view::NativeNames::by_format), "Op::run, <bytewax::Op as Run>::run");
+  EXPECT_EQ(names(view::NativeNames::full), "<bytewax::Op as Run>::run, <bytewax::Op as Run>::run");
+  EXPECT_EQ(names(view::NativeNames::brief), "Op::run, Op::run");
 }
 
 TEST(state_runs, say_what_a_wait_was_for) {
@@ -120,7 +120,7 @@ TEST(state_runs, say_what_a_wait_was_for) {
     sample.wait_target = profile::WaitTargetId(wait_target);
     make.put(sample);
   }
-  const auto threads = samples_by_thread(profile, *profile::SampleFilter::make(profile, {}));
+  const auto threads = samples_by_thread(profile, *view::SampleFilter::make(profile, {}));
   const auto states = state_runs(profile, threads[0]);
   ASSERT_EQ(states.size(), 2U);
   EXPECT_EQ(states[0].name, "recvfrom (10.0.0.5:5432)");
@@ -142,7 +142,7 @@ TEST(state_runs, neighbours_in_one_state_are_one) {
     if (i == 1 || i == 2) sample.gil_state = profile::GilState::waits;
     make.put(sample);
   }
-  const auto threads = samples_by_thread(profile, *profile::SampleFilter::make(profile, {}));
+  const auto threads = samples_by_thread(profile, *view::SampleFilter::make(profile, {}));
   std::string text;
   for (const StateRun& run : state_runs(profile, threads[0]))
     text += fmt::format("{} {}, ", run.name, (run.end - run.start) / kMillisecond);

@@ -5,7 +5,7 @@
 namespace phlox::exporters {
 namespace {
 
-using profile::Weight;
+using view::Weight;
 
 TEST(words, what_xml_does_not_allow_becomes_visible) {
   EXPECT_EQ(displayable("plain é 名 👩"), "plain é 名 👩");

@@ -6,7 +6,7 @@
 
 #include "phlox/exporters/collapsed.h"
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 #include "support/imported.h"
 #include "support/profile_of.h"
 
@@ -91,10 +91,10 @@ TEST(CollapsedImport, what_was_exported_comes_back) {
   const auto thread = maker.thread("Main;Thread \\n", 7);
   maker.add(thread, "main;a\\;b:3;c 12", 5);
   maker.add(thread, "main", 3);
-  profile::Choices choices;
-  choices.weight = profile::Weight::samples;
+  view::Choices choices;
+  choices.weight = view::Weight::samples;
   const auto text_of = [&](const profile::Profile& profile) {
-    const auto tree = profile::build_call_tree(profile, choices);
+    const auto tree = view::build_call_tree(profile, choices);
     std::ostringstream out;
     exporters::write_collapsed(*tree, false, out);
     return out.str();

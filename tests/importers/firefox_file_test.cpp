@@ -8,7 +8,7 @@
 #include "phlox/exporters/firefox.h"
 #include "phlox/importers/registry.h"
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 #include "support/imported.h"
 #include "support/profile_of.h"
 

@@ -13,9 +13,10 @@
 #include <tuple>
 
 #include "phlox/importers/registry.h"
-#include "phlox/profile/frame_labels.h"
 #include "phlox/profile/profile.h"
 #include "phlox/profile/sampled_events.h"
+#include "phlox/view/frame_labels.h"
+#include "phlox/view/shown_event.h"
 #include "support/imported.h"
 #include "support/perf_builder.h"
 
@@ -310,7 +311,7 @@ TEST(PerfData, a_tracepoint_of_switches_shows_where_a_thread_slept) {
   // 600 ns of the clock's period were left: it came back at 49'400.
   perf.add(with_fields(50'000, 0x1000, no_fields(), 101));
   Imported in = import(perf.build());
-  ASSERT_TRUE(profile::show_event(in.profile, ""));
+  ASSERT_TRUE(view::show_event(in.profile, ""));
   ASSERT_EQ(in.profile.samples().size(), 4u);
   const auto& slept = in.profile.samples()[2];
   EXPECT_EQ(slept.cpu_state, profile::CpuState::blocked);
@@ -319,7 +320,7 @@ TEST(PerfData, a_tracepoint_of_switches_shows_where_a_thread_slept) {
   EXPECT_EQ(in.stack(2), std::vector<std::string>{"0x2000"});
   EXPECT_EQ(in.profile.samples()[3].wall, 600);
   // And how often it was switched away, and where.
-  ASSERT_TRUE(profile::show_event(in.profile, "sched:sched_switch"));
+  ASSERT_TRUE(view::show_event(in.profile, "sched:sched_switch"));
   ASSERT_EQ(in.profile.samples().size(), 1u);
   EXPECT_EQ(in.stack(0), std::vector<std::string>{"0x2000"});
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
@@ -333,7 +334,7 @@ TEST(PerfData, a_sampled_tracepoint_of_switches_shows_no_sleep) {
     // It slept and came back many a time until here, and no sample says so.
     perf.add(with_fields(5'000'000, 0x1000, no_fields(), 101));
     Imported in = import(perf.build());
-    ASSERT_TRUE(profile::show_event(in.profile, ""));
+    ASSERT_TRUE(view::show_event(in.profile, ""));
     ASSERT_EQ(in.profile.samples().size(), 2u);
     for (const profile::Sample& sample : in.profile.samples()) {
       EXPECT_EQ(sample.cpu_state, profile::CpuState::running);
@@ -359,12 +360,12 @@ TEST(PerfData, each_of_several_events_can_be_shown) {
   using profile::SampledEvent, profile::Unit;
   EXPECT_EQ(profile::sampled_events(in.profile),
             (std::vector<SampledEvent>{{"cpu-clock", Unit::nanoseconds}, {"cache-misses", Unit::count}}));
-  ASSERT_TRUE(profile::show_event(in.profile, ""));
+  ASSERT_TRUE(view::show_event(in.profile, ""));
   ASSERT_EQ(in.profile.samples().size(), 1u);
   EXPECT_EQ(in.stack(0), std::vector<std::string>{"0x2000"});
   EXPECT_EQ(in.profile.samples()[0].wall, kMillisecond);
   EXPECT_EQ(in.profile.samples()[0].value, 0);
-  ASSERT_TRUE(profile::show_event(in.profile, "cache-misses"));
+  ASSERT_TRUE(view::show_event(in.profile, "cache-misses"));
   ASSERT_EQ(in.profile.samples().size(), 1u);
   EXPECT_EQ(in.stack(0), std::vector<std::string>{"0x1000"});
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
@@ -476,8 +477,8 @@ TEST(PerfData, the_thread_that_has_an_idle_cpu_is_called_by_its_name) {
   perf.add(PerfBuilder::sample(0, 0, 10, 0xffffffff81001000, {}, 101, PERF_RECORD_MISC_KERNEL));
   const Imported in = import(perf.build());
   ASSERT_EQ(in.profile.threads().size(), 1u);
-  EXPECT_EQ(profile::thread_label(in.profile.threads()[0]), "Thread swapper");
-  EXPECT_EQ(profile::process_label(in.profile.processes()[0]), "swapper");
+  EXPECT_EQ(view::thread_label(in.profile.threads()[0]), "Thread swapper");
+  EXPECT_EQ(view::process_label(in.profile.processes()[0]), "swapper");
 }
 
 TEST(PerfData, losses_are_said) {

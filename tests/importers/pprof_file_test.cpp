@@ -16,22 +16,23 @@
 #include "phlox/importers/gzip_input.h"
 #include "phlox/importers/registry.h"
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/shown_event.h"
+#include "phlox/view/view.h"
 #include "support/imported.h"
 #include "support/profile_of.h"
 
 namespace phlox::importers {
 namespace {
 
-std::string exported(profile::Weight weight) {
+std::string exported(view::Weight weight) {
   profile::Profile before;
   test::ProfileMaker maker(before);
   const auto thread = maker.thread("main", 7);
   maker.add(thread, "main;work:3", 5'000'000);
   maker.add(thread, "main", 2'000'000);
-  profile::Choices choices;
+  view::Choices choices;
   choices.weight = weight;
-  const auto tree = profile::build_call_tree(before, choices);
+  const auto tree = view::build_call_tree(before, choices);
   exporters::PprofFacts facts;
   facts.weight = weight;
   std::ostringstream out;
@@ -40,7 +41,7 @@ std::string exported(profile::Weight weight) {
 }
 
 TEST(PprofImport, what_was_exported_comes_back) {
-  const auto in = test::import_text(import_pprof, exported(profile::Weight::wall));
+  const auto in = test::import_text(import_pprof, exported(view::Weight::wall));
   ASSERT_EQ(in.profile.samples().size(), 2u);
   Nanoseconds wall = 0;
   for (const auto& sample : in.profile.samples()) wall += sample.wall;
@@ -52,7 +53,7 @@ TEST(PprofImport, what_was_exported_comes_back) {
 }
 
 TEST(PprofImport, without_time_samples_are_counted) {
-  const auto in = test::import_text(import_pprof, exported(profile::Weight::samples));
+  const auto in = test::import_text(import_pprof, exported(view::Weight::samples));
   EXPECT_EQ(in.outcome.samples, 2u);
   EXPECT_EQ(in.profile.samples()[0].wall, 0);
 }
@@ -127,7 +128,7 @@ TEST(PprofImport, each_type_of_value_can_be_shown_and_the_default_one_is_first) 
             (std::vector<SampledEvent>{
                 {"inuse_space", Unit::bytes}, {"alloc_objects", Unit::count}, {"alloc_space", Unit::bytes}}));
   const auto shown = [&](std::string_view event) {
-    EXPECT_TRUE(profile::show_event(in.profile, event));
+    EXPECT_TRUE(view::show_event(in.profile, event));
     std::vector<int64_t> values;
     for (const auto& sample : in.profile.samples()) values.push_back(sample.value);
     return values;
@@ -190,14 +191,14 @@ std::string with_values(const std::vector<std::string>& types, const std::vector
 TEST(PprofImport, where_everything_became_less_that_is_shown) {
   auto in =
       test::import_text(import_pprof, with_values({"n", "count", "space", "bytes"}, {{-3, -100}, {0, -20}}));
-  ASSERT_TRUE(profile::show_event(in.profile, ""));
-  EXPECT_EQ(profile::shown_event(in.profile).name, "space (less)");
+  ASSERT_TRUE(view::show_event(in.profile, ""));
+  EXPECT_EQ(view::shown_event(in.profile).name, "space (less)");
   int64_t sum = 0;
   for (const auto& sample : in.profile.samples()) sum += sample.value;
   EXPECT_EQ(sum, 120);
   // Numbers of samples too.
   auto samples = test::import_text(import_pprof, with_values({"samples", "count"}, {{-3}, {4}}));
-  ASSERT_TRUE(profile::show_event(samples.profile, ""));
+  ASSERT_TRUE(view::show_event(samples.profile, ""));
   ASSERT_EQ(samples.profile.samples().size(), 1u);
   EXPECT_EQ(samples.profile.samples()[0].value, 4);
 }
@@ -292,7 +293,7 @@ TEST(PprofImport, it_is_recognised_whatever_field_comes_first) {
 }
 
 TEST(PprofImport, it_is_recognised_gzipped_and_damage_is_refused) {
-  std::string bytes = exported(profile::Weight::wall);
+  std::string bytes = exported(view::Weight::wall);
   MemoryInput input(std::as_bytes(std::span(bytes)));
   ASSERT_NE(recognise(input), nullptr);
   EXPECT_EQ(recognise(input)->name, "pprof");

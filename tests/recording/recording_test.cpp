@@ -23,6 +23,7 @@
 #include "phlox/recording/schema.h"
 #include "phlox/recording/task_tables.h"
 #include "phlox/recording/writer.h"
+#include "phlox/view/shown_event.h"
 #include "support/profile_of.h"
 #include "support/source_path.h"
 
@@ -888,7 +889,7 @@ TEST_F(Recording, what_events_counted_comes_back) {
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_EQ(sampled_events(*profile),
             (std::vector<SampledEvent>{{"cpu-clock", Unit::nanoseconds}, {"cache-misses:u", Unit::count}}));
-  ASSERT_TRUE(show_event(*profile, "cache-misses"));
+  ASSERT_TRUE(view::show_event(*profile, "cache-misses"));
   ASSERT_EQ(profile->samples().size(), 2u);
   EXPECT_EQ(profile->samples()[0].value, int64_t{1} << 40);
   EXPECT_EQ(profile->samples()[1].value, 7);

@@ -16,16 +16,17 @@
 #include "phlox/profile/kept.h"
 #include "phlox/profile/spans.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/profile/view.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/snapshot.h"
 #include "phlox/recording/writer.h"
+#include "phlox/view/view.h"
 #include "support/profile_of.h"
 
 namespace phlox::recording {
 namespace {
 
 using namespace phlox::profile;
+using namespace phlox::view;
 using test::ProfileMaker;
 namespace fs = std::filesystem;
 

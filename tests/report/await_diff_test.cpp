@@ -15,6 +15,7 @@ namespace phlox::report {
 namespace {
 
 using namespace phlox::profile;
+using namespace phlox::view;
 
 constexpr Nanoseconds kMs = 1'000'000;
 

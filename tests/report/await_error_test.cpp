@@ -10,16 +10,17 @@
 #include <vector>
 
 #include "phlox/base/spread.h"
-#include "phlox/profile/await_time.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/sampled_events.h"
 #include "phlox/report/diff.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/shown_event.h"
 #include "support/profile_of.h"
 
 namespace phlox::report {
 namespace {
 
 using namespace phlox::profile;
+using namespace phlox::view;
 
 constexpr Nanoseconds kMs = 1'000'000;
 

@@ -264,7 +264,7 @@ TEST(DiffOfRuns, time_that_is_left_out_is_not_passed_off_as_that_of_all_runs) {
                             Nanoseconds(i + 1) * kSecond, 202));
   }
   DiffOptions options;
-  options.choices.show = profile::Show::work;
+  options.choices.show = view::Show::work;
   const Diff diff = *make_diff({&runs[0], &runs[2]}, {&runs[1], &runs[3]}, options);
   const std::string text = diff_text(diff);
   EXPECT_NE(text.find("left out (before, the first of 2 runs): 1.00 s of waiting"), std::string::npos)
@@ -375,7 +375,7 @@ TEST_F(DiffOf, conditions_that_say_nothing_are_refused) {
   EXPECT_FALSE(check_condition(diff, *parse_condition("total > 10%")));
   EXPECT_FALSE(check_condition(diff, *parse_condition("total > +2pp")));
   DiffOptions samples;
-  samples.choices.weight = profile::Weight::samples;
+  samples.choices.weight = view::Weight::samples;
   EXPECT_FALSE(check_condition(diff_of(before, after, samples), *parse_condition("self(f) > 10s")));
 }
 

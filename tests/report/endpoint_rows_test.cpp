@@ -10,6 +10,7 @@ namespace phlox::report {
 namespace {
 
 using namespace phlox::profile;
+using namespace phlox::view;
 
 constexpr Nanoseconds kMs = 1'000'000;
 const std::string kFlask = "serve;/venv/site-packages/flask/app.py/Flask.dispatch_request;";

@@ -7,17 +7,18 @@
 
 #include "phlox/profile/declarations.h"
 #include "phlox/profile/interner.h"
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/stack_places.h"
 #include "phlox/report/diff.h"
 #include "phlox/report/report.h"
 #include "phlox/report/table.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/stack_places.h"
 #include "report/schema.h"
 
 namespace phlox::report {
 namespace {
 
 using namespace phlox::profile;
+using namespace phlox::view;
 
 class NativeReport : public testing::Test {
  protected:

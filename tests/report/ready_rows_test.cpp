@@ -2,14 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include "phlox/profile/quality.h"
 #include "phlox/report/report.h"
+#include "phlox/view/quality.h"
 #include "support/profile_of.h"
 
 namespace phlox::report {
 namespace {
 
 using namespace phlox::profile;
+using namespace phlox::view;
 
 constexpr Nanoseconds kMs = 1'000'000, kStart = 1'000 * kSecond;
 

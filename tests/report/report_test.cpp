@@ -16,6 +16,7 @@ namespace phlox::report {
 namespace {
 
 using namespace phlox::profile;
+using namespace phlox::view;
 using test::ProfileMaker;
 
 constexpr Nanoseconds kMs = 1'000'000;
@@ -910,7 +911,7 @@ TEST(Report, what_a_format_does_not_have_is_not_reported_as_nothing) {
   profile.emit(profile::SampleId(1), sample);
   profile.emit({{}, std::string(profile::counters::kSamples), 12});
   ReportOptions options;
-  options.choices.weight = profile::Weight::samples;
+  options.choices.weight = view::Weight::samples;
   const std::string text = report_text(report_of(profile, options));
   EXPECT_EQ(text.substr(0, text.find('\n')), "(process not known): 12 samples in 1 thread");
   EXPECT_NE(text.find("  (thread not known)      12  work\n"), std::string::npos) << text;

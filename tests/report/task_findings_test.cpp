@@ -9,6 +9,7 @@ namespace phlox::report {
 namespace {
 
 using namespace phlox::profile;
+using namespace phlox::view;
 
 // One process with one loop, of 300 censuses in 30 s. Stacks 1: "worker:12", 2: "worker:12;acquire:50".
 class TaskFindingsOf : public testing::Test {

@@ -8,10 +8,11 @@
 #include <filesystem>
 
 #include "phlox/profile/counters.h"
-#include "phlox/profile/forks.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/recorded_words.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/writer.h"
+#include "phlox/view/forks.h"
 #include "support/played_recording.h"
 
 namespace phlox::sampler {

@@ -15,18 +15,18 @@ struct Branch {
 
 }  // namespace
 
-profile::Label python_label(const std::string& name, const std::string& module) {
+view::Label python_label(const std::string& name, const std::string& module) {
   return {profile::FrameKind::python, name, "/app/" + module + ".py", 1, module};
 }
 
-profile::CallTree call_tree_of(const std::vector<StackLine>& lines) {
-  profile::CallTree tree;
+view::CallTree call_tree_of(const std::vector<StackLine>& lines) {
+  view::CallTree tree;
   tree.labels.push_back({profile::FrameKind::marker, "all", "", 0, ""});
   std::vector<Branch> branches(1);
   for (const StackLine& line : lines) {
     size_t at = 0;
     branches[0].samples += line.samples;
-    for (const profile::Label& frame : line.frames) {
+    for (const view::Label& frame : line.frames) {
       auto found = std::find(tree.labels.begin() + 1, tree.labels.end(), frame);
       auto label = static_cast<uint32_t>(found - tree.labels.begin());
       if (found == tree.labels.end()) tree.labels.push_back(frame);
@@ -53,7 +53,7 @@ profile::CallTree call_tree_of(const std::vector<StackLine>& lines) {
   return tree;
 }
 
-profile::CallTree call_tree_of_text(const std::vector<std::string>& lines) {
+view::CallTree call_tree_of_text(const std::vector<std::string>& lines) {
   std::vector<StackLine> stacks;
   for (const std::string& line : lines) {
     StackLine stack;

@@ -188,7 +188,7 @@ TEST(layout, hostile_names_move_no_cursor) {
   for (const Page page : {Page::functions, Page::threads}) {
     Controls controls;
     controls.page = page;
-    controls.show = profile::Show::everything;
+    controls.show = view::Show::everything;
     for (const Line& line : layout({}, picture_of(controls, model.seen()), controls, {80, 24})) {
       for (const char c : text_of(line)) EXPECT_GE(static_cast<unsigned char>(c), 0x20u);
     }

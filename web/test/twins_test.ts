@@ -1,4 +1,4 @@
-// What the page computes a second time, against the cases that C++ is held to (tests/profile/gil_holders_test.cpp,
+// What the page computes a second time, against the cases that C++ is held to (tests/view/gil_holders_test.cpp,
 // tests/exporters/flame_layout_test.cpp). Differences: comparison_test.ts.
 import layouts from "../../tests/cases/flame_layout.json";
 import holding from "../../tests/cases/gil_holders.json";

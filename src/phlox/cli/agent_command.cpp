@@ -33,11 +33,11 @@
 #include "phlox/cli/triggers.h"
 #include "phlox/process/container.h"
 #include "phlox/process/text_file.h"
-#include "phlox/profile/intervals.h"
-#include "phlox/profile/resource.h"
 #include "phlox/push/metrics_port.h"
 #include "phlox/recording/writer.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/view/intervals.h"
+#include "phlox/view/resource.h"
 
 namespace phlox::cli {
 namespace {
@@ -64,7 +64,7 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
  public:
   // `commit_done`: what was sampled until now is in the interval. `recording` gets every row too, until it
   // fails, and `tasks` those of tasks; both may be null.
-  AgentSink(profile::Intervals& intervals, profile::Sink* recording, profile::TaskSink* tasks,
+  AgentSink(view::Intervals& intervals, profile::Sink* recording, profile::TaskSink* tasks,
             std::function<void()> commit_done, std::function<void(const Error&)> recording_failed)
       : intervals_(intervals),
         recording_(recording),
@@ -123,8 +123,8 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
     if (!container.control_group.empty()) put(fmt::format("control_group.{}", pid), container.control_group);
     const auto environment = process::read_text(fmt::format("/proc/{}/environ", pid));
     if (!environment) return;
-    if (const std::string text = profile::resource_text(*environment); !text.empty())
-      intervals_.emit_meta(fmt::format("{}{}", profile::kResource, id.value), text);
+    if (const std::string text = view::resource_text(*environment); !text.empty())
+      intervals_.emit_meta(fmt::format("{}{}", view::kResource, id.value), text);
   }
 
   void put(const std::string& key, const std::string& value) {
@@ -132,7 +132,7 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
     if (recording_ != nullptr) recording_->emit_meta(key, value);
   }
 
-  profile::Intervals& intervals_;
+  view::Intervals& intervals_;
   profile::Sink* recording_;
   profile::TaskSink* tasks_;
   std::function<void()> commit_done_;
@@ -169,7 +169,7 @@ class Agent {
     say_start();
     begin_ = now();
     const char* const attributes = std::getenv("OTEL_RESOURCE_ATTRIBUTES");
-    if (attributes != nullptr) intervals_.emit_meta(profile::kHostResource, attributes);
+    if (attributes != nullptr) intervals_.emit_meta(view::kHostResource, attributes);
     profile::Sink* recording = recording_.get();
     if (triggers_) {
       recording = &triggers_->watch(*recording_, request_.recording, false);
@@ -243,7 +243,7 @@ class Agent {
                            static_cast<double>(request_.interval) * 1e-9));
   }
 
-  static profile::Intervals::Moment now() { return {clock_now(), clock_now(CLOCK_REALTIME)}; }
+  static view::Intervals::Moment now() { return {clock_now(), clock_now(CLOCK_REALTIME)}; }
 
   // By the recorder's thread.
   void on_commit() {
@@ -257,7 +257,7 @@ class Agent {
   }
 
   void cut() {
-    profile::Intervals::Moment end = now();
+    view::Intervals::Moment end = now();
     profile::Profile interval = intervals_.cut(begin_, end);
     begin_ = end;
     samples_ = intervals_.samples();
@@ -354,8 +354,8 @@ class Agent {
   AgentRequest request_;
   Talk& talk_;
   std::atomic<bool> stop_{false};
-  profile::Intervals intervals_;
-  profile::Intervals::Moment begin_;
+  view::Intervals intervals_;
+  view::Intervals::Moment begin_;
   std::string said_refused_;
   std::atomic<Nanoseconds> last_commit_{0}, taken_{0};
   std::atomic<uint64_t> samples_{0}, rejected_{0}, lost_{0}, intervals_made_{0}, processes_{0}, kept_rows_{0};

@@ -115,9 +115,9 @@ void AgentOutput::encode() {
 
 Result<std::string> AgentOutput::body_for(const push::Target& target,
                                           const profile::Profile& interval) const {
-  profile::Choices choices;
+  view::Choices choices;
   choices.by.line = true;
-  choices.show = profile::Show::everything;
+  choices.show = view::Show::everything;
   if (target.protocol == push::Protocol::pyroscope)
     return exporters::pyroscope_message(interval, choices, {new_uuid, options_.rate_hz});
   if (target.protocol == push::Protocol::parca)

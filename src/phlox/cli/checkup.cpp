@@ -18,7 +18,7 @@ namespace {
 using sampler::SchedulingClass;
 
 constexpr size_t kMostModulesNamed = 5;  // modules named in a row
-// Share of samples; a higher one causes a warning (profile::QualitySummary::needs_warning).
+// Share of samples; a higher one causes a warning (view::QualitySummary::needs_warning).
 constexpr double kManyRejected = 0.01;
 
 std::string error_words(int error) {

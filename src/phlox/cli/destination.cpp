@@ -11,13 +11,13 @@
 #include "phlox/base/temporary_folder.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/process/launch.h"
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/endpoints.h"
-#include "phlox/profile/loop_threads.h"
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/process_names.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/task_tables.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/endpoints.h"
+#include "phlox/view/loop_threads.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/process_names.h"
 
 namespace phlox::cli {
 Result<std::unique_ptr<Destination>> Destination::open(Options options, const std::string& name) {
@@ -91,24 +91,24 @@ Result<void> Destination::finish() {
   if (!read) return fail(read);
   profile_ = *std::move(read);
   if (auto sound = recording::check_tasks(task_rows_, profile_, where_); !sound) return sound;
-  profile::name_loop_threads(task_rows_, profile_);
-  profile::show_process_names(profile_);
+  view::name_loop_threads(task_rows_, profile_);
+  view::show_process_names(profile_);
   const exporters::Format* format = exported_ ? exporters::find_format(options_.output.format) : nullptr;
   auto with_inherited = format != nullptr ? with_inherited_frames(profile_, *format) : std::nullopt;
-  profile::show_forks(profile_, with_inherited ? profile::Inherited::hidden : options_.inherited);
-  profile::show_native_frames(profile_, options_.choices);
-  if (with_inherited) profile::show_native_frames(*with_inherited, options_.choices);
+  view::show_forks(profile_, with_inherited ? view::Inherited::hidden : options_.inherited);
+  view::show_native_frames(profile_, options_.choices);
+  if (with_inherited) view::show_native_frames(*with_inherited, options_.choices);
   if (!exported_) return {};
   const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);
   for (profile::Profile* one : {&profile_, with_inherited ? &*with_inherited : nullptr}) {
     if (one == nullptr) continue;
     if (auto added = add_await_time(*one, task_rows_, options_.weighed, *format, choices, where_); !added)
       return added;
-    if (choices.by.endpoint) profile::show_endpoints(*one);
+    if (choices.by.endpoint) view::show_endpoints(*one);
   }
   exporters::ExportOptions options;
   options.with_inherited = with_inherited ? &*with_inherited : nullptr;
-  options.show_inherited = options_.inherited == profile::Inherited::shown;
+  options.show_inherited = options_.inherited == view::Inherited::shown;
   options.weigh_awaits = options_.weighed == Weighed::tasks;
   options.remarks = &remarks_;
   options.notes = &notes_;
@@ -117,7 +117,7 @@ Result<void> Destination::finish() {
   if (auto written = format->write(profile_, choices, options, exported_->stream()); !written)
     return fail(written);
   // The summary of the recording is about its threads.
-  if (options_.weighed == Weighed::tasks) profile_.show_samples_of(profile::kTimeOfThreads);
+  if (options_.weighed == Weighed::tasks) profile_.show_samples_of(view::kTimeOfThreads);
   if (auto committed = exported_->commit(); !committed) return committed;
   const auto place = kept_ ? std::nullopt : Place::find(where_, recording_owner());
   if (place) place->remove(place->name());

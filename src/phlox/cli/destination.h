@@ -12,8 +12,8 @@
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
-#include "phlox/profile/view.h"
 #include "phlox/recording/writer.h"
+#include "phlox/view/view.h"
 
 namespace phlox::cli {
 
@@ -25,10 +25,10 @@ class Destination {
  public:
   struct Options {
     Output output;
-    profile::Choices choices;  // for the export
+    view::Choices choices;  // for the export
     Weighed weighed = Weighed::threads;
     bool show_given = false;  // by --show
-    profile::Inherited inherited = profile::Inherited::hidden;
+    view::Inherited inherited = view::Inherited::hidden;
     bool native = false;
     symbols::DebugSearch debug_search;
     bool source = false;  // a page contains the program's source

@@ -19,17 +19,17 @@
 #include "phlox/exporters/diff_svg.h"
 #include "phlox/exporters/html.h"
 #include "phlox/exporters/registry.h"
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/empty_view.h"
-#include "phlox/profile/endpoints.h"
-#include "phlox/profile/forks.h"
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/process_names.h"
-#include "phlox/profile/sampled_events.h"
-#include "phlox/profile/time_labels.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/task_tables.h"
 #include "phlox/report/diff.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/empty_view.h"
+#include "phlox/view/endpoints.h"
+#include "phlox/view/forks.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/process_names.h"
+#include "phlox/view/shown_event.h"
+#include "phlox/view/time_labels.h"
 
 namespace phlox::cli {
 namespace {
@@ -79,22 +79,22 @@ Result<void> print(const std::string& text, const std::vector<std::string>& inpu
 }
 
 // One weight for all: time only where all have it, and what an event counted where it is one event.
-Result<void> settle_for_all(profile::Choices& choices, const DiffArguments& a,
+Result<void> settle_for_all(view::Choices& choices, const DiffArguments& a,
                             const std::vector<std::string>& names, const std::vector<Profile>& profiles) {
-  const profile::Choices given = choices;
+  const view::Choices given = choices;
   if (auto settled = settle_weight(choices, a.view, a.input, profiles.front()); !settled) return settled;
-  const std::string one = profile::shown_event(profiles.front()).name;
+  const std::string one = view::shown_event(profiles.front()).name;
   for (size_t i = 1; i < profiles.size(); ++i) {
-    profile::Choices of_this = given;
+    view::Choices of_this = given;
     if (auto settled = settle_weight(of_this, a.view, a.input, profiles[i]); !settled) return settled;
-    const std::string other = profile::shown_event(profiles[i]).name;
-    if (choices.weight == of_this.weight && (!profile::is_of_event(choices.weight) || one == other)) continue;
+    const std::string other = view::shown_event(profiles[i]).name;
+    if (choices.weight == of_this.weight && (!view::is_of_event(choices.weight) || one == other)) continue;
     if (!a.view.weight.empty()) {
       return fail(ErrorKind::usage,
                   fmt::format("{} counts {}, {} counts {}", names.front(), one, names[i], other),
                   "--event chooses one that all have; --weight samples compares samples");
     }
-    choices.weight = profile::Weight::samples;
+    choices.weight = view::Weight::samples;
     return {};
   }
   return {};
@@ -129,8 +129,8 @@ Result<std::vector<Profile>> read_all(const std::vector<std::string>& names, con
 }
 
 // In place of the threads' time.
-Result<void> show_await_time(Profile& profile, const profile::TaskRows& tasks,
-                             const profile::Choices& choices, const std::string& name, bool is_judged) {
+Result<void> show_await_time(Profile& profile, const profile::TaskRows& tasks, const view::Choices& choices,
+                             const std::string& name, bool is_judged) {
   if (auto added =
           add_await_time(profile, tasks, Weighed::tasks, *exporters::find_format("collapsed"), choices, name);
       !added)
@@ -146,23 +146,23 @@ Result<void> show_await_time(Profile& profile, const profile::TaskRows& tasks,
 }
 
 Result<void> prepare(std::vector<Profile>& profiles, const std::vector<profile::TaskRows>& tasks,
-                     const std::vector<std::string>& names, const DiffArguments& a, profile::Choices& choices,
+                     const std::vector<std::string>& names, const DiffArguments& a, view::Choices& choices,
                      Talk& talk) {
   if (auto settled = settle_for_all(choices, a, names, profiles); !settled) return settled;
   for (size_t i = 0; i < profiles.size(); ++i) {
-    if (const auto nothing = profile::why_empty(profiles[i], choices))
+    if (const auto nothing = view::why_empty(profiles[i], choices))
       talk.warn(fmt::format("{}: {}", names[i], *nothing));
     if (const auto unfinished = profile::unfinished_words(profiles[i]); !unfinished.empty())
       talk.note(fmt::format("{}: {}", names[i], unfinished));
-    profile::show_process_names(profiles[i]);
-    profile::show_forks(profiles[i], inherited_of(a.view));
-    profile::show_native_frames(profiles[i], choices);
-    if (auto labelled = profile::show_time_labels(profiles[i], choices); !labelled) return labelled;
+    view::show_process_names(profiles[i]);
+    view::show_forks(profiles[i], inherited_of(a.view));
+    view::show_native_frames(profiles[i], choices);
+    if (auto labelled = view::show_time_labels(profiles[i], choices); !labelled) return labelled;
     if (weighed_by(a.view) == Weighed::tasks) {
       if (auto shown = show_await_time(profiles[i], tasks[i], choices, names[i], names.size() == 2); !shown)
         return shown;
     }
-    if (choices.by.endpoint) profile::show_endpoints(profiles[i]);
+    if (choices.by.endpoint) view::show_endpoints(profiles[i]);
   }
   return {};
 }
@@ -248,7 +248,7 @@ struct Loaded {
   std::vector<profile::TaskRows> tasks;
 };
 
-Result<Loaded> load(const Files& files, const DiffArguments& a, profile::Choices& choices, Talk& talk) {
+Result<Loaded> load(const Files& files, const DiffArguments& a, view::Choices& choices, Talk& talk) {
   const std::vector<std::string> names = files.all();
   auto tasks = read_all_tasks(names);
   if (!tasks) return fail(tasks);
@@ -263,12 +263,12 @@ Result<Loaded> load(const Files& files, const DiffArguments& a, profile::Choices
 }
 
 // Two recordings. A picture has one weight, a page has await time too.
-Result<void> write_picture(const Files& files, const profile::Choices& choices, Loaded& loaded,
-                           Weighed weighed, WriteDifference write, OutputFile& picture, Talk& talk) {
+Result<void> write_picture(const Files& files, const view::Choices& choices, Loaded& loaded, Weighed weighed,
+                           WriteDifference write, OutputFile& picture, Talk& talk) {
   const std::vector<std::string> names = files.all();
   for (size_t i = 0; write == exporters::write_diff_page && i < loaded.profiles.size(); ++i) {
     if (weighed == Weighed::tasks) {
-      loaded.profiles[i].show_samples_of(profile::kTimeOfThreads);
+      loaded.profiles[i].show_samples_of(view::kTimeOfThreads);
     } else if (auto added = add_await_time(loaded.profiles[i], loaded.tasks[i], Weighed::threads,
                                            *exporters::find_format("html"), choices, names[i]);
                !added) {

@@ -26,11 +26,11 @@
 #include "phlox/process/reading_user.h"
 #include "phlox/process/socket_tables.h"
 #include "phlox/process/source_file.h"
-#include "phlox/profile/native_frames.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/together.h"
 #include "phlox/report/dump.h"
 #include "phlox/sampler/session/instant.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/together.h"
 
 namespace phlox::cli {
 namespace {
@@ -182,9 +182,9 @@ Result<Observed> observe(pid_t pid, const DumpArguments& arguments, Talk& talk) 
     auto missing = rows.name(instant->modules, debug_search_of(arguments.native));
     if (arguments.json || talk.says_details()) rows.advise(missing);
     for (const auto& row : missing) talk.detail(describe(row));
-    profile::Choices choices;
+    view::Choices choices;
     choices.all_frames = arguments.all_frames;
-    profile::show_native_frames(observed.instant, choices);
+    view::show_native_frames(observed.instant, choices);
   }
   if (!instant->warning.empty()) talk.warn(instant->warning);
   observed.dump.python = instant->description;
@@ -257,7 +257,7 @@ std::string text_of(const std::vector<Observed>& all) {
 std::string json_of(std::vector<Observed> all) {
   Observed whole = std::move(all.front());
   for (size_t i = 1; i < all.size(); ++i) {
-    const uint32_t threads = profile::add_recording(whole.instant, all[i].instant);
+    const uint32_t threads = view::add_recording(whole.instant, all[i].instant);
     for (report::DumpVariables& row : all[i].dump.variables) {
       row.thread = profile::ThreadId(row.thread.value + threads);
       whole.dump.variables.push_back(std::move(row));

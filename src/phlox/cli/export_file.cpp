@@ -12,14 +12,14 @@
 #include "phlox/cli/source_files.h"
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/empty_view.h"
-#include "phlox/profile/endpoints.h"
-#include "phlox/profile/forks.h"
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/process_names.h"
-#include "phlox/profile/time_labels.h"
 #include "phlox/profile/unfinished.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/empty_view.h"
+#include "phlox/view/endpoints.h"
+#include "phlox/view/forks.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/process_names.h"
+#include "phlox/view/time_labels.h"
 
 namespace phlox::cli {
 
@@ -28,8 +28,8 @@ std::optional<profile::Profile> with_inherited_frames(const profile::Profile& pr
   if (format.name != "html" || profile.processes().size() < 2 || !profile.samples_of_others().empty())
     return {};
   profile::Profile all = profile;
-  profile::show_forks(all, profile::Inherited::shown);
-  const bool any = std::any_of(all.frames().begin(), all.frames().end(), profile::is_fork_marker);
+  view::show_forks(all, view::Inherited::shown);
+  const bool any = std::any_of(all.frames().begin(), all.frames().end(), view::is_fork_marker);
   return any ? std::optional(std::move(all)) : std::nullopt;
 }
 
@@ -55,21 +55,20 @@ Result<exporters::ExportOptions> options_of(const ExportRequest& request, const 
 // format shows both.
 Result<std::optional<profile::Profile>> prepare(profile::Profile& profile, const profile::TaskRows& tasks,
                                                 Weighed weighed, const exporters::Format& format,
-                                                const profile::Choices& choices,
-                                                const ExportRequest& request) {
-  profile::show_process_names(profile);
+                                                const view::Choices& choices, const ExportRequest& request) {
+  view::show_process_names(profile);
   auto with_inherited = with_inherited_frames(profile, format);
-  profile::show_forks(profile, with_inherited ? profile::Inherited::hidden : inherited_of(request.view));
+  view::show_forks(profile, with_inherited ? view::Inherited::hidden : inherited_of(request.view));
   for (profile::Profile* one : {&profile, with_inherited ? &*with_inherited : nullptr}) {
     if (one == nullptr) continue;
-    profile::show_native_frames(*one, choices);
-    if (auto labelled = profile::show_time_labels(*one, choices); !labelled) return fail(labelled);
+    view::show_native_frames(*one, choices);
+    if (auto labelled = view::show_time_labels(*one, choices); !labelled) return fail(labelled);
   }
   for (profile::Profile* one : {&profile, with_inherited ? &*with_inherited : nullptr}) {
     if (one == nullptr) continue;
     if (auto added = add_await_time(*one, tasks, weighed, format, choices, request.file); !added)
       return fail(added);
-    if (choices.by.endpoint) profile::show_endpoints(*one);
+    if (choices.by.endpoint) view::show_endpoints(*one);
   }
   return with_inherited;
 }
@@ -96,12 +95,12 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (request.view.show.empty()) *choices = choices_for(format, *choices);
   if (auto settled = settle_weight(*choices, request.view, request.input, *profile); !settled) return settled;
   if (weighed == Weighed::threads || format.awaits == exporters::Awaits::page) {
-    if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
+    if (const auto nothing = view::why_empty(*profile, *choices)) talk.warn(*nothing);
   }
   auto with_inherited = prepare(*profile, *tasks, weighed, format, *choices, request);
   if (!with_inherited) return fail(with_inherited);
-  if (profile::shows_await_time(*profile)) {
-    if (const auto nothing = profile::why_empty(*profile, *choices)) talk.warn(*nothing);
+  if (view::shows_await_time(*profile)) {
+    if (const auto nothing = view::why_empty(*profile, *choices)) talk.warn(*nothing);
   }
   options->with_inherited = *with_inherited ? &**with_inherited : nullptr;
   options->show_inherited = request.view.inherited_frames;

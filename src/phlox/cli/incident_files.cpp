@@ -21,8 +21,8 @@
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/served_command.h"
 #include "phlox/cli/values.h"
-#include "phlox/profile/incident_causes.h"
 #include "phlox/recording/snapshot.h"
+#include "phlox/view/incident_causes.h"
 
 namespace phlox::cli {
 namespace {
@@ -174,8 +174,8 @@ void IncidentFiles::write(const incidents::Incident& incident, const std::string
   recording::Part part{incident.from, incident.to, {}};
   for (size_t i = 0; i < incident.causes.size(); ++i) {
     const incidents::Cause& cause = incident.causes[i];
-    part.meta.push_back(profile::meta_of(
-        {cause.time, std::string(kind_name(cause.kind)), cause.words, cause.in_short}, i + 1));
+    part.meta.push_back(
+        view::meta_of({cause.time, std::string(kind_name(cause.kind)), cause.words, cause.in_short}, i + 1));
   }
   const std::string stem = new_stem(incident);
   if (const auto copied = recording::snapshot(recording, stem + ".phlox", owner_, part); !copied)

@@ -7,9 +7,9 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/cli/commands.h"
 #include "phlox/process/text_file.h"
-#include "phlox/profile/time_labels.h"
 #include "phlox/recording/labels.h"
 #include "phlox/recording/reader.h"
+#include "phlox/view/time_labels.h"
 
 namespace phlox::cli {
 namespace {
@@ -26,7 +26,7 @@ Result<void> run_label(const LabelArguments& a, Talk& talk) {
   if (!text)
     return fail(ErrorKind::input,
                 fmt::format("cannot read {}: it is not a regular file of at most 256 MiB", a.file));
-  auto labels = profile::parse_time_labels(*text);
+  auto labels = view::parse_time_labels(*text);
   if (!labels)
     return fail(labels.error().kind, fmt::format("{}: {}", a.file, labels.error().message),
                 labels.error().hint);

@@ -13,8 +13,8 @@
 #include "phlox/process/packages.h"
 #include "phlox/process/text_file.h"
 #include "phlox/profile/declarations.h"
-#include "phlox/profile/native_frames.h"
 #include "phlox/symbols/jit_map.h"
+#include "phlox/view/native_frames.h"
 
 namespace phlox::cli {
 namespace {

@@ -32,11 +32,11 @@
 #include "phlox/process/container.h"
 #include "phlox/process/launch.h"
 #include "phlox/process/process_state.h"
-#include "phlox/profile/empty_view.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/snapshot.h"
 #include "phlox/report/report.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/view/empty_view.h"
 
 namespace phlox::cli {
 namespace {
@@ -322,7 +322,7 @@ class Recording {
     } else if (!outcome.why_no_python.empty()) {
       talk_.warn(fmt::format("no Python was seen: {}", outcome.why_no_python));
     } else if (destination_->exports() && !error) {
-      if (const auto why = profile::why_empty(destination_->profile(), request_.destination.choices))
+      if (const auto why = view::why_empty(destination_->profile(), request_.destination.choices))
         talk_.warn(*why);
     }
     if (!error && !destination_->profile().samples().empty()) say_summary();
@@ -363,9 +363,9 @@ class Recording {
     const auto quality = quality_of(outcome.progress);
     talk_.note(fmt::format("{:.1f} s{}: {}", static_cast<double>(outcome.progress.elapsed) * 1e-9,
                            outcome.processes > 1 ? fmt::format(" of {} processes", outcome.processes) : "",
-                           profile::quality_line(quality)));
-    if (quality.needs_warning()) talk_.warn(profile::quality_warning(quality));
-    if (const auto cost = profile::cost_warning(quality); !cost.empty()) {
+                           view::quality_line(quality)));
+    if (quality.needs_warning()) talk_.warn(view::quality_warning(quality));
+    if (const auto cost = view::cost_warning(quality); !cost.empty()) {
       talk_.warn(cost + (outcome.progress.rests > 0 ? "; sampling was limited to half of its time" : ""));
     }
   }

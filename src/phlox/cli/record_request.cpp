@@ -102,7 +102,7 @@ Result<void> read_view(const RecordArguments& a, Destination::Options& destinati
     return fail(ErrorKind::usage, "--by label: a recording has no labels until it has ended",
                 "phlox label RECORDING FILE, then phlox export --by label");
   }
-  if (profile::is_of_event(choices->weight)) {
+  if (view::is_of_event(choices->weight)) {
     return fail(ErrorKind::usage, "--weight event: phlox record records no events",
                 "events are what perf record and pprof count: phlox report perf.data --event NAME");
   }
@@ -136,10 +136,10 @@ Result<void> read_destination(const CommandLine& line, RecordRequest& request) {
                 "phlox record --append -o app.phlox -p PID");
   if (a.source && (!exported || destination.output.format != "html"))
     return fail(ErrorKind::usage, "--source is for a page", "phlox record --source -o app.html …");
-  const profile::Choices& choices = destination.choices;
+  const view::Choices& choices = destination.choices;
   if (exported && (choices.thread_regex || choices.endpoint_regex)) {
     // An invalid pattern must be found before the recording, not at its end.
-    if (auto tried = profile::build_call_tree(profile::Profile(), choices); !tried) return fail(tried);
+    if (auto tried = view::build_call_tree(profile::Profile(), choices); !tried) return fail(tried);
   }
   return {};
 }

@@ -14,8 +14,8 @@
 #include "phlox/cli/destination.h"
 #include "phlox/cli/selection.h"
 #include "phlox/cli/trigger_request.h"
-#include "phlox/profile/loop_stalls.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/view/loop_stalls.h"
 
 namespace phlox::cli {
 
@@ -25,7 +25,7 @@ struct RecordRequest {
   std::vector<std::string> program;
   sampler::Options options;
   Destination::Options destination;
-  Nanoseconds shortest_stall = profile::kStall;
+  Nanoseconds shortest_stall = view::kStall;
   bool tasks = true;  // record what tasks await
   TriggerRequest triggers;
   std::optional<int> ready_fd;  // an open descriptor, to be closed

@@ -15,7 +15,7 @@
 
 namespace phlox::cli {
 
-profile::QualitySummary quality_of(const sampler::Progress& p) {
+view::QualitySummary quality_of(const sampler::Progress& p) {
   profile::Profile numbers;
   profile::Process process;
   process.mode = p.mode;
@@ -23,7 +23,7 @@ profile::QualitySummary quality_of(const sampler::Progress& p) {
   numbers.emit(profile::ProcessId(1), process);
   sampler::put_process_counters(numbers, profile::ProcessId(1), p);
   sampler::put_recorder_counters(numbers, p);
-  return profile::summarize_quality(numbers);
+  return view::summarize_quality(numbers);
 }
 
 std::array<std::string, 5> progress_lines(const sampler::Progress& p) {

@@ -11,8 +11,8 @@
 #include "phlox/cli/native_names.h"
 #include "phlox/cli/selection.h"
 #include "phlox/cli/talk.h"
-#include "phlox/profile/quality.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/view/quality.h"
 
 namespace phlox::cli {
 
@@ -20,7 +20,7 @@ namespace phlox::cli {
 inline constexpr size_t kLongestCommandSaid = 120;
 
 // The numbers of a recording as its quality line.
-profile::QualitySummary quality_of(const sampler::Progress& p);
+view::QualitySummary quality_of(const sampler::Progress& p);
 // The longest first: how to end the recording is the last part that a narrow terminal loses.
 std::array<std::string, 5> progress_lines(const sampler::Progress& p);
 // "no Python whose command line matches 'x' is running; here run 4711 (python3 app.py), ...".

@@ -17,9 +17,9 @@
 #include "phlox/importers/gzip_input.h"
 #include "phlox/importers/registry.h"
 #include "phlox/importers/utf16_input.h"
-#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/reader.h"
+#include "phlox/view/shown_event.h"
 
 namespace phlox::cli {
 namespace {
@@ -135,7 +135,7 @@ Result<profile::Profile> read_recording(const std::string& path, const InputArgu
                                         Talk& talk) {
   auto profile = read_all_events(path, arguments, talk);
   if (!profile) return profile;
-  if (auto shown = profile::show_event(*profile, arguments.event); !shown)
+  if (auto shown = view::show_event(*profile, arguments.event); !shown)
     return fail(shown.error().kind, path + ": " + shown.error().message, shown.error().hint);
   return profile;
 }

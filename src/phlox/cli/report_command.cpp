@@ -11,15 +11,15 @@
 #include "phlox/cli/source_files.h"
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
-#include "phlox/profile/empty_view.h"
-#include "phlox/profile/forks.h"
-#include "phlox/profile/loop_threads.h"
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/process_names.h"
-#include "phlox/profile/time_labels.h"
-#include "phlox/profile/together.h"
 #include "phlox/recording/task_tables.h"
 #include "phlox/report/report.h"
+#include "phlox/view/empty_view.h"
+#include "phlox/view/forks.h"
+#include "phlox/view/loop_threads.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/process_names.h"
+#include "phlox/view/time_labels.h"
+#include "phlox/view/together.h"
 
 namespace phlox::cli {
 namespace {
@@ -42,10 +42,10 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
     auto one = read_recording(file, a.input, talk);
     if (!one) return one;
     if (auto sound = recording::check_tasks(*tasks, *one, file); !sound) return fail(sound);
-    profile::name_loop_threads(*tasks, *one);
+    view::name_loop_threads(*tasks, *one);
     if (auto settled = settle_weight(options.choices, a.view, a.input, *one); !settled) return fail(settled);
-    profile::show_process_names(*one);
-    profile::show_forks(*one, inherited_of(a.view));
+    view::show_process_names(*one);
+    view::show_forks(*one, inherited_of(a.view));
     if (a.files.size() > 1) {
       auto row = report::recording_row(file, *one, options.choices);
       if (!row) return fail(row);
@@ -54,10 +54,10 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
     if (a.files.size() == 1) {
       all_tasks = *std::move(tasks);
     } else {
-      profile::add_tasks(all_tasks, *tasks, all ? *all : none);
+      view::add_tasks(all_tasks, *tasks, all ? *all : none);
     }
     if (all) {
-      profile::add_recording(*all, *one);
+      view::add_recording(*all, *one);
     } else {
       all = *std::move(one);
     }
@@ -95,9 +95,9 @@ Result<void> run_report(const ReportArguments& a, Talk& talk) {
   auto profile = read_all(a, options, tasks, talk);
   if (!profile) return fail(profile);
   options.tasks = &tasks;
-  if (const auto nothing = profile::why_empty(*profile, options.choices)) talk.warn(*nothing);
-  profile::show_native_frames(*profile, options.choices);
-  if (auto labelled = profile::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);
+  if (const auto nothing = view::why_empty(*profile, options.choices)) talk.warn(*nothing);
+  view::show_native_frames(*profile, options.choices);
+  if (auto labelled = view::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);
   const auto made = report::make_report(*profile, options);
   if (!made) return fail(made);
   if (a.json && talk.wants_text()) talk.text(report::report_text(*made));

@@ -6,16 +6,16 @@
 #include <limits>
 #include <system_error>
 
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/loop_threads.h"
-#include "phlox/profile/sampled_events.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/task_tables.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/loop_threads.h"
+#include "phlox/view/shown_event.h"
 
 namespace phlox::cli {
 
 Weighed weighed_by(const ViewArguments& view) {
-  return view.weight == profile::kAwaitTime ? Weighed::tasks : Weighed::threads;
+  return view.weight == view::kAwaitTime ? Weighed::tasks : Weighed::threads;
 }
 
 Result<profile::TaskRows> read_task_rows(const std::string& path) {
@@ -41,7 +41,7 @@ Result<void> check_weighed(Weighed weighed, const exporters::Format& format) {
 }
 
 Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& rows, Weighed weighed,
-                            const exporters::Format& format, const profile::Choices& choices,
+                            const exporters::Format& format, const view::Choices& choices,
                             const std::string& path) {
   const bool whole = choices.from <= 0 && choices.to == std::numeric_limits<Nanoseconds>::max() &&
                      !choices.label_regex && !choices.by.label;
@@ -50,14 +50,14 @@ Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& 
   if (weighed == Weighed::threads && !alongside) return {};
   if (auto sound = recording::check_tasks(rows, profile, path); !sound) return sound;
   profile::TaskRows named = rows;
-  profile::name_loop_threads(named, profile);
-  const bool added = profile::add_await_time(profile, named);
+  view::name_loop_threads(named, profile);
+  const bool added = view::add_await_time(profile, named);
   if (weighed == Weighed::threads || (added && format.awaits == exporters::Awaits::page)) return {};
   if (!added)
     return fail(ErrorKind::usage,
                 fmt::format("--weight await: {} has no await time: no task in it waited", path),
                 "phlox record reads the tasks of asyncio and trio");
-  return profile::show_event(profile, profile::kAwaitTime);
+  return view::show_event(profile, view::kAwaitTime);
 }
 
 }  // namespace phlox::cli

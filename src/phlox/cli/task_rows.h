@@ -25,7 +25,7 @@ Result<void> check_weighed(Weighed weighed, const exporters::Format& format);
 // where the format has room, unless `choices` ask for a part of the time. After all that changes samples.
 // ErrorKind::usage: they were asked for, and there are none. `path`: of the recording, for messages.
 Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& rows, Weighed weighed,
-                            const exporters::Format& format, const profile::Choices& choices,
+                            const exporters::Format& format, const view::Choices& choices,
                             const std::string& path);
 
 }  // namespace phlox::cli

@@ -29,11 +29,11 @@
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/top_source.h"
 #include "phlox/cli/values.h"
-#include "phlox/profile/forks.h"
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/process_names.h"
 #include "phlox/top/layout.h"
 #include "phlox/top/terminal.h"
+#include "phlox/view/forks.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/process_names.h"
 
 namespace phlox::cli {
 namespace {
@@ -208,11 +208,11 @@ class Top {
     if (auto refreshed = source_->refresh(); !refreshed) return refreshed;
     whole_ = source_->seen();
     head_ = source_->head();
-    profile::Choices choices;
+    view::Choices choices;
     for (profile::Profile* part : {&whole_.lately, &whole_.all}) {
-      profile::show_process_names(*part);
-      profile::show_forks(*part, profile::Inherited::hidden);
-      profile::show_native_frames(*part, choices);
+      view::show_process_names(*part);
+      view::show_forks(*part, view::Inherited::hidden);
+      view::show_native_frames(*part, choices);
     }
     return pick();
   }

@@ -10,8 +10,8 @@
 #include "phlox/base/text.h"
 #include "phlox/cli/destination.h"
 #include "phlox/process/kept_rights.h"
-#include "phlox/profile/signals.h"
 #include "phlox/report/table.h"
+#include "phlox/view/signals.h"
 
 namespace phlox::cli {
 
@@ -116,7 +116,7 @@ std::optional<push::Page> Triggers::posted(std::string_view path) {
 
 bool Triggers::on_signal(int number) {
   if (!request_.takes_signal(number)) return false;
-  const std::string name = profile::signal_name(number);
+  const std::string name = view::signal_name(number);
   if (started_) note({Kind::signal, clock_now(), name + " was sent to phlox", name + " to phlox"});
   return true;
 }

@@ -17,8 +17,9 @@
 #include "phlox/exporters/registry.h"
 #include "phlox/http/curl_http.h"
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/work.h"
 #include "phlox/unwind/table_cache.h"
+#include "phlox/view/shown_event.h"
+#include "phlox/view/work.h"
 
 namespace phlox::cli {
 namespace {
@@ -256,8 +257,8 @@ std::string agent_folder() {
   return home.empty() ? home : home + "/.local/state/phlox/agent";
 }
 
-Result<profile::Choices> choices_of(const ViewArguments& view) {
-  profile::Choices choices;
+Result<view::Choices> choices_of(const ViewArguments& view) {
+  view::Choices choices;
   if (!view.by.empty()) {
     auto by = parse_by(view.by);
     if (!by) return of_option("--by", by);
@@ -295,8 +296,8 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
   // Selected states, threads or endpoints are shown completely; CPU time has no waits in it, and await time
   // has nothing else.
   const bool precise = !view.states.empty() || !view.thread.empty() || !view.endpoint.empty() ||
-                       choices.weight == profile::Weight::cpu || awaits;
-  choices.show = precise ? profile::Show::everything : profile::Show::work;
+                       choices.weight == view::Weight::cpu || awaits;
+  choices.show = precise ? view::Show::everything : view::Show::work;
   if (!view.show.empty()) {
     auto show = parse_show(view.show);
     if (!show) return fail(show);
@@ -311,34 +312,34 @@ Result<profile::Choices> choices_of(const ViewArguments& view) {
   return choices;
 }
 
-profile::Inherited inherited_of(const ViewArguments& view) {
-  return view.inherited_frames ? profile::Inherited::shown : profile::Inherited::hidden;
+view::Inherited inherited_of(const ViewArguments& view) {
+  return view.inherited_frames ? view::Inherited::shown : view::Inherited::hidden;
 }
 
-profile::Choices choices_for(const exporters::Format& format, profile::Choices choices) {
-  if (format.show == profile::Show::everything) choices.show = profile::Show::everything;
+view::Choices choices_for(const exporters::Format& format, view::Choices choices) {
+  if (format.show == view::Show::everything) choices.show = view::Show::everything;
   return choices;
 }
 
-std::optional<std::string> left_out(const profile::Profile& profile, const profile::Choices& choices) {
-  const std::string words = profile::left_out_words(profile::waiting_for_work(profile, choices));
+std::optional<std::string> left_out(const profile::Profile& profile, const view::Choices& choices) {
+  const std::string words = view::left_out_words(view::waiting_for_work(profile, choices));
   if (words.empty()) return {};
   return fmt::format("left out: {}; --show everything has it", words);
 }
 
-Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view, const InputArguments& input,
+Result<void> settle_weight(view::Choices& choices, const ViewArguments& view, const InputArguments& input,
                            const profile::Profile& profile) {
   const auto& samples = profile.samples();
-  const profile::SampledEvent event = profile::shown_event(profile);
+  const profile::SampledEvent event = view::shown_event(profile);
   const bool counted = !event.name.empty() && event.unit != profile::Unit::nanoseconds;
-  if (profile::is_of_event(choices.weight)) {
+  if (view::is_of_event(choices.weight)) {
     if (!counted) {
       return fail(
           ErrorKind::usage,
           "--weight event: " + (event.name.empty() ? "the recording has no events" : event.name + " is time"),
           "--weight wall, cpu or samples; --event NAME chooses another event");
     }
-    choices.weight = profile::weight_of(event.unit);
+    choices.weight = view::weight_of(event.unit);
   }
   if (!view.weight.empty()) return {};
   const bool timeless =
@@ -346,9 +347,9 @@ Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view,
   // The text of perf script may lack the counts.
   if (counted && (timeless || !input.event.empty()) &&
       std::any_of(samples.begin(), samples.end(), [](const auto& s) { return s.value > 0; })) {
-    choices.weight = profile::weight_of(event.unit);
+    choices.weight = view::weight_of(event.unit);
   } else if (timeless && !samples.empty()) {
-    choices.weight = profile::Weight::samples;
+    choices.weight = view::Weight::samples;
   }
   return {};
 }

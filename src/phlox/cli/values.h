@@ -12,10 +12,10 @@
 #include "phlox/base/result.h"
 #include "phlox/cli/arguments.h"
 #include "phlox/exporters/registry.h"
-#include "phlox/profile/forks.h"
-#include "phlox/profile/view.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/symbols/debug_files.h"
+#include "phlox/view/forks.h"
+#include "phlox/view/view.h"
 
 namespace phlox::cli {
 
@@ -55,17 +55,17 @@ std::string unwind_cache();
 // What phlox agent could not send yet, from the environment; the same rule. Empty: none is known.
 std::string agent_folder();
 
-Result<profile::Choices> choices_of(const ViewArguments& view);
+Result<view::Choices> choices_of(const ViewArguments& view);
 // If `show` was not given: the part that this format shows.
-profile::Choices choices_for(const exporters::Format& format, profile::Choices choices);
+view::Choices choices_for(const exporters::Format& format, view::Choices choices);
 
 // A line about the waiting that the choices leave out.
-std::optional<std::string> left_out(const profile::Profile& profile, const profile::Choices& choices);
+std::optional<std::string> left_out(const profile::Profile& profile, const view::Choices& choices);
 // Frames that forked processes inherited from their parents: shown, or left out.
-profile::Inherited inherited_of(const ViewArguments& view);
+view::Inherited inherited_of(const ViewArguments& view);
 // If nothing else was requested: for a named event, or a recording without times, the event's count, or
 // samples if that is unknown too. ErrorKind::usage: there is no such number.
-Result<void> settle_weight(profile::Choices& choices, const ViewArguments& view, const InputArguments& input,
+Result<void> settle_weight(view::Choices& choices, const ViewArguments& view, const InputArguments& input,
                            const profile::Profile& profile);
 
 // The meaning of `record -o`.

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/await_time.h"
+#include "phlox/view/await_time.h"
 
 namespace phlox::cli {
 
-using profile::By;
-using profile::NativeNames;
-using profile::Show;
-using profile::StateChoice;
-using profile::Weight;
+using view::By;
+using view::NativeNames;
+using view::Show;
+using view::StateChoice;
+using view::Weight;
 
 namespace {
 
@@ -93,7 +93,7 @@ Result<Weight> parse_weight(std::string_view text) {
   if (text == "cpu") return Weight::cpu;
   if (text == "samples") return Weight::samples;
   if (text == "event") return Weight::count;
-  if (text == profile::kAwaitTime) return Weight::wall;
+  if (text == view::kAwaitTime) return Weight::wall;
   return fail(ErrorKind::usage, fmt::format("cannot weigh by '{}'", text),
               "choose from wall, cpu, samples, await, event");
 }
@@ -106,7 +106,7 @@ Result<NativeNames> parse_native_names(std::string_view text) {
 
 Result<Show> parse_show(std::string_view text) {
   for (const Show show : {Show::work, Show::computing, Show::waiting, Show::everything}) {
-    if (text == profile::show_name(show)) return show;
+    if (text == view::show_name(show)) return show;
   }
   return fail(ErrorKind::usage, fmt::format("cannot show '{}'", text),
               "choose from work, computing, waiting, everything");

@@ -7,17 +7,17 @@
 #include <string_view>
 
 #include "phlox/base/result.h"
-#include "phlox/profile/choices.h"
+#include "phlox/view/choices.h"
 
 namespace phlox::cli {
 
-Result<profile::By> parse_by(std::string_view text);  // "function", "line,thread,process"
+Result<view::By> parse_by(std::string_view text);     // "function", "line,thread,process"
 Result<uint8_t> parse_states(std::string_view text);  // "running,gil-waits"
 // "wall" | "cpu" | "samples" | "await" (Weight::wall, of tasks) | "event" (Weight::count, until the unit is
 // known)
-Result<profile::Weight> parse_weight(std::string_view text);
-Result<profile::NativeNames> parse_native_names(std::string_view text);  // "full" | "short"
-Result<profile::Show> parse_show(std::string_view text);  // "work" | "computing" | "waiting" | "everything"
+Result<view::Weight> parse_weight(std::string_view text);
+Result<view::NativeNames> parse_native_names(std::string_view text);  // "full" | "short"
+Result<view::Show> parse_show(std::string_view text);  // "work" | "computing" | "waiting" | "everything"
 
 // "2s..5s", "..500ms", "1.5..": numbers are seconds unless they have ns, us, ms, s, m.
 struct TimeRange {

@@ -10,7 +10,7 @@
 
 #include "phlox/exporters/recursion.h"
 #include "phlox/exporters/words.h"
-#include "phlox/profile/await_time.h"
+#include "phlox/view/await_time.h"
 
 namespace phlox::exporters {
 namespace {
@@ -51,22 +51,22 @@ std::string event_word(const std::string& name) {
 
 constexpr std::string_view kAwaitEvent = "Await_ns";
 
-std::string callgrind_event(profile::Weight weight, const std::string& event) {
+std::string callgrind_event(view::Weight weight, const std::string& event) {
   switch (weight) {
-    case profile::Weight::wall:
+    case view::Weight::wall:
       return "Wall_ns";
-    case profile::Weight::cpu:
+    case view::Weight::cpu:
       return "CPU_ns";
-    case profile::Weight::samples:
+    case view::Weight::samples:
       return "Samples";
-    case profile::Weight::count:
-    case profile::Weight::bytes:
+    case view::Weight::count:
+    case view::Weight::bytes:
       break;
   }
   return event_word(event);
 }
 
-std::string object_of(const profile::Profile& profile, const profile::Label& label) {
+std::string object_of(const profile::Profile& profile, const view::Label& label) {
   switch (label.kind) {
     case profile::FrameKind::python:
       return "Python";
@@ -95,10 +95,10 @@ class Names {
 
 class CallgrindWriter {
  public:
-  CallgrindWriter(const profile::Profile& profile, const std::vector<const profile::CallTree*>& trees,
+  CallgrindWriter(const profile::Profile& profile, const std::vector<const view::CallTree*>& trees,
                   std::ostream& out)
       : out_(out) {
-    for (const profile::CallTree* tree : trees) number_functions(profile, *tree);
+    for (const view::CallTree* tree : trees) number_functions(profile, *tree);
     tell_namesakes_apart();
     for (size_t event = 0; event < trees.size(); ++event)
       add_costs(*trees[event], function_of_[event], event);
@@ -118,9 +118,9 @@ class CallgrindWriter {
   }
 
  private:
-  void number_functions(const profile::Profile& profile, const profile::CallTree& tree) {
+  void number_functions(const profile::Profile& profile, const view::CallTree& tree) {
     std::vector<uint32_t>& function_of = function_of_.emplace_back();
-    for (const profile::Label& label : tree.labels) {
+    for (const view::Label& label : tree.labels) {
       CallgrindFunction function{object_of(profile, label),
                                  label.file.empty() ? "???" : displayable(label.file),
                                  displayable(label.whole_name()), label.first_line};
@@ -143,10 +143,10 @@ class CallgrindWriter {
     }
   }
 
-  void add_costs(const profile::CallTree& tree, const std::vector<uint32_t>& function_of, size_t event) {
+  void add_costs(const view::CallTree& tree, const std::vector<uint32_t>& function_of, size_t event) {
     const std::vector<Entered> entered = find_entered(tree, function_of);
     for (uint32_t i = 1; i < tree.nodes.size(); ++i) {
-      const profile::CallNode& node = tree.nodes[i];
+      const view::CallNode& node = tree.nodes[i];
       if (node.total == 0) continue;
       const uint32_t function = function_of[node.label];
       Line& line = lines_[function][tree.labels[node.label].line];
@@ -180,16 +180,15 @@ class CallgrindWriter {
 
 }  // namespace
 
-void write_callgrind(const profile::Profile& profile, const profile::CallTree& tree,
-                     const CallgrindFacts& facts, std::ostream& out) {
-  std::vector<const profile::CallTree*> trees = {&tree};
+void write_callgrind(const profile::Profile& profile, const view::CallTree& tree, const CallgrindFacts& facts,
+                     std::ostream& out) {
+  std::vector<const view::CallTree*> trees = {&tree};
   std::string events = facts.awaits ? std::string(kAwaitEvent) : callgrind_event(facts.weight, facts.event);
   CallCost totals = {tree.total};
   for (const EventTree& other : facts.others) {
     trees.push_back(&other.tree);
     events += ' ';
-    events +=
-        other.event.name == profile::kAwaitTime ? std::string(kAwaitEvent) : event_word(other.event.name);
+    events += other.event.name == view::kAwaitTime ? std::string(kAwaitEvent) : event_word(other.event.name);
     totals.push_back(other.tree.total);
   }
   out << "# callgrind format\nversion: 1\ncreator: phlox " PHLOX_VERSION "\n";

@@ -9,12 +9,12 @@
 
 #include "phlox/exporters/event_trees.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 struct CallgrindFacts {
-  profile::Weight weight = profile::Weight::wall;
+  view::Weight weight = view::Weight::wall;
   std::string command;
   std::string description;             // one line
   std::string event = {};              // the event of the weight, if it is of an event
@@ -23,7 +23,7 @@ struct CallgrindFacts {
 };
 
 // `tree`: by line, with By::place.
-void write_callgrind(const profile::Profile& profile, const profile::CallTree& tree,
-                     const CallgrindFacts& facts, std::ostream& out);
+void write_callgrind(const profile::Profile& profile, const view::CallTree& tree, const CallgrindFacts& facts,
+                     std::ostream& out);
 
 }  // namespace phlox::exporters

@@ -7,8 +7,8 @@
 #include "phlox/exporters/json.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
-#include "phlox/profile/markers.h"
-#include "phlox/profile/quality.h"
+#include "phlox/view/markers.h"
+#include "phlox/view/quality.h"
 
 namespace phlox::exporters {
 namespace {
@@ -61,7 +61,7 @@ class Events : public SliceSink {
   void thread(ChromeRow row) { row_ = row; }
 
   void open(size_t label, Nanoseconds at) override {
-    const profile::Label& frame = frames_.labels()[label];
+    const view::Label& frame = frames_.labels()[label];
     begin("B", at);
     put(json_, "name", frame.whole_name());
     put(json_, "cat", category_of(frame.kind));
@@ -135,7 +135,7 @@ class Events : public SliceSink {
 };
 
 void put_moments(Events& events, const profile::Profile& profile, const SamplesByThread& threads) {
-  const Nanoseconds zero = profile::recording_start(profile);
+  const Nanoseconds zero = view::recording_start(profile);
   for (const profile::Event& event : profile.events()) {
     if (event.time < zero) continue;
     if (event.thread) {
@@ -152,14 +152,14 @@ void put_moments(Events& events, const profile::Profile& profile, const SamplesB
 
 }  // namespace
 
-Result<void> write_chrome(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_chrome(const profile::Profile& profile, const view::Choices& choices,
                           const std::string& title, std::ostream& out) {
-  Result<profile::SampleFilter> filter = profile::SampleFilter::make(profile, choices);
+  Result<view::SampleFilter> filter = view::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   const SamplesByThread threads = samples_by_thread(profile, *filter);
   FrameTable frames(profile, choices);
-  const size_t no_frames = frames.marker(profile::no_frames_label().name);
-  const Nanoseconds zero = profile::recording_start(profile);
+  const size_t no_frames = frames.marker(view::no_frames_label().name);
+  const Nanoseconds zero = view::recording_start(profile);
 
   rapidjson::OStreamWrapper stream(out);
   JsonWriter json(stream);
@@ -169,14 +169,14 @@ Result<void> write_chrome(const profile::Profile& profile, const profile::Choice
   json.StartObject();
   put(json, "title", title);
   put(json, "exporter", "phlox " PHLOX_VERSION);
-  put(json, "quality", profile::quality_line(profile::summarize_quality(profile)));
+  put(json, "quality", view::quality_line(view::summarize_quality(profile)));
   if (const int64_t start = recording_start_time(profile); start > 0) put(json, "start_unix_ns", start);
   json.EndObject();
   put_key(json, "traceEvents");
   json.StartArray();
   Events events(json, frames);
   for (const profile::Process& process : profile.processes())
-    events.fact("process_name", {process.pid, process.pid}, profile::process_label(process));
+    events.fact("process_name", {process.pid, process.pid}, view::process_label(process));
   for (size_t i = 0; i < threads.size(); ++i) {
     if (threads[i].empty()) continue;
     const ChromeRow row = row_of(profile, i);
@@ -184,11 +184,11 @@ Result<void> write_chrome(const profile::Profile& profile, const profile::Choice
     events.fact("thread_name", row, thread.name.empty() ? thread.kernel_name : thread.name);
     events.thread(row);
     write_slices(threads[i], Axis(profile, choices), frames, no_frames, events);
-    if (choices.weight != profile::Weight::wall) continue;  // the axis is not time
+    if (choices.weight != view::Weight::wall) continue;  // the axis is not time
     for (const StateRun& run : notable_runs(profile, threads[i]))
       events.state(run.name, run.start - zero, run.end - zero, row.tid);
   }
-  if (choices.weight == profile::Weight::wall) put_moments(events, profile, threads);
+  if (choices.weight == view::Weight::wall) put_moments(events, profile, threads);
   json.EndArray();
   json.EndObject();
   return {};

@@ -73,7 +73,7 @@ std::string unescape_collapsed(std::string_view text) {
   return out;
 }
 
-std::string collapsed_frame(const profile::Label& label, bool by_line) {
+std::string collapsed_frame(const view::Label& label, bool by_line) {
   std::string location = label.file;
   if (by_line && label.line != 0 && !location.empty()) location += fmt::format(":{}", label.line);
   // Native functions need their library; for Python the file is enough.
@@ -82,10 +82,10 @@ std::string collapsed_frame(const profile::Label& label, bool by_line) {
   return location.empty() ? label.whole_name() : fmt::format("{} ({})", label.whole_name(), location);
 }
 
-void write_collapsed(const profile::CallTree& tree, bool by_line, std::ostream& out) {
+void write_collapsed(const view::CallTree& tree, bool by_line, std::ostream& out) {
   std::vector<std::string> names;
   names.reserve(tree.labels.size());
-  for (const profile::Label& label : tree.labels)
+  for (const view::Label& label : tree.labels)
     names.push_back(escape_collapsed(collapsed_frame(label, by_line)));
 
   std::vector<uint32_t> path;

@@ -6,24 +6,23 @@
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/svg.h"
 #include "phlox/exporters/words.h"
-#include "phlox/profile/empty_view.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/whole_run.h"
+#include "phlox/view/empty_view.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/whole_run.h"
 
 namespace phlox::exporters {
 
 Result<void> write_diff_svg(const profile::Profile& before, const profile::Profile& after,
-                            const profile::Choices& choices, const ExportOptions& options,
-                            std::ostream& out) {
-  Result<profile::CallTree> before_tree = profile::build_call_tree(before, choices);
+                            const view::Choices& choices, const ExportOptions& options, std::ostream& out) {
+  Result<view::CallTree> before_tree = view::build_call_tree(before, choices);
   if (!before_tree) return fail(before_tree);
-  Result<profile::CallTree> after_tree = profile::build_call_tree(after, choices);
+  Result<view::CallTree> after_tree = view::build_call_tree(after, choices);
   if (!after_tree) return fail(after_tree);
 
-  const auto before_length = static_cast<double>(profile::summarize_quality(before).elapsed);
-  const auto after_length = static_cast<double>(profile::summarize_quality(after).elapsed);
-  const bool per_second = before_length > 0 && after_length > 0 &&
-                          !(profile::is_whole_run(before) && profile::is_whole_run(after));
+  const auto before_length = static_cast<double>(view::summarize_quality(before).elapsed);
+  const auto after_length = static_cast<double>(view::summarize_quality(after).elapsed);
+  const bool per_second =
+      before_length > 0 && after_length > 0 && !(view::is_whole_run(before) && view::is_whole_run(after));
   FlamePicture picture;
   std::string title = recording_title(after);
   if (recording_title(before) != title) title = recording_title(before) + " → " + title;
@@ -32,10 +31,10 @@ Result<void> write_diff_svg(const profile::Profile& before, const profile::Profi
       "Red: more time" + std::string(per_second ? " in each second of recording" : "") +
       " than before; blue: less; grey: not seen to differ. " + recording_subtitle(after, choices));
   for (const auto& [name, profile] : {std::pair{"before: ", &before}, std::pair{"after: ", &after}}) {
-    profile::QualitySummary quality = profile::summarize_quality(*profile);
-    picture.quality.push_back(displayable(name + profile::quality_line(quality)));
-    const auto empty = profile::why_empty(*profile, choices);
-    std::string warning = empty ? "nothing to show: " + *empty : profile::quality_warning(quality);
+    view::QualitySummary quality = view::summarize_quality(*profile);
+    picture.quality.push_back(displayable(name + view::quality_line(quality)));
+    const auto empty = view::why_empty(*profile, choices);
+    std::string warning = empty ? "nothing to show: " + *empty : view::quality_warning(quality);
     if (!warning.empty())
       picture.warning += (picture.warning.empty() ? "" : "; ") + displayable(name + warning);
   }

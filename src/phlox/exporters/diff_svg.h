@@ -10,6 +10,6 @@
 namespace phlox::exporters {
 
 Result<void> write_diff_svg(const profile::Profile& before, const profile::Profile& after,
-                            const profile::Choices& choices, const ExportOptions& options, std::ostream& out);
+                            const view::Choices& choices, const ExportOptions& options, std::ostream& out);
 
 }  // namespace phlox::exporters

@@ -16,7 +16,7 @@ namespace {
 
 using Key = std::tuple<profile::FrameKind, std::string_view, std::string_view, std::string_view, int32_t>;
 
-Key key_of(const profile::Label& label, bool by_line) {
+Key key_of(const view::Label& label, bool by_line) {
   std::string_view file = label.file;
   // npos + 1 is 0: the whole name.
   file.remove_prefix(file.find_last_of("/\\") + 1);
@@ -25,8 +25,8 @@ Key key_of(const profile::Label& label, bool by_line) {
 
 struct Merged {
   uint32_t parent = 0;
-  const profile::Label* label = nullptr;
-  profile::CallNode weights[2];  // before, after
+  const view::Label* label = nullptr;
+  view::CallNode weights[2];  // before, after
 };
 
 enum Side : size_t { kBefore = 0, kAfter = 1 };
@@ -36,16 +36,16 @@ class Merger {
  public:
   explicit Merger(bool by_line) : by_line_(by_line) { nodes_.emplace_back(); }
 
-  void add(const profile::CallTree& tree, Side side) {
+  void add(const view::CallTree& tree, Side side) {
     std::vector<uint32_t> keys;
     keys.reserve(tree.labels.size());
-    for (const profile::Label& label : tree.labels) {
+    for (const view::Label& label : tree.labels) {
       keys.push_back(
           keys_.try_emplace(key_of(label, by_line_), static_cast<uint32_t>(keys_.size())).first->second);
     }
     std::vector<uint32_t> index(tree.nodes.size(), 0);
     for (size_t i = 0; i < tree.nodes.size(); ++i) {
-      const profile::CallNode& node = tree.nodes[i];
+      const view::CallNode& node = tree.nodes[i];
       if (i > 0) index[i] = find(index[node.parent], keys[node.label]);
       Merged& merged = nodes_[index[i]];
       if (side == kAfter || merged.label == nullptr) merged.label = &tree.labels[node.label];
@@ -93,7 +93,7 @@ struct Weighed {
   double value = 0, variance = 0;
 };
 
-Weighed weighed(const profile::CallNode& node, const profile::CallNode& root, double scale) {
+Weighed weighed(const view::CallNode& node, const view::CallNode& root, double scale) {
   const double p = share(node.total, root.total);
   const double whole = static_cast<double>(root.total) * scale;
   const double samples = static_cast<double>(std::max<uint64_t>(1, root.samples));
@@ -102,7 +102,7 @@ Weighed weighed(const profile::CallNode& node, const profile::CallNode& root, do
 
 }  // namespace
 
-Difference combine(const profile::CallTree& before, const profile::CallTree& after, bool by_line) {
+Difference combine(const view::CallTree& before, const view::CallTree& after, bool by_line) {
   Merger merger(by_line);
   merger.add(before, kBefore);
   merger.add(after, kAfter);
@@ -112,7 +112,7 @@ Difference combine(const profile::CallTree& before, const profile::CallTree& aft
   difference.after.rejected = after.rejected;
   difference.after.samples = after.samples;
   std::vector<uint32_t> index(merger.nodes().size(), 0);
-  std::map<const profile::Label*, uint32_t> labels;
+  std::map<const view::Label*, uint32_t> labels;
   for (uint32_t from : reading_order(merger.nodes())) {
     const Merged& merged = merger.nodes()[from];
     index[from] = static_cast<uint32_t>(difference.before.size());
@@ -120,7 +120,7 @@ Difference combine(const profile::CallTree& before, const profile::CallTree& aft
     auto [label, added] = labels.try_emplace(merged.label, static_cast<uint32_t>(labels.size()));
     if (added) difference.after.labels.push_back(*merged.label);
     for (Side side : {kBefore, kAfter}) {
-      profile::CallNode node = merged.weights[side];
+      view::CallNode node = merged.weights[side];
       node.parent = index[merged.parent];
       node.label = label->second;
       (side == kBefore ? difference.before : difference.after.nodes).push_back(node);
@@ -132,8 +132,8 @@ Difference combine(const profile::CallTree& before, const profile::CallTree& aft
 std::vector<int8_t> change_steps(const Difference& difference, const Scales& scales) {
   constexpr double kQuantile = 2.58;  // of the normal distribution: 99 % lie within this on both sides
   constexpr double kOwn = 0.1, kWhole = 0.01;
-  const std::vector<profile::CallNode>& after = difference.after.nodes;
-  const std::vector<profile::CallNode>& before = difference.before;
+  const std::vector<view::CallNode>& after = difference.after.nodes;
+  const std::vector<view::CallNode>& before = difference.before;
   std::vector<double> changes(after.size(), 0);
   if (after.empty()) return {};
   const double whole = std::max(static_cast<double>(before[0].total) * scales.before,

@@ -4,20 +4,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 // `after.nodes[i]` and `before[i]` are one call path of the program. Labels are after's if it has the frame.
 struct Difference {
-  profile::CallTree after;
-  std::vector<profile::CallNode> before;
+  view::CallTree after;
+  std::vector<view::CallNode> before;
 };
 
 // Frames of two recordings are the same if kind, name, module, last part of the file's path, and, where
 // frames are lines, the line are the same. The rest of the path and the first line of a function change with
 // every release and installation. Totals are those of the two trees; children are ordered by name.
-Difference combine(const profile::CallTree& before, const profile::CallTree& after, bool by_line);
+Difference combine(const view::CallTree& before, const view::CallTree& after, bool by_line);
 
 // The divisor of a weight of either side: 1, or the seconds of its recording.
 struct Scales {

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 struct EventTree {
   profile::SampledEvent event;
-  profile::CallTree tree;
+  view::CallTree tree;
 };
 
 // In the order of the recording, without events whose samples all fail the choices.
-Result<std::vector<EventTree>> other_events(const profile::Profile& profile, const profile::Choices& choices);
+Result<std::vector<EventTree>> other_events(const profile::Profile& profile, const view::Choices& choices);
 
 }  // namespace phlox::exporters

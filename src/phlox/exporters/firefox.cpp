@@ -12,8 +12,8 @@
 #include "phlox/exporters/json.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/work.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/work.h"
 
 namespace phlox::exporters {
 namespace {
@@ -64,15 +64,15 @@ std::vector<FirefoxRow> rows_of(const std::vector<ThreadSample>& samples, const 
   return rows;
 }
 
-void put_samples(JsonWriter& json, const std::vector<FirefoxRow>& rows, profile::Weight weight,
+void put_samples(JsonWriter& json, const std::vector<FirefoxRow>& rows, view::Weight weight,
                  Nanoseconds zero) {
   put_key(json, "samples");
   json.StartObject();
   const bool counted = !is_time(weight);
   put(json, "weightType",
-      std::string_view(!counted                           ? "tracing-ms"
-                       : weight == profile::Weight::bytes ? "bytes"
-                                                          : "samples"));
+      std::string_view(!counted                        ? "tracing-ms"
+                       : weight == view::Weight::bytes ? "bytes"
+                                                       : "samples"));
   put_column(json, "stack", rows, [&](const FirefoxRow& row) {
     if (row.stack < 0) {
       json.Null();
@@ -177,7 +177,7 @@ void put_schema(JsonWriter& json, std::string_view name, std::initializer_list<c
 }
 
 // Entries of meta.extra, which the profiler shows under "Profile info".
-void put_extra(JsonWriter& json, const profile::Profile& profile, const profile::Choices& choices) {
+void put_extra(JsonWriter& json, const profile::Profile& profile, const view::Choices& choices) {
   put_key(json, "extra");
   json.StartArray();
   json.StartObject();
@@ -193,8 +193,8 @@ void put_extra(JsonWriter& json, const profile::Profile& profile, const profile:
     json.EndObject();
   };
   entry("Recording", recording_subtitle(profile, choices));
-  entry("Quality", profile::quality_line(profile::summarize_quality(profile)));
-  entry("Left out", profile::left_out_words(profile::waiting_for_work(profile, choices)));
+  entry("Quality", view::quality_line(view::summarize_quality(profile)));
+  entry("Left out", view::left_out_words(view::waiting_for_work(profile, choices)));
   json.EndArray();
   json.EndObject();
   json.EndArray();
@@ -207,11 +207,11 @@ int64_t number_of(const profile::Profile& profile, std::string_view key) {
   return number;
 }
 
-void put_meta(JsonWriter& json, const profile::Profile& profile, const profile::Choices& choices,
+void put_meta(JsonWriter& json, const profile::Profile& profile, const view::Choices& choices,
               const std::string& title, std::optional<size_t> selected, const FirefoxTables& tables) {
   put_key(json, "meta");
   json.StartObject();
-  const profile::QualitySummary quality = profile::summarize_quality(profile);
+  const view::QualitySummary quality = view::summarize_quality(profile);
   put_double(json, "interval", quality.achieved_rate > 0 ? 1000 / quality.achieved_rate : 1.0);
   put_double(json, "startTime", static_cast<double>(recording_start_time(profile)) / 1e6);
   put(json, "product", title);
@@ -272,8 +272,8 @@ std::vector<bool> leaders(const profile::Profile& profile, const SamplesByThread
 }
 
 void put_thread(JsonWriter& json, const profile::Profile& profile, size_t index, bool leads,
-                const std::vector<ThreadSample>& samples, profile::Weight weight, FirefoxTables& tables) {
-  const Nanoseconds zero = profile::recording_start(profile);
+                const std::vector<ThreadSample>& samples, view::Weight weight, FirefoxTables& tables) {
+  const Nanoseconds zero = view::recording_start(profile);
   const profile::Thread& thread = profile.threads()[index];
   const profile::Process* process = process_of(profile, thread);
   const auto put_time = [&](std::string_view key, Nanoseconds time) {
@@ -295,7 +295,7 @@ void put_thread(JsonWriter& json, const profile::Profile& profile, size_t index,
   json.StartObject();
   put(json, "name", std::string_view(thread.name.empty() ? thread.kernel_name : thread.name));
   put(json, "processType", "default");
-  put(json, "processName", std::string_view(process == nullptr ? "" : process_label(*process)));
+  put(json, "processName", std::string_view(process == nullptr ? "" : view::process_label(*process)));
   put(json, "pid", std::string_view(std::to_string(process == nullptr ? 0 : process->pid)));
   // Ids must be unique: the kernel may reuse one, and some threads have none.
   const bool twice = std::any_of(profile.threads().begin(), profile.threads().begin() + ptrdiff_t(index),
@@ -322,9 +322,9 @@ void put_thread(JsonWriter& json, const profile::Profile& profile, size_t index,
 
 }  // namespace
 
-Result<void> write_firefox_json(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_firefox_json(const profile::Profile& profile, const view::Choices& choices,
                                 const std::string& title, std::ostream& out) {
-  Result<profile::SampleFilter> filter = profile::SampleFilter::make(profile, choices);
+  Result<view::SampleFilter> filter = view::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   const SamplesByThread threads = samples_by_thread(profile, *filter);
   FirefoxTables tables(profile, choices, threads);
@@ -352,7 +352,7 @@ Result<void> write_firefox_json(const profile::Profile& profile, const profile::
   return {};
 }
 
-Result<void> write_firefox(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_firefox(const profile::Profile& profile, const view::Choices& choices,
                            const std::string& title, std::ostream& out) {
   GzipStream gzip(out);
   if (const auto done = write_firefox_json(profile, choices, title, gzip.stream()); !done) return done;

@@ -9,15 +9,15 @@
 
 #include "phlox/base/result.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 // Gzipped.
-Result<void> write_firefox(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_firefox(const profile::Profile& profile, const view::Choices& choices,
                            const std::string& title, std::ostream& out);
 // The JSON in it.
-Result<void> write_firefox_json(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_firefox_json(const profile::Profile& profile, const view::Choices& choices,
                                 const std::string& title, std::ostream& out);
 
 // "4E1D…0", the id of a library for symbol servers: a build-id's first 16 bytes as a GUID, and an age of 0.

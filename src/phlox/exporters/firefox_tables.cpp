@@ -6,7 +6,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/exporters/firefox.h"
-#include "phlox/profile/markers.h"
+#include "phlox/view/markers.h"
 
 namespace phlox::exporters {
 namespace {
@@ -51,7 +51,7 @@ std::string breakpad_id(std::string_view build_id) {
   return id + "0";
 }
 
-FirefoxTables::FirefoxTables(const profile::Profile& profile, const profile::Choices& choices,
+FirefoxTables::FirefoxTables(const profile::Profile& profile, const view::Choices& choices,
                              const SamplesByThread& threads)
     : profile_(profile) {
   subcategories_.assign(std::size(kCategories), {"Other"});
@@ -74,7 +74,7 @@ FirefoxTables::FirefoxTables(const profile::Profile& profile, const profile::Cho
   frame_rows_.assign(profile.frames().size() + 1, -1);
   if (no_frames) {
     stack_rows_[0] = 0;
-    functions_.push_back({text(profile::no_frames_label().name), -1, -1, 0});
+    functions_.push_back({text(view::no_frames_label().name), -1, -1, 0});
     frames_.push_back({0, kOther, 0, 0, -1, 0});
     stacks_.push_back({0, -1});
   }
@@ -98,7 +98,7 @@ size_t FirefoxTables::text(std::string_view text) {
   return text_rows_.emplace(text, texts_.size() - 1).first->second;
 }
 
-size_t FirefoxTables::category(const profile::Label& label) const {
+size_t FirefoxTables::category(const view::Label& label) const {
   switch (label.kind) {
     case profile::FrameKind::python:
       return kPython;
@@ -131,7 +131,7 @@ uint32_t FirefoxTables::inline_depth(const profile::Frame& frame) const {
   return depth;
 }
 
-size_t FirefoxTables::add_function(const profile::Label& label, const profile::Frame& frame) {
+size_t FirefoxTables::add_function(const view::Label& label, const profile::Frame& frame) {
   Function function;
   function.name = text(label.whole_name());
   function.line = frame.first_line;
@@ -154,20 +154,20 @@ size_t FirefoxTables::add_function(const profile::Label& label, const profile::F
   return at->second;
 }
 
-size_t FirefoxTables::add_frame(profile::FrameId id, const profile::Choices& choices) {
+size_t FirefoxTables::add_frame(profile::FrameId id, const view::Choices& choices) {
   if (!id || id.value > profile_.frames().size()) id = profile::FrameId();
   int64_t& known = frame_rows_[id.value];
   if (known >= 0) return static_cast<size_t>(known);
   known = static_cast<int64_t>(frames_.size());
   if (!id) {
-    functions_.push_back({text(profile::unknown_frame_label().name), -1, -1, 0});
+    functions_.push_back({text(view::unknown_frame_label().name), -1, -1, 0});
     frames_.push_back({functions_.size() - 1, kOther, 0, 0, -1, 0});
     return frames_.size() - 1;
   }
-  profile::Choices wanted = choices;
+  view::Choices wanted = choices;
   wanted.by.line = wanted.by.place = true;
   const profile::Frame& frame = profile_.frame(id);
-  const profile::Label label = frame_label(profile_, id, wanted);
+  const view::Label label = frame_label(profile_, id, wanted);
   FrameRow row;
   row.function = add_function(label, frame);
   row.category = category(label);

@@ -17,7 +17,7 @@ namespace phlox::exporters {
 
 class FirefoxTables {
  public:
-  FirefoxTables(const profile::Profile& profile, const profile::Choices& choices,
+  FirefoxTables(const profile::Profile& profile, const view::Choices& choices,
                 const SamplesByThread& threads);
 
   // Row of the stack table.
@@ -47,9 +47,9 @@ class FirefoxTables {
     int64_t prefix = -1;
   };
 
-  size_t add_frame(profile::FrameId id, const profile::Choices& choices);
-  size_t add_function(const profile::Label& label, const profile::Frame& frame);
-  size_t category(const profile::Label& label) const;
+  size_t add_frame(profile::FrameId id, const view::Choices& choices);
+  size_t add_function(const view::Label& label, const profile::Frame& frame);
+  size_t category(const view::Label& label) const;
   size_t subcategory(size_t category, const std::string& module);
   uint32_t inline_depth(const profile::Frame& frame) const;
   void put_frames(JsonWriter& json) const;

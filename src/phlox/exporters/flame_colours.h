@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 

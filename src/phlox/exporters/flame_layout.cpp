@@ -14,7 +14,7 @@ struct Links {
   std::vector<uint64_t> frames;  // with weight, in the subtree
 };
 
-Links link(const std::vector<profile::CallNode>& nodes) {
+Links link(const std::vector<view::CallNode>& nodes) {
   Links links;
   links.first_child.assign(nodes.size(), 0);
   links.next_sibling.assign(nodes.size(), 0);
@@ -29,7 +29,7 @@ Links link(const std::vector<profile::CallNode>& nodes) {
   return links;
 }
 
-std::optional<FlameLayout> attempt(const std::vector<profile::CallNode>& nodes, const Links& links,
+std::optional<FlameLayout> attempt(const std::vector<view::CallNode>& nodes, const Links& links,
                                    const LayoutOptions& options, double min_width) {
   FlameLayout done;
   done.min_width = min_width;
@@ -62,7 +62,7 @@ std::optional<FlameLayout> attempt(const std::vector<profile::CallNode>& nodes, 
 
 }  // namespace
 
-FlameLayout lay_out_flame(const std::vector<profile::CallNode>& nodes, const LayoutOptions& options) {
+FlameLayout lay_out_flame(const std::vector<view::CallNode>& nodes, const LayoutOptions& options) {
   if (nodes.empty()) return {};
   Links links = link(nodes);
   for (double min_width = options.min_width;; min_width *= 2) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
@@ -38,7 +38,7 @@ struct FlameLayout {
 };
 
 // `nodes` as in a CallTree.
-FlameLayout lay_out_flame(const std::vector<profile::CallNode>& nodes, const LayoutOptions& options = {});
+FlameLayout lay_out_flame(const std::vector<view::CallNode>& nodes, const LayoutOptions& options = {});
 
 // To a hundredth of a pixel.
 double round_pixels(double value);

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "phlox/exporters/words.h"
-#include "phlox/profile/sampled_events.h"
+#include "phlox/view/shown_event.h"
 
 namespace phlox::exporters {
 namespace {
@@ -47,23 +47,23 @@ class StringTable {
 };
 
 template <class Value>
-void put_column(PictureJson& json, std::string_view key, const std::vector<profile::CallNode>& nodes,
+void put_column(PictureJson& json, std::string_view key, const std::vector<view::CallNode>& nodes,
                 Value value) {
   put_picture_key(json, key);
   json.StartArray();
-  for (const profile::CallNode& node : nodes) json.Int64(static_cast<int64_t>(value(node)));
+  for (const view::CallNode& node : nodes) json.Int64(static_cast<int64_t>(value(node)));
   json.EndArray();
 }
 
-using Parts = std::vector<std::array<profile::NodePart, profile::kDoings>>;
+using Parts = std::vector<std::array<view::NodePart, view::kDoings>>;
 
 void put_parts(PictureJson& json, const Parts& parts) {
   constexpr std::string_view kNames[] = {"computing", "waiting", "waiting_for_work", "waiting_for_others",
                                          "waiting_unknown"};
-  static_assert(std::size(kNames) == profile::kDoings);
+  static_assert(std::size(kNames) == view::kDoings);
   put_picture_key(json, "parts");
   json.StartObject();
-  for (size_t doing = 0; doing < profile::kDoings; ++doing) {
+  for (size_t doing = 0; doing < view::kDoings; ++doing) {
     put_picture_key(json, kNames[doing]);
     json.StartObject();
     put_picture_key(json, "self");
@@ -80,10 +80,10 @@ void put_parts(PictureJson& json, const Parts& parts) {
 }
 
 void put_tree(PictureJson& json, const FlamePicture& picture) {
-  const profile::CallTree& tree = picture.tree;
+  const view::CallTree& tree = picture.tree;
   StringTable files;
   StringTable modules;
-  for (const profile::Label& label : tree.labels) {
+  for (const view::Label& label : tree.labels) {
     files.index(label.file);
     modules.index(label.module);
   }
@@ -94,7 +94,7 @@ void put_tree(PictureJson& json, const FlamePicture& picture) {
   modules.put_all(json);
   put_picture_key(json, "labels");
   json.StartArray();
-  for (const profile::Label& label : tree.labels) {
+  for (const view::Label& label : tree.labels) {
     json.StartArray();
     put_picture_text(json, label.name);
     json.Uint(files.index(label.file));
@@ -105,16 +105,16 @@ void put_tree(PictureJson& json, const FlamePicture& picture) {
     json.EndArray();
   }
   json.EndArray();
-  put_column(json, "parent", tree.nodes, [](const profile::CallNode& node) { return node.parent; });
-  put_column(json, "label", tree.nodes, [](const profile::CallNode& node) { return node.label; });
-  put_column(json, "self", tree.nodes, [](const profile::CallNode& node) { return node.self; });
-  put_column(json, "samples", tree.nodes, [](const profile::CallNode& node) { return node.samples; });
+  put_column(json, "parent", tree.nodes, [](const view::CallNode& node) { return node.parent; });
+  put_column(json, "label", tree.nodes, [](const view::CallNode& node) { return node.label; });
+  put_column(json, "self", tree.nodes, [](const view::CallNode& node) { return node.self; });
+  put_column(json, "samples", tree.nodes, [](const view::CallNode& node) { return node.samples; });
   if (!tree.parts.empty()) put_parts(json, tree.parts);
   if (!picture.before.empty()) {
     put_picture_key(json, "before");
     json.StartObject();
-    put_column(json, "self", picture.before, [](const profile::CallNode& node) { return node.self; });
-    put_column(json, "samples", picture.before, [](const profile::CallNode& node) { return node.samples; });
+    put_column(json, "self", picture.before, [](const view::CallNode& node) { return node.self; });
+    put_column(json, "samples", picture.before, [](const view::CallNode& node) { return node.samples; });
     put_picture_key(json, "changes");
     json.StartArray();
     for (int8_t step : picture.changes) json.Int(step);
@@ -124,15 +124,15 @@ void put_tree(PictureJson& json, const FlamePicture& picture) {
   json.EndObject();
 }
 
-double share_of(const std::vector<profile::CallNode>& nodes, size_t node) {
+double share_of(const std::vector<view::CallNode>& nodes, size_t node) {
   return nodes[0].total > 0 ? static_cast<double>(nodes[node].total) / static_cast<double>(nodes[0].total)
                             : 0;
 }
 
 }  // namespace
 
-void make_displayable(profile::CallTree& tree, bool by_line) {
-  for (profile::Label& label : tree.labels) {
+void make_displayable(view::CallTree& tree, bool by_line) {
+  for (view::Label& label : tree.labels) {
     label.name = displayable(label.name);
     if (label.name.empty()) label.name = "(no name)";
     label.full = displayable(label.full);
@@ -147,11 +147,11 @@ void make_displayable(profile::CallTree& tree, bool by_line) {
 
 // The sizes of the nodes, as parts of the whole: in the tree, before, or in the time that another choice of
 // the picture shows. A child is never larger than its parent.
-std::vector<double> sizes_of(const profile::CallTree& tree, const std::vector<profile::CallNode>& before,
+std::vector<double> sizes_of(const view::CallTree& tree, const std::vector<view::CallNode>& before,
                              const Parts& totals) {
   const auto everything = [&](size_t node) {
     int64_t sum = 0;
-    for (const profile::NodePart& part : totals[node]) sum += part.self;
+    for (const view::NodePart& part : totals[node]) sum += part.self;
     return static_cast<double>(sum);
   };
   std::vector<double> sizes;
@@ -165,10 +165,10 @@ std::vector<double> sizes_of(const profile::CallTree& tree, const std::vector<pr
   return sizes;
 }
 
-Parts totals_of(const profile::CallTree& tree) {
+Parts totals_of(const view::CallTree& tree) {
   Parts totals = tree.parts;
   for (size_t i = totals.size(); i-- > 1;) {
-    for (size_t doing = 0; doing < profile::kDoings; ++doing)
+    for (size_t doing = 0; doing < view::kDoings; ++doing)
       totals[tree.nodes[i].parent][doing].self += totals[i][doing].self;
   }
   return totals;
@@ -177,7 +177,7 @@ Parts totals_of(const profile::CallTree& tree) {
 // Keeps the largest nodes of a tree, and one marker below each of them for those that it lost.
 class Pruning {
  public:
-  Pruning(profile::CallTree& tree, std::vector<profile::CallNode>& before)
+  Pruning(view::CallTree& tree, std::vector<view::CallNode>& before)
       : tree_(tree),
         totals_(totals_of(tree)),
         sizes_(sizes_of(tree, before, totals_)),
@@ -223,14 +223,14 @@ class Pruning {
   }
 
   void add_to_marker(size_t lost, uint32_t parent) {
-    std::vector<profile::CallNode>& marker = markers_.try_emplace(parent, columns_.size()).first->second;
+    std::vector<view::CallNode>& marker = markers_.try_emplace(parent, columns_.size()).first->second;
     for (size_t c = 0; c < columns_.size(); ++c) {
-      const profile::CallNode& node = (*columns_[c])[lost];
+      const view::CallNode& node = (*columns_[c])[lost];
       marker[c].self += node.total;
       marker[c].total += node.total;
       marker[c].samples += node.samples;
     }
-    for (size_t doing = 0; doing < profile::kDoings && !totals_.empty(); ++doing) {
+    for (size_t doing = 0; doing < view::kDoings && !totals_.empty(); ++doing) {
       marker_parts_[parent][doing].self += totals_[lost][doing].self;
       marker_parts_[parent][doing].samples += totals_[lost][doing].samples;
     }
@@ -249,18 +249,18 @@ class Pruning {
     }
   }
 
-  profile::CallTree& tree_;
+  view::CallTree& tree_;
   const Parts totals_;
   const std::vector<double> sizes_;
-  std::vector<std::vector<profile::CallNode>*> columns_;  // pruned in the same way
-  std::vector<std::vector<profile::CallNode>> kept_;
+  std::vector<std::vector<view::CallNode>*> columns_;  // pruned in the same way
+  std::vector<std::vector<view::CallNode>> kept_;
   Parts kept_parts_;
   // By the kept parent's index: one node for each column, and its parts.
-  std::map<uint32_t, std::vector<profile::CallNode>> markers_;
-  std::map<uint32_t, std::array<profile::NodePart, profile::kDoings>> marker_parts_;
+  std::map<uint32_t, std::vector<view::CallNode>> markers_;
+  std::map<uint32_t, std::array<view::NodePart, view::kDoings>> marker_parts_;
 };
 
-LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, size_t maximum) {
+LeftOut prune(view::CallTree& tree, std::vector<view::CallNode>& before, size_t maximum) {
   if (tree.nodes.size() <= maximum) return {};
   return Pruning(tree, before).run(maximum);
 }
@@ -288,10 +288,10 @@ void write_picture_json(const FlamePicture& picture, std::ostream& out) {
   put_picture_key(json, "warning");
   put_picture_text(json, picture.warning);
   put_picture_key(json, "unit");
-  put_picture_text(json, profile::unit_key(picture.weight));
+  put_picture_text(json, view::unit_key(picture.weight));
   if (!picture.tree.parts.empty()) {
     put_picture_key(json, "show");
-    put_picture_text(json, profile::show_name(picture.show));
+    put_picture_text(json, view::show_name(picture.show));
     put_picture_key(json, "leftOut");
     put_picture_text(json, picture.left_out);
   }

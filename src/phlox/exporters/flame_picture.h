@@ -9,7 +9,7 @@
 
 #include "phlox/exporters/difference.h"
 #include "phlox/exporters/flame_layout.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
@@ -22,18 +22,18 @@ struct FlamePicture {
   std::string subtitle;
   std::vector<std::string> quality;  // one line for each recording
   std::string warning;               // empty: none
-  profile::Weight weight = profile::Weight::wall;
-  profile::CallTree tree;  // names are displayable; with parts, the reader may choose what is shown
-  profile::Show show = profile::Show::everything;  // the part of the time in the tree's weights
-  std::string left_out;                            // the part that `show` leaves out, in words
-  std::vector<profile::CallNode>
+  view::Weight weight = view::Weight::wall;
+  view::CallTree tree;  // names are displayable; with parts, the reader may choose what is shown
+  view::Show show = view::Show::everything;  // the part of the time in the tree's weights
+  std::string left_out;                      // the part that `show` leaves out, in words
+  std::vector<view::CallNode>
       before;                   // of a difference: the same nodes with the weights of the other recording
   std::vector<int8_t> changes;  // of a difference: change_steps()
   LeftOut pruned;               // frames that were removed because the tree would be too large
 };
 
 // Makes every name displayable; where frames are lines, the line becomes part of the drawn name.
-void make_displayable(profile::CallTree& tree, bool by_line);
+void make_displayable(view::CallTree& tree, bool by_line);
 
 // Makes the picture one of a difference.
 void fill_difference(FlamePicture& picture, Difference difference, bool by_line, const Scales& scales = {});
@@ -42,7 +42,7 @@ void fill_difference(FlamePicture& picture, Difference difference, bool by_line,
 // place where something was removed; totals stay the same. `before`: of a difference, pruned in the same way,
 // with the larger of its two shares as a node's size; otherwise empty. Returns the removed part, with its
 // weight in the tree.
-LeftOut prune(profile::CallTree& tree, std::vector<profile::CallNode>& before, size_t maximum);
+LeftOut prune(view::CallTree& tree, std::vector<view::CallNode>& before, size_t maximum);
 
 // The picture as JSON for the script (web/src/model/tree.ts and svg/flame_svg.ts describe it). Contains no
 // '<', '>' or '&', so it is valid in XML and HTML as it is.

@@ -13,7 +13,7 @@
 #include "phlox/exporters/page_tables.h"
 #include "phlox/exporters/web_bundle.h"
 #include "phlox/exporters/words.h"
-#include "phlox/profile/work.h"
+#include "phlox/view/work.h"
 
 namespace phlox::exporters {
 namespace {
@@ -45,7 +45,7 @@ struct Fitted {
 };
 
 // Unmerged if it fits, otherwise with the mildest merge that fits.
-Result<Fitted> fit(std::span<const PageSide> sides, const PageTables& whole, const profile::Choices& choices,
+Result<Fitted> fit(std::span<const PageSide> sides, const PageTables& whole, const view::Choices& choices,
                    const ExportOptions& options, const PageSources& sources) {
   auto data = make_page_data(sides, choices, options, whole, {}, sources);
   if (!data) return fail(data);
@@ -83,7 +83,7 @@ std::string source_words(const PageSources& sources) {
   return words;
 }
 
-Result<void> write(std::span<const PageSide> sides, const PageTables& tables, const profile::Choices& choices,
+Result<void> write(std::span<const PageSide> sides, const PageTables& tables, const view::Choices& choices,
                    const ExportOptions& options, std::ostream& out) {
   const auto sources = collect_sources(tables, options.source);
   if (!sources) return fail(sources);
@@ -105,7 +105,7 @@ Result<void> write(std::span<const PageSide> sides, const PageTables& tables, co
     options.remarks->push_back(
         fmt::format("the page would be larger than {}: within {} the order of what a thread did is lost{}; "
                     "--max-page-size allows more",
-                    size_words(options.page_bytes), weight_words(fitted->merge.window, profile::Weight::wall),
+                    size_words(options.page_bytes), weight_words(fitted->merge.window, view::Weight::wall),
                     fitted->merge.rare_share > 0 ? ", and rare stacks lack their inner frames" : ""));
   }
   if (options.notes != nullptr && options.source) options.notes->push_back(source_words(*sources));
@@ -114,7 +114,7 @@ Result<void> write(std::span<const PageSide> sides, const PageTables& tables, co
 
 }  // namespace
 
-Result<void> write_page(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_page(const profile::Profile& profile, const view::Choices& choices,
                         const ExportOptions& options, std::ostream& out) {
   const auto tables = make_page_tables(profile, choices, options.with_inherited);
   if (!tables) return fail(tables);
@@ -123,8 +123,7 @@ Result<void> write_page(const profile::Profile& profile, const profile::Choices&
 }
 
 Result<void> write_diff_page(const profile::Profile& before, const profile::Profile& after,
-                             const profile::Choices& choices, const ExportOptions& options,
-                             std::ostream& out) {
+                             const view::Choices& choices, const ExportOptions& options, std::ostream& out) {
   const auto before_tables = make_page_tables(before, choices);
   if (!before_tables) return fail(before_tables);
   const auto after_tables = make_page_tables(after, choices);

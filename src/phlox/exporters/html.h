@@ -10,12 +10,11 @@
 namespace phlox::exporters {
 
 // The choices select the contents; their weight and `by` are what the page shows first.
-Result<void> write_page(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_page(const profile::Profile& profile, const view::Choices& choices,
                         const ExportOptions& options, std::ostream& out);
 
 // `phlox diff -o diff.html`: both recordings in one page that begins with the differences.
 Result<void> write_diff_page(const profile::Profile& before, const profile::Profile& after,
-                             const profile::Choices& choices, const ExportOptions& options,
-                             std::ostream& out);
+                             const view::Choices& choices, const ExportOptions& options, std::ostream& out);
 
 }  // namespace phlox::exporters

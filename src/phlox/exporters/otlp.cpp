@@ -10,10 +10,11 @@
 #include "phlox/base/valid_utf8.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/time_kinds.h"
-#include "phlox/profile/markers.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/resource.h"
 #include "phlox/profile/sampled_events.h"
+#include "phlox/view/markers.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/resource.h"
+#include "phlox/view/shown_event.h"
 
 namespace phlox::exporters {
 namespace {
@@ -79,7 +80,7 @@ class OtlpDictionary {
     return at->second;
   }
 
-  int32_t attribute(std::string_view key, const profile::Attribute& value) {
+  int32_t attribute(std::string_view key, const view::Attribute& value) {
     const std::pair<int32_t, std::string> known{string(key), value_bytes(value)};
     const auto [at, added] = attributes_.try_emplace(known, next(attributes_));
     if (added) {
@@ -90,7 +91,7 @@ class OtlpDictionary {
     return at->second;
   }
 
-  int32_t location(const profile::Profile& profile, const profile::Label& label) {
+  int32_t location(const profile::Profile& profile, const view::Label& label) {
     const int32_t of_function = function(label);
     const int32_t of_module = mapping(profile, label);
     const int32_t kind = kind_attribute(label.kind);
@@ -121,7 +122,7 @@ class OtlpDictionary {
 
   const std::string& bytes() const { return bytes_; }
 
-  static std::string value_bytes(const profile::Attribute& attribute) {
+  static std::string value_bytes(const view::Attribute& attribute) {
     std::string bytes;
     protozero::pbf_writer value(bytes);
     if (attribute.number) {
@@ -138,7 +139,7 @@ class OtlpDictionary {
     return static_cast<int32_t>(table.size() + 1);
   }
 
-  int32_t function(const profile::Label& label) {
+  int32_t function(const view::Label& label) {
     const int32_t name = string(label.whole_name()), file = string(label.file);
     const int32_t first = by_line_ ? label.first_line : label.line;
     const auto [at, added] = functions_.try_emplace({name, file, first}, next(functions_));
@@ -150,7 +151,7 @@ class OtlpDictionary {
     return at->second;
   }
 
-  int32_t mapping(const profile::Profile& profile, const profile::Label& label) {
+  int32_t mapping(const profile::Profile& profile, const view::Label& label) {
     if (label.kind != profile::FrameKind::native || !label.module_id ||
         label.module_id.value > profile.modules().size())
       return 0;
@@ -193,16 +194,16 @@ struct OtlpType {
 // the further events.
 class OtlpTypes {
  public:
-  OtlpTypes(const profile::Profile& profile, const profile::Choices& choices) : weight_(choices.weight) {
-    if (profile::is_time(weight_)) {
+  OtlpTypes(const profile::Profile& profile, const view::Choices& choices) : weight_(choices.weight) {
+    if (view::is_time(weight_)) {
       for (const std::string_view kind : kTimeKinds) types_.push_back({std::string(kind)});
-    } else if (profile::is_of_event(weight_)) {
-      types_.push_back({profile::shown_event(profile).name, unit_of(profile::shown_event(profile).unit)});
+    } else if (view::is_of_event(weight_)) {
+      types_.push_back({view::shown_event(profile).name, unit_of(view::shown_event(profile).unit)});
     } else {
       types_.push_back({"samples", "count"});
     }
     const auto events = profile::sampled_events(profile);
-    const std::vector<bool> there = profile::sampled_but_not_shown(profile);
+    const std::vector<bool> there = view::sampled_but_not_shown(profile);
     for (size_t i = 0; i < events.size(); ++i) {
       // Without a name it is thread time next to await time: it was not requested.
       if (!there[i] || events[i].name.empty()) continue;
@@ -213,16 +214,16 @@ class OtlpTypes {
 
   const std::vector<OtlpType>& all() const { return types_; }
 
-  void add(const profile::Sample& sample, const profile::SampleFilter::Part& part,
+  void add(const profile::Sample& sample, const view::SampleFilter::Part& part,
            std::vector<int64_t>& values) const {
-    if (!profile::is_time(weight_)) {
+    if (!view::is_time(weight_)) {
       values[0] += part.weight;
       return;
     }
     const KindTimes times = times_of(sample, part.wall, part.cpu);
     for (size_t i = 0; i < times.size(); ++i) values[i] += times[i];
   }
-  void add_other(const profile::Sample& sample, const profile::SampleFilter::Part& part,
+  void add_other(const profile::Sample& sample, const view::SampleFilter::Part& part,
                  std::vector<int64_t>& values) const {
     const auto found = others_.find(profile::event_number(sample));
     if (found == others_.end()) return;
@@ -236,7 +237,7 @@ class OtlpTypes {
            : unit == profile::Unit::bytes     ? "bytes"
                                               : "count";
   }
-  profile::Weight weight_;
+  view::Weight weight_;
   std::vector<OtlpType> types_;
   std::map<uint16_t, std::pair<size_t, profile::Unit>> others_;  // by event: its place and unit
 };
@@ -244,7 +245,7 @@ class OtlpTypes {
 // Sums over all samples, and the message made of them.
 class OtlpWriter {
  public:
-  OtlpWriter(const profile::Profile& profile, const profile::Choices& choices, const OtlpFacts& facts)
+  OtlpWriter(const profile::Profile& profile, const view::Choices& choices, const OtlpFacts& facts)
       : profile_(profile),
         choices_(choices),
         facts_(facts),
@@ -252,7 +253,7 @@ class OtlpWriter {
         tables_(choices.by.line) {}
 
   Result<std::string> message() {
-    const auto filter = profile::SampleFilter::make(profile_, choices_);
+    const auto filter = view::SampleFilter::make(profile_, choices_);
     if (!filter) return fail(filter);
     for (const profile::Sample& sample : profile_.samples()) {
       if (const auto part = filter->part(sample); part.passes) types_.add(sample, part, values_of(sample));
@@ -298,7 +299,7 @@ class OtlpWriter {
     const auto [at, added] = stacks_.try_emplace(id.value, 0);
     if (!added) return at->second;
     std::vector<int32_t> path;
-    if (!id) path.push_back(tables_.location(profile_, profile::no_frames_label()));
+    if (!id) path.push_back(tables_.location(profile_, view::no_frames_label()));
     while (id) {
       const profile::Stack& row = profile_.stack(id);
       path.push_back(location(row.frame));
@@ -312,10 +313,10 @@ class OtlpWriter {
     const auto [at, added] = locations_.try_emplace(frame.value, 0);
     if (!added) return at->second;
     const bool known = frame && frame.value <= profile_.frames().size();
-    profile::Choices wanted = choices_;
+    view::Choices wanted = choices_;
     wanted.by.place = true;
-    return at->second = tables_.location(profile_, known ? profile::frame_label(profile_, frame, wanted)
-                                                         : profile::unknown_frame_label());
+    return at->second = tables_.location(
+               profile_, known ? view::frame_label(profile_, frame, wanted) : view::unknown_frame_label());
   }
 
   // Empty: no value but 0.
@@ -334,7 +335,7 @@ class OtlpWriter {
     protozero::pbf_writer out(bytes);
     {
       protozero::pbf_writer resource(out, kResourceOfProfiles);
-      for (const profile::Attribute& attribute : profile::resource_of(profile_, process)) {
+      for (const view::Attribute& attribute : view::resource_of(profile_, process)) {
         protozero::pbf_writer pair(resource, kResourceAttributes);
         pair.add_string(kKey, valid_utf8(attribute.key));
         pair.add_message(kKeyValue, OtlpDictionary::value_bytes(attribute));
@@ -363,7 +364,7 @@ class OtlpWriter {
     }
     if (const int64_t start = recording_start_time(profile_); start > 0)
       profile.add_fixed64(kTimeUnixNano, static_cast<uint64_t>(start));
-    if (const Nanoseconds length = profile::summarize_quality(profile_).elapsed; length > 0)
+    if (const Nanoseconds length = view::summarize_quality(profile_).elapsed; length > 0)
       profile.add_uint64(kDurationNano, static_cast<uint64_t>(length));
     if (facts_.profile_id) profile.add_bytes(kProfileId, facts_.profile_id());
     scope.add_message(kProfiles, samples);
@@ -371,7 +372,7 @@ class OtlpWriter {
   }
 
   const profile::Profile& profile_;
-  const profile::Choices& choices_;
+  const view::Choices& choices_;
   const OtlpFacts& facts_;
   OtlpTypes types_;
   OtlpDictionary tables_;
@@ -382,7 +383,7 @@ class OtlpWriter {
 
 }  // namespace
 
-Result<std::string> otlp_message(const profile::Profile& profile, const profile::Choices& choices,
+Result<std::string> otlp_message(const profile::Profile& profile, const view::Choices& choices,
                                  const OtlpFacts& facts) {
   return OtlpWriter(profile, choices, facts).message();
 }

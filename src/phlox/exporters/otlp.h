@@ -9,7 +9,7 @@
 #include <string>
 
 #include "phlox/base/result.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
@@ -20,7 +20,7 @@ struct OtlpFacts {
 
 // One resource for each process, in it one profile for each kind of time (cpu, wall, off_cpu, gil_wait,
 // cpu_wait) and for each further event. Sums are exact. Empty: nothing passes the choices.
-Result<std::string> otlp_message(const profile::Profile& profile, const profile::Choices& choices,
+Result<std::string> otlp_message(const profile::Profile& profile, const view::Choices& choices,
                                  const OtlpFacts& facts);
 
 }  // namespace phlox::exporters

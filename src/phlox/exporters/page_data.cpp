@@ -19,15 +19,15 @@
 #include "phlox/exporters/page_loops.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/words.h"
-#include "phlox/profile/await_time.h"
 #include "phlox/profile/declarations.h"
-#include "phlox/profile/empty_view.h"
-#include "phlox/profile/loops_and_pools.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/system_calls.h"
-#include "phlox/profile/whole_run.h"
-#include "phlox/profile/whole_waits.h"
-#include "phlox/profile/work.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/empty_view.h"
+#include "phlox/view/loops_and_pools.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/system_calls.h"
+#include "phlox/view/whole_run.h"
+#include "phlox/view/whole_waits.h"
+#include "phlox/view/work.h"
 
 namespace phlox::exporters {
 namespace {
@@ -58,12 +58,12 @@ class Strings {
 };
 
 // What the event that is shown counted is the first of them. `awaits`: await time, if there is any.
-std::string weight_word(profile::Weight weight, const PageTables& tables, bool awaits) {
+std::string weight_word(view::Weight weight, const PageTables& tables, bool awaits) {
   for (size_t i = 0; awaits && i < tables.events.size(); ++i) {
-    if (tables.events[i].name == profile::kAwaitTime) return fmt::format("event{}", i + 1);
+    if (tables.events[i].name == view::kAwaitTime) return fmt::format("event{}", i + 1);
   }
   if (is_of_event(weight) && !tables.events.empty()) return "event1";
-  return weight == profile::Weight::cpu ? "cpu" : is_time(weight) ? "wall" : "samples";
+  return weight == view::Weight::cpu ? "cpu" : is_time(weight) ? "wall" : "samples";
 }
 
 // Where the numbers of a side begin: processes and threads of all sides are counted through.
@@ -81,7 +81,7 @@ std::vector<Offset> offsets_of(std::span<const PageSide> sides) {
   int64_t processes = 0, threads = 0;
   for (const PageSide& side : sides) {
     offsets.push_back({&side, static_cast<int64_t>(offsets.size()), processes, threads,
-                       profile::recording_start(*side.profile)});
+                       view::recording_start(*side.profile)});
     processes += static_cast<int64_t>(side.profile->processes().size());
     threads += static_cast<int64_t>(side.profile->threads().size());
   }
@@ -95,7 +95,7 @@ std::string of_side(const PageSide& side, const std::string& words) {
 void put_processes(Json& json, const Offset& offset) {
   for (const profile::Process& process : offset.side->profile->processes()) {
     json.open('{');
-    json.text("label", of_side(*offset.side, profile::process_label(process)));
+    json.text("label", of_side(*offset.side, view::process_label(process)));
     json.number("pid", process.pid);
     json.number("parent", offset.process(process.parent));
     json.text("commandLine", process.command_line);
@@ -110,7 +110,7 @@ void put_processes(Json& json, const Offset& offset) {
 void put_threads(Json& json, const Offset& offset) {
   for (const profile::Thread& thread : offset.side->profile->threads()) {
     json.open('{');
-    json.text("label", of_side(*offset.side, profile::thread_label(thread)));
+    json.text("label", of_side(*offset.side, view::thread_label(thread)));
     json.number("recording", offset.recording);
     json.text("name", thread.name.empty() ? thread.kernel_name : thread.name);
     json.number("process", offset.process(thread.process ? &thread.process : nullptr));
@@ -119,7 +119,7 @@ void put_threads(Json& json, const Offset& offset) {
     json.key("python");
     json.truth(thread.python_id != 0);
     json.key("ofTasks");
-    json.truth(profile::is_unknown_thread_of_loop(thread));
+    json.truth(view::is_unknown_thread_of_loop(thread));
     json.number("start", thread.start - offset.start);
     json.number("end", thread.end == 0 ? -1 : thread.end - offset.start);
     json.close('}');
@@ -166,15 +166,15 @@ void put_lists(Json& json, std::span<const PageSide> sides) {
     out.text("name", offset.side->name);
     out.text("title", recording_title(*offset.side->profile));
     out.key("exactWaits");
-    out.truth(profile::waits_are_exact(*offset.side->profile));
+    out.truth(view::waits_are_exact(*offset.side->profile));
     out.key("wholeRun");
-    out.truth(profile::is_whole_run(*offset.side->profile));
+    out.truth(view::is_whole_run(*offset.side->profile));
     out.close('}');
   });
 }
 
 void put_states(Json& json, const Profile& profile, const PageTables& tables) {
-  const std::string_view machine = profile::machine_of(profile);
+  const std::string_view machine = view::machine_of(profile);
   json.key("states");
   json.open('[');
   for (const PageState& state : tables.states) {
@@ -184,7 +184,7 @@ void put_states(Json& json, const Profile& profile, const PageTables& tables) {
     json.key("collecting");
     json.truth(state.collecting);
     json.text("call", state.cpu == profile::CpuState::blocked
-                          ? profile::system_call_name(state.system_call, machine)
+                          ? view::system_call_name(state.system_call, machine)
                           : std::string());
     json.number("quality", static_cast<int64_t>(state.quality));
     if (!state.library.empty()) json.text("library", state.library);
@@ -355,7 +355,7 @@ void put_events(Json& head, const std::vector<profile::SampledEvent>& events) {
     head.open('{');
     head.text("name", displayable(event.name));
     head.text("unit", profile::unit_key(event.unit));
-    if (event.name == profile::kAwaitTime && event.unit == profile::Unit::nanoseconds) {
+    if (event.name == view::kAwaitTime && event.unit == profile::Unit::nanoseconds) {
       head.key("awaits");
       head.truth(true);
     }
@@ -365,8 +365,8 @@ void put_events(Json& head, const std::vector<profile::SampledEvent>& events) {
 }
 
 // Whatever it begins with, the page says what its choice of work leaves out.
-profile::Choices showing_work(profile::Choices choices) {
-  choices.show = profile::Show::work;
+view::Choices showing_work(view::Choices choices) {
+  choices.show = view::Show::work;
   return choices;
 }
 
@@ -382,7 +382,7 @@ std::string title_of(std::span<const PageSide> sides, const ExportOptions& optio
 }
 
 // What was recorded, and how far it can be believed: of each side.
-void put_words(Json& head, std::span<const PageSide> sides, const profile::Choices& choices) {
+void put_words(Json& head, std::span<const PageSide> sides, const view::Choices& choices) {
   std::string subtitle, warning, left_out, unknown;
   std::vector<std::string> loops;
   Json stalls, incidents;
@@ -396,13 +396,13 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
   head.open('[');
   for (const Offset& offset : offsets_of(sides)) {
     const PageSide& side = *offset.side;
-    const profile::QualitySummary quality = profile::summarize_quality(*side.profile);
+    const view::QualitySummary quality = view::summarize_quality(*side.profile);
     for (const std::string& line : quality_lines(*side.profile, quality)) head.text(of_side(side, line));
-    const auto empty = profile::why_empty(*side.profile, choices);
-    add(warning, of_side(side, empty ? "Nothing to show: " + *empty : profile::quality_warning(quality)));
-    const profile::LeftOut waiting = profile::waiting_for_work(*side.profile, showing_work(choices));
-    add(left_out, of_side(side, profile::left_out_words(waiting)));
-    add(unknown, of_side(side, profile::unknown_words(waiting)));
+    const auto empty = view::why_empty(*side.profile, choices);
+    add(warning, of_side(side, empty ? "Nothing to show: " + *empty : view::quality_warning(quality)));
+    const view::LeftOut waiting = view::waiting_for_work(*side.profile, showing_work(choices));
+    add(left_out, of_side(side, view::left_out_words(waiting)));
+    add(unknown, of_side(side, view::unknown_words(waiting)));
     const PageLoops of_loops = loops_of_page(*side.profile, choices);
     for (const std::string& words : of_loops.words) loops.push_back(of_side(side, words));
     for (const PageStall& stall : of_loops.stalls)
@@ -432,7 +432,7 @@ void put_words(Json& head, std::span<const PageSide> sides, const profile::Choic
 
 }  // namespace
 
-Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::Choices& choices,
+Result<PageData> make_page_data(std::span<const PageSide> sides, const view::Choices& choices,
                                 const ExportOptions& options, const PageTables& tables,
                                 const PageMerge& merge, const PageSources& sources) {
   const Profile& last = *sides.back().profile;
@@ -472,7 +472,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::
   put_words(head, sides, choices);
   head.text("weight", weight_word(choices.weight, tables, options.weigh_awaits));
   put_events(head, tables.events);
-  head.text("show", profile::show_name(choices.show));
+  head.text("show", view::show_name(choices.show));
   head.key("inherited");
   head.truth(options.with_inherited != nullptr && options.show_inherited);
   head.text("by", choices.by.line ? "line" : "function");

@@ -27,7 +27,7 @@ struct PageSide {
 
 // For one recording, or for two: then the tables are those of combine_pages. `merge`: the merges that were
 // applied to the tables, or nothing.
-Result<PageData> make_page_data(std::span<const PageSide> sides, const profile::Choices& choices,
+Result<PageData> make_page_data(std::span<const PageSide> sides, const view::Choices& choices,
                                 const ExportOptions& options, const PageTables& tables,
                                 const PageMerge& merge, const PageSources& sources);
 

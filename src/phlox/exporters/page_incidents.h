@@ -1,4 +1,4 @@
-// The page's data about the causes of an incident (profile/incident_causes.h).
+// The page's data about the causes of an incident (view/incident_causes.h).
 #pragma once
 
 #include <string>

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "phlox/profile/loop_stalls.h"
-#include "phlox/profile/loops_and_pools.h"
-#include "phlox/profile/wait_class.h"
+#include "phlox/view/loop_stalls.h"
+#include "phlox/view/loops_and_pools.h"
+#include "phlox/view/wait_class.h"
 
 namespace phlox::exporters {
 namespace {
@@ -12,11 +12,11 @@ namespace {
 constexpr size_t kMostWords = 3;      // of each kind
 constexpr size_t kMostStalls = 1000;  // for all loops
 
-std::string words_of(const profile::Profile& profile, const profile::LoopTime& loop,
-                     const std::vector<profile::LoopStalls>& stalls) {
-  std::string words = profile::loop_sentence(profile, loop);
-  for (const profile::LoopStalls& one : stalls) {
-    const std::string more = one.thread == loop.thread ? profile::stalls_words(profile, one) : "";
+std::string words_of(const profile::Profile& profile, const view::LoopTime& loop,
+                     const std::vector<view::LoopStalls>& stalls) {
+  std::string words = view::loop_sentence(profile, loop);
+  for (const view::LoopStalls& one : stalls) {
+    const std::string more = one.thread == loop.thread ? view::stalls_words(profile, one) : "";
     if (!more.empty()) words += ". " + more;
   }
   return words;
@@ -24,28 +24,28 @@ std::string words_of(const profile::Profile& profile, const profile::LoopTime& l
 
 }  // namespace
 
-PageLoops loops_of_page(const profile::Profile& profile, profile::Choices choices) {
+PageLoops loops_of_page(const profile::Profile& profile, view::Choices choices) {
   PageLoops page;
   // Regardless of what the page shows first.
-  choices.show = profile::Show::everything;
-  const auto filter = profile::SampleFilter::make_judging(profile, choices);
+  choices.show = view::Show::everything;
+  const auto filter = view::SampleFilter::make_judging(profile, choices);
   if (!filter) return page;
-  const auto stalls = profile::loop_stalls(profile, *filter, profile::kStall);
-  for (const profile::LoopTime& loop : profile::loop_times(profile, *filter)) {
+  const auto stalls = view::loop_stalls(profile, *filter, view::kStall);
+  for (const view::LoopTime& loop : view::loop_times(profile, *filter)) {
     if (page.words.size() == kMostWords) break;
     page.words.push_back(words_of(profile, loop, stalls));
   }
   const size_t most = page.words.size() + kMostWords;
-  for (const profile::BusyPool& pool : profile::busy_pools(profile, *filter)) {
+  for (const view::BusyPool& pool : view::busy_pools(profile, *filter)) {
     if (page.words.size() == most) break;
-    page.words.push_back(profile::busy_pool_words(profile, pool));
+    page.words.push_back(view::busy_pool_words(profile, pool));
   }
-  profile::WaitClasses classes(profile);
-  for (const profile::LoopStalls& loop : stalls) {
-    for (const profile::Stall& stall : loop.rows) {
-      page.stalls.push_back({loop.thread, stall.start, stall.wall, profile::stall_length(stall),
-                             profile::stall_place(profile, stall.frame),
-                             profile::stall_words(profile, classes, stall), loop.exact, stall.is_one_turn(),
+  view::WaitClasses classes(profile);
+  for (const view::LoopStalls& loop : stalls) {
+    for (const view::Stall& stall : loop.rows) {
+      page.stalls.push_back({loop.thread, stall.start, stall.wall, view::stall_length(stall),
+                             view::stall_place(profile, stall.frame),
+                             view::stall_words(profile, classes, stall), loop.exact, stall.is_one_turn(),
                              static_cast<int64_t>(stall.callbacks)});
     }
   }

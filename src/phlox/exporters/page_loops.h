@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "phlox/exporters/page_json.h"
-#include "phlox/profile/choices.h"
 #include "phlox/profile/profile.h"
+#include "phlox/view/choices.h"
 
 namespace phlox::exporters {
 
-// A time in which an event loop did not wait for events (profile/loop_stalls.h).
+// A time in which an event loop did not wait for events (view/loop_stalls.h).
 struct PageStall {
   profile::ThreadId thread;
   Nanoseconds start = 0, wall = 0;
@@ -24,7 +24,7 @@ struct PageLoops {
   std::vector<std::string> words;
   std::vector<PageStall> stalls;  // the longest first
 };
-PageLoops loops_of_page(const profile::Profile& profile, profile::Choices choices);
+PageLoops loops_of_page(const profile::Profile& profile, view::Choices choices);
 // `thread`: its index in the page.
 void put_stall(Json& json, int64_t thread, const PageStall& stall);
 

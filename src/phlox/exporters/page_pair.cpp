@@ -65,7 +65,7 @@ class Pair {
   std::vector<uint32_t> functions_of(const PageTables& from) {
     std::vector<uint32_t> numbers(from.functions.size(), 0);
     for (size_t i = 1; i < from.functions.size(); ++i) {
-      const profile::Label& label = from.functions[i].label;
+      const view::Label& label = from.functions[i].label;
       const auto [at, added] = functions_.try_emplace({label.kind, label.whole_name(), base_name(label.file)},
                                                       static_cast<uint32_t>(tables_.functions.size()));
       if (added) tables_.functions.push_back(from.functions[i]);

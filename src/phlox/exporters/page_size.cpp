@@ -146,7 +146,7 @@ void cut_waits(PageTables& tables, Nanoseconds least) {
 
 }  // namespace
 
-profile::Label left_out_label() {
+view::Label left_out_label() {
   return {profile::FrameKind::marker, "(frames left out to fit the page)", {}, 0, {}, {}};
 }
 

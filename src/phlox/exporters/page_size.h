@@ -24,6 +24,6 @@ inline constexpr size_t kMergeSteps = 14;
 PageMerge merge_page(PageTables& tables, size_t step);
 
 // The marker in place of the removed frames.
-profile::Label left_out_label();
+view::Label left_out_label();
 
 }  // namespace phlox::exporters

@@ -11,14 +11,15 @@
 #include "phlox/base/spread.h"
 #include "phlox/exporters/page_waits.h"
 #include "phlox/exporters/words.h"
-#include "phlox/profile/markers.h"
-#include "phlox/profile/native_frames.h"
+#include "phlox/view/markers.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/shown_event.h"
 
 namespace phlox::exporters {
 namespace {
 
-using profile::Label;
 using profile::Profile;
+using view::Label;
 
 constexpr uint32_t kNone = ~uint32_t{0};
 
@@ -31,9 +32,9 @@ struct InOrder {
 };
 
 uint8_t owner_of(const profile::Frame& frame) {
-  if (profile::hides_python(frame)) return 1;
+  if (view::hides_python(frame)) return 1;
   if (frame.kind != profile::FrameKind::native) return 0;
-  return frame.role == profile::kCLibrary ? 2 : profile::is_interpreter(frame) ? 1 : 0;
+  return frame.role == view::kCLibrary ? 2 : view::is_interpreter(frame) ? 1 : 0;
 }
 
 // Grows the tables in whatever order things are met.
@@ -55,7 +56,7 @@ class Builder {
 
   // Of the event that is shown, by its number among the recording's samples. `event`: its place among those
   // that count, from 1; 0: none does.
-  void add(size_t number, const profile::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
+  void add(size_t number, const view::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
     PageSpan span = span_of(profile_.samples()[number], stacked_.samples()[number].stack, part, start);
     span.wait = waits_.of(number);
     span.wall = part.wall;
@@ -67,7 +68,7 @@ class Builder {
   }
 
   // Of another event, by its number among those.
-  void add_other(size_t number, const profile::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
+  void add_other(size_t number, const view::SampleFilter::Part& part, Nanoseconds start, uint8_t event) {
     PageSpan span = span_of(profile_.samples_of_others()[number], stacked_.samples_of_others()[number].stack,
                             part, start);
     span.event = event;
@@ -89,17 +90,17 @@ class Builder {
 
  private:
   PageSpan span_of(const profile::Sample& sample, profile::StackId stack,
-                   const profile::SampleFilter::Part& part, Nanoseconds start) {
+                   const view::SampleFilter::Part& part, Nanoseconds start) {
     PageSpan span;
     span.thread = sample.thread.value - 1;
     span.start = part.start - start;
     span.cpu_number = sample.cpu_number;
     span.doing = part.doing;
     span.state = state({sample.cpu_state, sample.gil_state, sample.collecting, sample.system_call,
-                        sample.quality, profile::code_library(profile_, sample)});
+                        sample.quality, view::code_library(profile_, sample)});
     if (endpoints_.size() > 0) span.endpoint = endpoint(endpoints_.of(sample));
-    span.node = sample.quality == profile::Quality::rejected ? child(0, marker(profile::rejected_label()))
-                                                             : node(stack);
+    span.node =
+        sample.quality == profile::Quality::rejected ? child(0, marker(view::rejected_label())) : node(stack);
     return span;
   }
 
@@ -111,11 +112,10 @@ class Builder {
 
   // Two functions may have one label.
   uint32_t endpoint(uint32_t number) {
-    if (number == profile::Endpoints::kNone) return 0;
-    uint32_t& known = number == profile::Endpoints::kNotRead ? endpoint_of_[0] : endpoint_of_[number];
+    if (number == view::Endpoints::kNone) return 0;
+    uint32_t& known = number == view::Endpoints::kNotRead ? endpoint_of_[0] : endpoint_of_[number];
     if (known != kNone) return known;
-    return known =
-               endpoint_index(tables_, displayable(profile::endpoint_label(profile_, endpoints_, number)));
+    return known = endpoint_index(tables_, displayable(view::endpoint_label(profile_, endpoints_, number)));
   }
 
   uint32_t function(PageFunction function) {
@@ -134,11 +134,11 @@ class Builder {
   uint32_t marker(const Label& label) { return place({function({label, {}, 0}), 0}); }
 
   uint32_t place(profile::FrameId id) {
-    if (!id || id.value > profile_.frames().size()) return marker(profile::unknown_frame_label());
+    if (!id || id.value > profile_.frames().size()) return marker(view::unknown_frame_label());
     uint32_t& known = place_of_[id.value];
     if (known != kNone) return known;
     const profile::Frame& frame = profile_.frame(id);
-    PageFunction row{profile::function_label(profile_, id), {}, owner_of(frame)};
+    PageFunction row{view::function_label(profile_, id), {}, owner_of(frame)};
     std::string file = frame.file == row.label.file ? std::string() : frame.file;
     if (frame.kind == profile::FrameKind::native && frame.module &&
         frame.module->value <= profile_.modules().size())
@@ -157,7 +157,7 @@ class Builder {
   }
 
   uint32_t node(profile::StackId stack) {
-    if (!stack || stack.value > stacked_.stacks().size()) return child(0, marker(profile::no_frames_label()));
+    if (!stack || stack.value > stacked_.stacks().size()) return child(0, marker(view::no_frames_label()));
     path_.clear();
     uint32_t at = stack.value;
     while (at != 0 && node_of_[at] == kNone) {
@@ -176,7 +176,7 @@ class Builder {
   const Profile& stacked_;
   PageTables tables_;
   PageWaits waits_;
-  profile::Endpoints endpoints_;
+  view::Endpoints endpoints_;
   std::vector<uint32_t> endpoint_of_;  // by number; 0: of kNotRead
   std::map<PageState, uint32_t> states_;
   std::map<Label, uint32_t, InOrder> functions_;
@@ -268,11 +268,11 @@ void settle(PageTables& tables) {
   });
 }
 
-Result<PageTables> make_page_tables(const Profile& profile, const profile::Choices& choices,
+Result<PageTables> make_page_tables(const Profile& profile, const view::Choices& choices,
                                     const Profile* with_inherited) {
-  const auto filter = profile::SampleFilter::make_judging(profile, choices);
+  const auto filter = view::SampleFilter::make_judging(profile, choices);
   if (!filter) return fail(filter);
-  const Nanoseconds start = profile::recording_start(profile);
+  const Nanoseconds start = view::recording_start(profile);
   // Frames are numbered alike.
   const bool both = with_inherited != nullptr &&
                     with_inherited->samples_of_others().size() == profile.samples_of_others().size() &&
@@ -281,10 +281,10 @@ Result<PageTables> make_page_tables(const Profile& profile, const profile::Choic
   Builder builder(profile, both ? *with_inherited : profile);
   const auto events = profile::sampled_events(profile);
   std::vector<uint8_t> place_of(events.size() + 1, 0);
-  const profile::SampledEvent shown = profile::shown_event(profile);
+  const profile::SampledEvent shown = view::shown_event(profile);
   if (!shown.name.empty() && shown.unit != profile::Unit::nanoseconds)
     place_of[profile.shown_event()] = builder.event(shown);
-  const std::vector<bool> there = profile::sampled_but_not_shown(profile);
+  const std::vector<bool> there = view::sampled_but_not_shown(profile);
   for (size_t i = 1; i <= events.size(); ++i) {
     if (there[i - 1]) place_of[i] = builder.event(events[i - 1]);
   }

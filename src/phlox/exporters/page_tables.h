@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "phlox/base/result.h"
-#include "phlox/profile/endpoints.h"
 #include "phlox/profile/profile.h"
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/endpoints.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 struct PageFunction {
-  profile::Label label;
+  view::Label label;
   std::string binary;  // native: path of the mapped file
   // Native: the owner of the time in it. 0: itself; 1: Python (the interpreter's own C); 2: the calling code
-  // (the C library). A marker: 1 if it is in the place of Python functions (profile::hides_python).
+  // (the C library). A marker: 1 if it is in the place of Python functions (view::hides_python).
   uint8_t owner = 0;
 };
 
@@ -69,7 +69,7 @@ struct PageSpan {
   int16_t cpu_number = -1;
   uint8_t event = 0;  // the event of PageTables::events with a count here, from 1; 0: none
   int64_t value = 0;  // its count
-  profile::Doing doing = profile::Doing::computing;
+  view::Doing doing = view::Doing::computing;
   uint32_t wait = 0;      // of PageTables::waits
   uint32_t endpoint = 0;  // of PageTables::endpoints
 };
@@ -79,13 +79,13 @@ inline constexpr size_t kMostPageEvents = 32;
 
 struct PageTables {
   // Index 0 of the next three is the root: "all", its place, its node.
-  std::vector<PageFunction> functions;  // by name, file and line, as profile::build_call_tree orders siblings
+  std::vector<PageFunction> functions;  // by name, file and line, as view::build_call_tree orders siblings
   std::vector<PagePlace> places;        // by function and line
   std::vector<PageNode> nodes;          // the call tree by line: depth first, siblings by place
   std::vector<PageState> states;
   std::vector<PageWait> waits = std::vector<PageWait>(1);  // 0: none
-  // Labels of endpoints (profile/endpoints.h), "(no endpoint)" first. Only that one: there are none.
-  std::vector<std::string> endpoints = {std::string(profile::kNoEndpoint)};
+  // Labels of endpoints (view/endpoints.h), "(no endpoint)" first. Only that one: there are none.
+  std::vector<std::string> endpoints = {std::string(view::kNoEndpoint)};
   std::vector<PageSpan> spans;  // by thread, then by start
   // Counts besides time: those of the event that is shown come first. Intervals of the other events have
   // neither times nor samples; these belong to the event that is shown.
@@ -94,7 +94,7 @@ struct PageTables {
 
 // For everything that passes the choices, shown or not: the page chooses what to show. `with_inherited`: the
 // same recording; its stacks replace those of `profile` (ExportOptions::with_inherited).
-Result<PageTables> make_page_tables(const profile::Profile& profile, const profile::Choices& choices,
+Result<PageTables> make_page_tables(const profile::Profile& profile, const view::Choices& choices,
                                     const profile::Profile* with_inherited = nullptr);
 
 // Drops rows that no interval leads to, sorts, and renumbers: call it last after every change of a table.

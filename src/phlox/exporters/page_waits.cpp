@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "phlox/profile/system_calls.h"
-#include "phlox/profile/whole_waits.h"
+#include "phlox/view/system_calls.h"
+#include "phlox/view/whole_waits.h"
 
 namespace phlox::exporters {
 namespace {
@@ -17,14 +17,14 @@ uint32_t numbered(tsl::robin_map<uint64_t, uint32_t, Spread>& numbers, uint64_t 
 PageWaits::PageWaits(const profile::Profile& profile, std::function<uint32_t(profile::FrameId)> place_of)
     : profile_(profile),
       place_of_(std::move(place_of)),
-      machine_(profile::machine_of(profile)),
-      wakers_(profile::wakers_of_whole_waits(profile)),
+      machine_(view::machine_of(profile)),
+      wakers_(view::wakers_of_whole_waits(profile)),
       classes_(profile),
       alike_(profile) {}
 
 uint32_t PageWaits::of(size_t index) {
   const profile::Sample& sample = profile_.samples()[index];
-  if (!profile::is_ended_wait(sample) || sample.quality == profile::Quality::rejected) return 0;
+  if (!view::is_ended_wait(sample) || sample.quality == profile::Quality::rejected) return 0;
   const profile::WakerId waker = index < wakers_.size() ? wakers_[index] : profile::WakerId();
   const uint32_t asked =
       numbered(asked_, uint64_t{sample.stack.value} << 16 | static_cast<uint16_t>(sample.system_call));
@@ -45,18 +45,18 @@ uint32_t PageWaits::number(const profile::Sample& sample, profile::WakerId waker
 }
 
 PageWait PageWaits::row(const profile::Sample& sample, profile::WakerId waker) {
-  const profile::WaitClass waits = classes_.of(sample);
-  const std::string call = profile::system_call_name(sample.system_call, machine_);
+  const view::WaitClass waits = classes_.of(sample);
+  const std::string call = view::system_call_name(sample.system_call, machine_);
   const uint32_t group = alike_.of(sample.wait_target);
   PageWait wait;
-  wait.words = profile::wait_words(waits, call, group == 0 ? std::string() : alike_[group].words);
+  wait.words = view::wait_words(waits, call, group == 0 ? std::string() : alike_[group].words);
   if (group != 0)
     wait.which = profile::wait_target_words(profile_.wait_targets()[sample.wait_target.value - 1]);
-  if (const auto frame = profile::asking_frame(profile_, sample.stack)) wait.place = place_of_(frame);
+  if (const auto frame = view::asking_frame(profile_, sample.stack)) wait.place = place_of_(frame);
   if (!waker) return wait;
   const profile::Waker& by = profile_.wakers()[waker.value - 1];
   wait.by = static_cast<int32_t>(by.thread.value) - 1;
-  if (const auto frame = profile::asking_frame(profile_, by.stack)) wait.by_place = place_of_(frame);
+  if (const auto frame = view::asking_frame(profile_, by.stack)) wait.by_place = place_of_(frame);
   wait.other = by.other;
   return wait;
 }

@@ -11,8 +11,8 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/exporters/page_tables.h"
-#include "phlox/profile/wait_class.h"
 #include "phlox/profile/wait_target.h"
+#include "phlox/view/wait_class.h"
 
 namespace phlox::exporters {
 
@@ -37,7 +37,7 @@ class PageWaits {
   std::function<uint32_t(profile::FrameId)> place_of_;
   std::string machine_;
   std::vector<profile::WakerId> wakers_;  // by sample
-  profile::WaitClasses classes_;
+  view::WaitClasses classes_;
   profile::WaitTargetGroups alike_;
   std::vector<PageWait> waits_ = std::vector<PageWait>(1);
   std::map<PageWait, uint32_t> known_;

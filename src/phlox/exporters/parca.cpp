@@ -13,7 +13,7 @@ constexpr protozero::pbf_tag_type kLabelOfSet = 1, kNameOfLabel = 1, kValueOfLab
 
 }  // namespace
 
-Result<std::string> parca_message(const profile::Profile& profile, const profile::Choices& choices,
+Result<std::string> parca_message(const profile::Profile& profile, const view::Choices& choices,
                                   double rate_hz) {
   const auto all = process_series(profile, choices, rate_hz);
   if (!all) return fail(all);

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "phlox/base/result.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 // Empty: nothing passes the choices.
-Result<std::string> parca_message(const profile::Profile& profile, const profile::Choices& choices,
+Result<std::string> parca_message(const profile::Profile& profile, const view::Choices& choices,
                                   double rate_hz);
 
 }  // namespace phlox::exporters

@@ -7,7 +7,7 @@
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
 #include "phlox/exporters/words.h"
-#include "phlox/profile/markers.h"
+#include "phlox/view/markers.h"
 
 namespace phlox::exporters {
 namespace {
@@ -86,7 +86,7 @@ class Packets : public SliceSink {
       out.add_int32(event::kType, event::kBegin);
       out.add_uint64(event::kTrack, track_);
       out.add_uint64(event::kNameIid, label + 1);
-      const profile::Label& frame = frames_.labels()[label];
+      const view::Label& frame = frames_.labels()[label];
       if (!frame.file.empty()) out.add_uint64(event::kSourceIid, label + 1);
       if (frame.kind == profile::FrameKind::native && !frame.module.empty())
         annotate(out, "module", displayable(frame.module));
@@ -138,7 +138,7 @@ class Packets : public SliceSink {
     if (known_.size() <= label) known_.resize(frames_.labels().size(), false);
     if (known_[label]) return;
     known_[label] = true;
-    const profile::Label& frame = frames_.labels()[label];
+    const view::Label& frame = frames_.labels()[label];
     pbf_writer data(message, packet::kInternedData);
     {
       pbf_writer name(data, interned::kEventName);
@@ -182,7 +182,7 @@ void put_process(Packets& packets, const profile::Process& process, size_t row) 
     out.add_uint64(track::kUuid, uuid(Track::process, row));
     pbf_writer inner(out, track::kProcess);
     inner.add_int32(track::kProcessPid, process.pid);
-    inner.add_string(track::kProcessName, displayable(profile::process_label(process)));
+    inner.add_string(track::kProcessName, displayable(view::process_label(process)));
   });
 }
 
@@ -198,7 +198,7 @@ void put_thread(Packets& packets, const profile::Profile& profile, size_t index)
     out.add_uint64(track::kUuid, uuid(Track::thread, index));
     if (process != nullptr) out.add_uint64(track::kParent, uuid(Track::process, thread.process.value - 1));
     if (plain) {
-      out.add_string(track::kName, displayable(profile::thread_label(thread)));
+      out.add_string(track::kName, displayable(view::thread_label(thread)));
       return;
     }
     pbf_writer inner(out, track::kThread);
@@ -215,7 +215,7 @@ void put_thread(Packets& packets, const profile::Profile& profile, size_t index)
 }
 
 void put_moments(Packets& packets, const profile::Profile& profile, const SamplesByThread& threads) {
-  const Nanoseconds zero = profile::recording_start(profile);
+  const Nanoseconds zero = view::recording_start(profile);
   for (const profile::Event& event : profile.events()) {
     if (event.time < zero) continue;
     if (event.thread) {
@@ -232,15 +232,15 @@ void put_moments(Packets& packets, const profile::Profile& profile, const Sample
 
 }  // namespace
 
-Result<void> write_perfetto(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_perfetto(const profile::Profile& profile, const view::Choices& choices,
                             std::ostream& out) {
-  Result<profile::SampleFilter> filter = profile::SampleFilter::make(profile, choices);
+  Result<view::SampleFilter> filter = view::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   const SamplesByThread threads = samples_by_thread(profile, *filter);
   FrameTable frames(profile, choices);
-  const size_t no_frames = frames.marker(profile::no_frames_label().name);
-  const Nanoseconds zero = profile::recording_start(profile);
-  const bool real_time = choices.weight == profile::Weight::wall;
+  const size_t no_frames = frames.marker(view::no_frames_label().name);
+  const Nanoseconds zero = view::recording_start(profile);
+  const bool real_time = choices.weight == view::Weight::wall;
 
   Packets packets(out, frames, zero);
   put_clocks(packets, zero, recording_start_time(profile));

@@ -7,11 +7,10 @@
 
 #include "phlox/base/result.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
-Result<void> write_perfetto(const profile::Profile& profile, const profile::Choices& choices,
-                            std::ostream& out);
+Result<void> write_perfetto(const profile::Profile& profile, const view::Choices& choices, std::ostream& out);
 
 }  // namespace phlox::exporters

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "phlox/exporters/gzip_stream.h"
-#include "phlox/profile/await_time.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/shown_event.h"
 
 namespace phlox::exporters {
 namespace {
@@ -76,7 +77,7 @@ class Mappings {
  public:
   Mappings(protozero::pbf_writer& message, PprofStrings& strings, const std::vector<profile::Module>* modules)
       : message_(message), strings_(strings), modules_(modules) {}
-  uint64_t of(const profile::Label& label) {
+  uint64_t of(const view::Label& label) {
     if (label.kind != profile::FrameKind::native) return 0;
     const bool known = modules_ != nullptr && label.module_id && label.module_id.value <= modules_->size();
     const profile::Module* module = known ? &(*modules_)[label.module_id.value - 1] : nullptr;
@@ -116,14 +117,14 @@ class Locations {
         mappings_(message, strings, facts.modules) {}
 
   // Returns the number of the first label's location; those of the others follow.
-  uint64_t add(const profile::CallTree& tree) {
+  uint64_t add(const view::CallTree& tree) {
     const uint64_t first = last_ + 1;
-    for (const profile::Label& label : tree.labels) add(label);
+    for (const view::Label& label : tree.labels) add(label);
     return first;
   }
 
  private:
-  void add(const profile::Label& label) {
+  void add(const view::Label& label) {
     const int32_t first_line = by_line_ ? label.first_line : label.line;
     auto [function, added] =
         functions_.try_emplace({label.whole_name(), label.file, first_line}, functions_.size() + 1);
@@ -163,7 +164,7 @@ struct Values {
 
 // One sample for each node with weight of its own, the leaf's location first. Readers add up samples with the
 // same stack.
-void add_samples(protozero::pbf_writer& message, const profile::CallTree& tree, uint64_t first_location,
+void add_samples(protozero::pbf_writer& message, const view::CallTree& tree, uint64_t first_location,
                  const Values& which) {
   std::vector<uint64_t> own(tree.nodes.size());
   for (size_t i = tree.nodes.size(); i-- > 0;) {
@@ -187,25 +188,25 @@ void add_samples(protozero::pbf_writer& message, const profile::CallTree& tree, 
   }
 }
 
-const char* unit_name(profile::Weight weight) {
-  return is_time(weight) ? "nanoseconds" : weight == profile::Weight::bytes ? "bytes" : "count";
+const char* unit_name(view::Weight weight) {
+  return is_time(weight) ? "nanoseconds" : weight == view::Weight::bytes ? "bytes" : "count";
 }
 
 }  // namespace
 
-std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts) {
+std::string pprof_message(const view::CallTree& tree, const PprofFacts& facts) {
   std::string bytes;
   protozero::pbf_writer message(bytes);
   PprofStrings strings;
-  const bool has_weight = facts.weight != profile::Weight::samples;
-  const std::string weight = facts.awaits                           ? std::string(profile::kAwaitTime)
-                             : is_of_event(facts.weight)            ? facts.event
-                             : facts.weight == profile::Weight::cpu ? "cpu"
-                                                                    : "wall";
+  const bool has_weight = facts.weight != view::Weight::samples;
+  const std::string weight = facts.awaits                        ? std::string(view::kAwaitTime)
+                             : is_of_event(facts.weight)         ? facts.event
+                             : facts.weight == view::Weight::cpu ? "cpu"
+                                                                 : "wall";
   add_value_type(message, strings, "samples", "count");
   if (has_weight) add_value_type(message, strings, weight, unit_name(facts.weight));
   for (const EventTree& other : facts.others)
-    add_value_type(message, strings, other.event.name, unit_name(profile::weight_of(other.event.unit)));
+    add_value_type(message, strings, other.event.name, unit_name(view::weight_of(other.event.unit)));
   Values which{1 + has_weight + facts.others.size(), 0, {}};
   if (has_weight) which.weight = 1;
   Locations locations(message, strings, facts);
@@ -228,7 +229,7 @@ std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts
   return bytes;
 }
 
-Result<void> write_pprof(const profile::CallTree& tree, const PprofFacts& facts, std::ostream& out) {
+Result<void> write_pprof(const view::CallTree& tree, const PprofFacts& facts, std::ostream& out) {
   const std::string message = pprof_message(tree, facts);
   GzipStream gzip(out);
   gzip.stream().write(message.data(), static_cast<std::streamsize>(message.size()));

@@ -9,14 +9,14 @@
 
 #include "phlox/base/result.h"
 #include "phlox/exporters/event_trees.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 struct PprofFacts {
   // For a tree with By::place: the libraries. nullptr: they have only a name.
   const std::vector<profile::Module>* modules = nullptr;
-  profile::Weight weight = profile::Weight::wall;
+  view::Weight weight = view::Weight::wall;
   std::string event;    // the event of the weight, if it is of an event
   bool awaits = false;  // the tree is of await time
   std::vector<EventTree> others;
@@ -28,8 +28,8 @@ struct PprofFacts {
 };
 
 // The message before compression.
-std::string pprof_message(const profile::CallTree& tree, const PprofFacts& facts);
+std::string pprof_message(const view::CallTree& tree, const PprofFacts& facts);
 
-Result<void> write_pprof(const profile::CallTree& tree, const PprofFacts& facts, std::ostream& out);
+Result<void> write_pprof(const view::CallTree& tree, const PprofFacts& facts, std::ostream& out);
 
 }  // namespace phlox::exporters

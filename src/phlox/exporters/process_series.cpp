@@ -11,9 +11,9 @@
 #include "phlox/exporters/pprof.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/time_kinds.h"
-#include "phlox/profile/part.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/resource.h"
+#include "phlox/view/part.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/resource.h"
 
 namespace phlox::exporters {
 namespace {
@@ -35,29 +35,28 @@ constexpr std::array<SeriesLabel, 9> kSeriesLabelNames = {{
 }};
 
 // As the kinds of times_of().
-profile::Choices choices_of_kind(profile::Choices choices, size_t kind) {
+view::Choices choices_of_kind(view::Choices choices, size_t kind) {
   constexpr std::array<uint8_t, kTimeKinds.size()> kStates = {
-      0, 0, static_cast<uint8_t>(profile::StateChoice::blocked),
-      static_cast<uint8_t>(profile::StateChoice::gil_waits),
-      static_cast<uint8_t>(profile::StateChoice::runnable)};
+      0, 0, static_cast<uint8_t>(view::StateChoice::blocked),
+      static_cast<uint8_t>(view::StateChoice::gil_waits), static_cast<uint8_t>(view::StateChoice::runnable)};
   choices.states = kStates[kind];
-  choices.weight = kind == 0 ? profile::Weight::cpu : profile::Weight::wall;
+  choices.weight = kind == 0 ? view::Weight::cpu : view::Weight::wall;
   choices.by.place = true;
   return choices;
 }
 
-Result<std::string> pprof_of_process(const profile::Profile& profile, const profile::Choices& choices,
+Result<std::string> pprof_of_process(const profile::Profile& profile, const view::Choices& choices,
                                      double rate_hz) {
   PprofFacts facts;
   facts.modules = &profile.modules();
-  facts.weight = profile::Weight::cpu;
+  facts.weight = view::Weight::cpu;
   facts.by_line = choices.by.line;
   facts.start = recording_start_time(profile);
-  facts.duration = profile::summarize_quality(profile).elapsed;
+  facts.duration = view::summarize_quality(profile).elapsed;
   if (rate_hz > 0) facts.period = static_cast<int64_t>(static_cast<double>(kSecond) / rate_hz);
-  std::optional<profile::CallTree> first;
+  std::optional<view::CallTree> first;
   for (size_t kind = 0; kind < kTimeKinds.size(); ++kind) {
-    auto tree = profile::build_call_tree(profile, choices_of_kind(choices, kind));
+    auto tree = view::build_call_tree(profile, choices_of_kind(choices, kind));
     if (!tree) return fail(tree);
     if (kind == 0) {
       first = *std::move(tree);
@@ -65,7 +64,7 @@ Result<std::string> pprof_of_process(const profile::Profile& profile, const prof
       facts.others.push_back({{std::string(kTimeKinds[kind]), profile::Unit::nanoseconds}, *std::move(tree)});
     }
   }
-  profile::Choices of_events = choices;
+  view::Choices of_events = choices;
   of_events.by.place = true;
   auto events = other_events(profile, of_events);
   if (!events) return fail(events);
@@ -78,16 +77,16 @@ Result<std::string> pprof_of_process(const profile::Profile& profile, const prof
 }  // namespace
 
 Result<std::vector<ProcessSeries>> process_series(const profile::Profile& profile,
-                                                  const profile::Choices& choices, double rate_hz) {
+                                                  const view::Choices& choices, double rate_hz) {
   std::vector<ProcessSeries> all;
-  for (const profile::Profile& part : profile::by_process(profile)) {
+  for (const profile::Profile& part : view::by_process(profile)) {
     auto pprof = pprof_of_process(part, choices, rate_hz);
     if (!pprof) return fail(pprof);
     ProcessSeries& series = all.emplace_back();
     series.pprof = *std::move(pprof);
     // The first part of the types' names: process_cpu:wall:nanoseconds:cpu:nanoseconds.
     series.labels.emplace_back("__name__", "process_cpu");
-    for (const profile::Attribute& attribute : profile::resource_of(part, profile::ProcessId(1))) {
+    for (const view::Attribute& attribute : view::resource_of(part, profile::ProcessId(1))) {
       for (const auto& [key, label] : kSeriesLabelNames) {
         if (attribute.key != key) continue;
         series.labels.emplace_back(

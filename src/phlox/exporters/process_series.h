@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "phlox/base/result.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
@@ -18,6 +18,6 @@ struct ProcessSeries {
 
 // `rate_hz`: of the samples; 0: not known. `choices.states` and `choices.weight` are not used.
 Result<std::vector<ProcessSeries>> process_series(const profile::Profile& profile,
-                                                  const profile::Choices& choices, double rate_hz);
+                                                  const view::Choices& choices, double rate_hz);
 
 }  // namespace phlox::exporters

@@ -74,11 +74,11 @@ struct Function {
 
 class Functions {
  public:
-  explicit Functions(const profile::CallTree& tree) {
-    for (const profile::Label& label : tree.labels) function_of_.push_back(number(label));
+  explicit Functions(const view::CallTree& tree) {
+    for (const view::Label& label : tree.labels) function_of_.push_back(number(label));
     const std::vector<Entered> entered = find_entered(tree, function_of_);
     for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
-      const profile::CallNode& node = tree.nodes[i];
+      const view::CallNode& node = tree.nodes[i];
       if (i == 0 ? node.self == 0 : node.total == 0) continue;
       Function& function = rows_[function_of_[node.label]];
       function.cost.self += node.self;
@@ -92,7 +92,7 @@ class Functions {
   const std::vector<Function>& rows() const { return rows_; }
 
  private:
-  uint32_t number(const profile::Label& label) {
+  uint32_t number(const view::Label& label) {
     // "~" is cProfile's name for a missing file.
     Function function{label.file.empty() ? label.module : label.file, label.whole_name(), label.line, {}, {}};
     if (function.file.empty()) function.file = "~";
@@ -160,7 +160,7 @@ class PstatsWriter {
 
 }  // namespace
 
-void write_pstats(const profile::CallTree& tree, profile::Weight weight, std::ostream& out) {
+void write_pstats(const view::CallTree& tree, view::Weight weight, std::ostream& out) {
   const Functions functions(tree);
   PstatsWriter(functions.rows(), is_time(weight) ? 1e9 : 1.0, out).write();
 }

@@ -4,11 +4,11 @@
 
 #include <ostream>
 
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 // Seconds, or samples if these are the tree's weight. The number of calls is not known: 0.
-void write_pstats(const profile::CallTree& tree, profile::Weight weight, std::ostream& out);
+void write_pstats(const view::CallTree& tree, view::Weight weight, std::ostream& out);
 
 }  // namespace phlox::exporters

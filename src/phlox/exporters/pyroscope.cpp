@@ -14,7 +14,7 @@ enum RawSampleField : protozero::pbf_tag_type { kRawProfile = 1, kRawId = 2 };
 
 }  // namespace
 
-Result<std::string> pyroscope_message(const profile::Profile& profile, const profile::Choices& choices,
+Result<std::string> pyroscope_message(const profile::Profile& profile, const view::Choices& choices,
                                       const PyroscopeFacts& facts) {
   const auto all = process_series(profile, choices, facts.rate_hz);
   if (!all) return fail(all);

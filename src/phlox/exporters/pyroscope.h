@@ -7,7 +7,7 @@
 #include <string>
 
 #include "phlox/base/result.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
@@ -18,7 +18,7 @@ struct PyroscopeFacts {
 };
 
 // Empty: nothing passes the choices. `choices.states` and `choices.weight` are not used.
-Result<std::string> pyroscope_message(const profile::Profile& profile, const profile::Choices& choices,
+Result<std::string> pyroscope_message(const profile::Profile& profile, const view::Choices& choices,
                                       const PyroscopeFacts& facts);
 
 }  // namespace phlox::exporters

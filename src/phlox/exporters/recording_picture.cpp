@@ -12,13 +12,13 @@
 #include "phlox/base/number_words.h"
 #include "phlox/base/text.h"
 #include "phlox/exporters/words.h"
-#include "phlox/profile/await_time.h"
 #include "phlox/profile/counters.h"
-#include "phlox/profile/empty_view.h"
 #include "phlox/profile/kept.h"
-#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/profile/work.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/empty_view.h"
+#include "phlox/view/shown_event.h"
+#include "phlox/view/work.h"
 
 namespace phlox::exporters {
 namespace {
@@ -38,13 +38,13 @@ std::string moment_words(Nanoseconds moment) {
 }
 
 std::string state_names(uint8_t states) {
-  constexpr std::pair<profile::StateChoice, std::string_view> kNames[] = {
-      {profile::StateChoice::running, "running"},
-      {profile::StateChoice::runnable, "runnable"},
-      {profile::StateChoice::blocked, "blocked"},
-      {profile::StateChoice::gil_holds, "holding the GIL"},
-      {profile::StateChoice::gil_waits, "waiting for the GIL"},
-      {profile::StateChoice::idle, "idle"}};
+  constexpr std::pair<view::StateChoice, std::string_view> kNames[] = {
+      {view::StateChoice::running, "running"},
+      {view::StateChoice::runnable, "runnable"},
+      {view::StateChoice::blocked, "blocked"},
+      {view::StateChoice::gil_holds, "holding the GIL"},
+      {view::StateChoice::gil_waits, "waiting for the GIL"},
+      {view::StateChoice::idle, "idle"}};
   std::string names;
   for (const auto& [state, name] : kNames) {
     if (!(states & static_cast<uint8_t>(state))) continue;
@@ -90,17 +90,17 @@ std::string recording_facts(const profile::Profile& profile) {
   for (const profile::Counter& counter : profile.counters()) {
     if (counter.name == profile::counters::kElapsed) elapsed = std::max(elapsed, counter.value);
   }
-  const auto threads = std::count_if(
-      profile.threads().begin(), profile.threads().end(),
-      [](const profile::Thread& thread) { return !profile::is_unknown_thread_of_loop(thread); });
+  const auto threads =
+      std::count_if(profile.threads().begin(), profile.threads().end(),
+                    [](const profile::Thread& thread) { return !view::is_unknown_thread_of_loop(thread); });
   text += fmt::format("{} {}", threads, threads == 1 ? "thread" : "threads");
-  if (elapsed > 0) text += " over " + weight_words(elapsed, profile::Weight::wall);
+  if (elapsed > 0) text += " over " + weight_words(elapsed, view::Weight::wall);
   if (int64_t start = recording_start_time(profile); start > 0) text += ", " + date_words(start);
   if (auto host = profile.meta().find("host"); host != profile.meta().end()) text += " on " + host->second;
   return text;
 }
 
-std::string choices_words(const profile::Choices& choices) {
+std::string choices_words(const view::Choices& choices) {
   std::string text;
   if (choices.states != 0) text += ", only while " + state_names(choices.states);
   if (choices.thread_regex) text += ", only threads /" + *choices.thread_regex + "/";
@@ -112,17 +112,16 @@ std::string choices_words(const profile::Choices& choices) {
   return text;
 }
 
-std::string recording_subtitle(const profile::Profile& profile, const profile::Choices& choices) {
+std::string recording_subtitle(const profile::Profile& profile, const view::Choices& choices) {
   std::string text =
-      fmt::format("{}. Widths: {}", recording_facts(profile), profile::weight_title(profile, choices.weight));
-  if (choices.show == profile::Show::computing || choices.show == profile::Show::waiting)
-    text += fmt::format(", only {}", profile::show_name(choices.show));
+      fmt::format("{}. Widths: {}", recording_facts(profile), view::weight_title(profile, choices.weight));
+  if (choices.show == view::Show::computing || choices.show == view::Show::waiting)
+    text += fmt::format(", only {}", view::show_name(choices.show));
   return text + choices_words(choices) + ".";
 }
 
-std::vector<std::string> quality_lines(const profile::Profile& profile,
-                                       const profile::QualitySummary& quality) {
-  std::vector<std::string> lines = {displayable(profile::quality_line(quality))};
+std::vector<std::string> quality_lines(const profile::Profile& profile, const view::QualitySummary& quality) {
+  std::vector<std::string> lines = {displayable(view::quality_line(quality))};
   if (auto words = profile::lacking_words(profile::lacking(profile)); !words.empty())
     lines.push_back(std::move(words));
   if (auto unfinished = profile::unfinished_words(profile); !unfinished.empty())
@@ -132,18 +131,18 @@ std::vector<std::string> quality_lines(const profile::Profile& profile,
   return lines;
 }
 
-FlamePicture make_picture(const profile::Profile& profile, const profile::Choices& choices,
-                          profile::CallTree tree, const ExportOptions& options) {
+FlamePicture make_picture(const profile::Profile& profile, const view::Choices& choices, view::CallTree tree,
+                          const ExportOptions& options) {
   FlamePicture picture;
   picture.title = displayable(options.title.empty() ? recording_title(profile) : options.title);
   picture.subtitle = displayable(recording_subtitle(profile, choices));
-  profile::QualitySummary quality = profile::summarize_quality(profile);
+  view::QualitySummary quality = view::summarize_quality(profile);
   picture.quality = quality_lines(profile, quality);
-  const auto empty = profile::why_empty(profile, choices);
-  picture.warning = displayable(empty ? "Nothing to show: " + *empty : profile::quality_warning(quality));
+  const auto empty = view::why_empty(profile, choices);
+  picture.warning = displayable(empty ? "Nothing to show: " + *empty : view::quality_warning(quality));
   picture.weight = choices.weight;
   picture.show = choices.show;
-  picture.left_out = displayable(profile::left_out_words(profile::waiting_for_work(profile, choices)));
+  picture.left_out = displayable(view::left_out_words(view::waiting_for_work(profile, choices)));
   picture.tree = std::move(tree);
   make_displayable(picture.tree, choices.by.line);
   picture.pruned = prune(picture.tree, picture.before, kMaximumNodes);

@@ -7,12 +7,12 @@
 #include "phlox/exporters/flame_picture.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/quality.h"
+#include "phlox/view/quality.h"
 
 namespace phlox::exporters {
 
-FlamePicture make_picture(const profile::Profile& profile, const profile::Choices& choices,
-                          profile::CallTree tree, const ExportOptions& options);
+FlamePicture make_picture(const profile::Profile& profile, const view::Choices& choices, view::CallTree tree,
+                          const ExportOptions& options);
 
 // Nanoseconds since 1970; 0: not known.
 int64_t recording_start_time(const profile::Profile& profile);
@@ -23,13 +23,12 @@ std::string recording_title(const profile::Profile& profile);
 // whatever is shown.
 std::string recording_facts(const profile::Profile& profile);
 // ", only while running, only pid 12 from 1.00 s": the part that the choices select; empty: all.
-std::string choices_words(const profile::Choices& choices);
+std::string choices_words(const view::Choices& choices);
 // The recorder was killed.
 bool is_unfinished(const profile::Profile& profile);
 // How far to trust it, and what it lacks. Displayable.
-std::vector<std::string> quality_lines(const profile::Profile& profile,
-                                       const profile::QualitySummary& quality);
+std::vector<std::string> quality_lines(const profile::Profile& profile, const view::QualitySummary& quality);
 // Both, and the weight: the texts of a picture.
-std::string recording_subtitle(const profile::Profile& profile, const profile::Choices& choices);
+std::string recording_subtitle(const profile::Profile& profile, const view::Choices& choices);
 
 }  // namespace phlox::exporters

@@ -6,7 +6,7 @@
 
 namespace phlox::exporters {
 
-std::vector<Entered> find_entered(const profile::CallTree& tree, const std::vector<uint32_t>& function_of) {
+std::vector<Entered> find_entered(const view::CallTree& tree, const std::vector<uint32_t>& function_of) {
   const auto& nodes = tree.nodes;
   // A node's children are adjacent: the tree is in level order.
   std::vector<uint32_t> next_child(nodes.size() + 1, 0), last_child(nodes.size() + 1, 0);

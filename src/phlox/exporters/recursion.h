@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
@@ -15,6 +15,6 @@ struct Entered {
 };
 
 // By node. `function_of`: by label, the number of its function; labels may share one.
-std::vector<Entered> find_entered(const profile::CallTree& tree, const std::vector<uint32_t>& function_of);
+std::vector<Entered> find_entered(const view::CallTree& tree, const std::vector<uint32_t>& function_of);
 
 }  // namespace phlox::exporters

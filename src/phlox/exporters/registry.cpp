@@ -16,9 +16,10 @@
 #include "phlox/exporters/span_rows.h"
 #include "phlox/exporters/speedscope.h"
 #include "phlox/exporters/svg.h"
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/work.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/shown_event.h"
+#include "phlox/view/work.h"
 
 namespace phlox::exporters {
 namespace {
@@ -27,34 +28,34 @@ std::string title_of(const profile::Profile& profile, const ExportOptions& optio
   return options.title.empty() ? recording_title(profile) : options.title;
 }
 
-Result<void> export_collapsed(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_collapsed(const profile::Profile& profile, const view::Choices& choices,
                               const ExportOptions&, std::ostream& out) {
-  Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
+  Result<view::CallTree> tree = view::build_call_tree(profile, choices);
   if (!tree) return fail(tree);
   write_collapsed(*tree, choices.by.line, out);
   return {};
 }
 
-Result<void> export_svg(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_svg(const profile::Profile& profile, const view::Choices& choices,
                         const ExportOptions& options, std::ostream& out) {
-  Result<profile::CallTree> tree = profile::build_whole_call_tree(profile, choices);
+  Result<view::CallTree> tree = view::build_whole_call_tree(profile, choices);
   if (!tree) return fail(tree);
   write_flame_svg(make_picture(profile, choices, *std::move(tree), options), out);
   return {};
 }
 
 // How reliable the recording is, and what is left out.
-std::string facts_in_words(const profile::Profile& profile, const profile::Choices& choices) {
-  std::string words = profile::quality_line(profile::summarize_quality(profile));
-  const std::string left_out = profile::left_out_words(profile::waiting_for_work(profile, choices));
+std::string facts_in_words(const profile::Profile& profile, const view::Choices& choices) {
+  std::string words = view::quality_line(view::summarize_quality(profile));
+  const std::string left_out = view::left_out_words(view::waiting_for_work(profile, choices));
   return left_out.empty() ? words : words + "; left out: " + left_out;
 }
 
-Result<void> export_pprof(const profile::Profile& profile, const profile::Choices& choices,
-                          const ExportOptions&, std::ostream& out) {
-  profile::Choices wanted = choices;
+Result<void> export_pprof(const profile::Profile& profile, const view::Choices& choices, const ExportOptions&,
+                          std::ostream& out) {
+  view::Choices wanted = choices;
   wanted.by.place = true;
-  Result<profile::CallTree> tree = profile::build_call_tree(profile, wanted);
+  Result<view::CallTree> tree = view::build_call_tree(profile, wanted);
   if (!tree) return fail(tree);
   PprofFacts facts;
   facts.modules = &profile.modules();
@@ -62,74 +63,73 @@ Result<void> export_pprof(const profile::Profile& profile, const profile::Choice
   if (!others) return fail(others);
   facts.others = *std::move(others);
   facts.weight = choices.weight;
-  facts.event = profile::shown_event(profile).name;
-  facts.awaits = profile::shows_await_time(profile);
+  facts.event = view::shown_event(profile).name;
+  facts.awaits = view::shows_await_time(profile);
   facts.by_line = choices.by.line;
   facts.start = recording_start_time(profile);
-  facts.duration = profile::summarize_quality(profile).elapsed;
+  facts.duration = view::summarize_quality(profile).elapsed;
   facts.comment = recording_title(profile) + ": " + facts_in_words(profile, choices);
   return write_pprof(*tree, facts, out);
 }
 
-Result<void> export_otlp(const profile::Profile& profile, const profile::Choices& choices,
-                         const ExportOptions&, std::ostream& out) {
+Result<void> export_otlp(const profile::Profile& profile, const view::Choices& choices, const ExportOptions&,
+                         std::ostream& out) {
   const auto message = otlp_message(profile, choices, {});
   if (!message) return fail(message);
   out << *message;
   return {};
 }
 
-Result<void> export_speedscope(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_speedscope(const profile::Profile& profile, const view::Choices& choices,
                                const ExportOptions& options, std::ostream& out) {
   return write_speedscope(profile, choices, title_of(profile, options), out);
 }
 
-Result<void> export_firefox(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_firefox(const profile::Profile& profile, const view::Choices& choices,
                             const ExportOptions& options, std::ostream& out) {
   return write_firefox(profile, choices, title_of(profile, options), out);
 }
 
-Result<void> export_chrome(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_chrome(const profile::Profile& profile, const view::Choices& choices,
                            const ExportOptions& options, std::ostream& out) {
   return write_chrome(profile, choices, title_of(profile, options), out);
 }
 
-Result<void> export_perfetto(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_perfetto(const profile::Profile& profile, const view::Choices& choices,
                              const ExportOptions&, std::ostream& out) {
   return write_perfetto(profile, choices, out);
 }
 
-Result<void> export_callgrind(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_callgrind(const profile::Profile& profile, const view::Choices& choices,
                               const ExportOptions& options, std::ostream& out) {
-  profile::Choices wanted = choices;
+  view::Choices wanted = choices;
   wanted.by.line = wanted.by.place = true;
-  Result<profile::CallTree> tree = profile::build_call_tree(profile, wanted);
+  Result<view::CallTree> tree = view::build_call_tree(profile, wanted);
   if (!tree) return fail(tree);
   auto others = other_events(profile, wanted);
   if (!others) return fail(others);
-  write_callgrind(
-      profile, *tree,
-      {choices.weight, title_of(profile, options), facts_in_words(profile, choices),
-       profile::shown_event(profile).name, *std::move(others), profile::shows_await_time(profile)},
-      out);
+  write_callgrind(profile, *tree,
+                  {choices.weight, title_of(profile, options), facts_in_words(profile, choices),
+                   view::shown_event(profile).name, *std::move(others), view::shows_await_time(profile)},
+                  out);
   return {};
 }
 
-Result<void> export_pstats(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_pstats(const profile::Profile& profile, const view::Choices& choices,
                            const ExportOptions&, std::ostream& out) {
-  Result<profile::CallTree> tree = profile::build_call_tree(profile, choices);
+  Result<view::CallTree> tree = view::build_call_tree(profile, choices);
   if (!tree) return fail(tree);
   write_pstats(*tree, choices.weight, out);
   return {};
 }
 
-Result<void> export_json_lines(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> export_json_lines(const profile::Profile& profile, const view::Choices& choices,
                                const ExportOptions&, std::ostream& out) {
   return write_json_lines(profile, choices, out);
 }
 
-Result<void> export_csv(const profile::Profile& profile, const profile::Choices& choices,
-                        const ExportOptions&, std::ostream& out) {
+Result<void> export_csv(const profile::Profile& profile, const view::Choices& choices, const ExportOptions&,
+                        std::ostream& out) {
   return write_csv(profile, choices, out);
 }
 
@@ -138,14 +138,14 @@ const Format kFormats[] = {
      {".svg"},
      "interactive flame graph: one file for any browser, and a picture for image viewers",
      export_svg,
-     profile::Show::work,
+     view::Show::work,
      false,
      Awaits::chosen},
     {"html",
      {".html", ".htm"},
      "the page to keep: timeline, flame graph, tables and filters in one file for any browser",
      write_page,
-     profile::Show::work,
+     view::Show::work,
      false,
      Awaits::page},
     {"collapsed",
@@ -153,71 +153,71 @@ const Format kFormats[] = {
      "one line a stack for flame graph scripts: root first, ';' between frames, then nanoseconds (or "
      "samples)",
      export_collapsed,
-     profile::Show::work,
+     view::Show::work,
      true,
      Awaits::chosen},
     {"speedscope",
      {".speedscope.json", ".json"},
      "every thread in the order of time, for speedscope.app",
      export_speedscope,
-     profile::Show::everything,
+     view::Show::everything,
      true,
      Awaits::chosen},
     {"pprof",
      {".pb.gz", ".pprof"},
      "totals for go tool pprof, Pyroscope, Parca and Grafana",
      export_pprof,
-     profile::Show::work,
+     view::Show::work,
      false,
      Awaits::alongside},
     {"otlp",
      {".otlp"},
      "totals as OpenTelemetry's profiles signal, a resource for each process",
      export_otlp,
-     profile::Show::everything,
+     view::Show::everything,
      false,
      Awaits::alongside},
     {"firefox",
      {".firefox.json.gz", ".json.gz"},
      "every thread in the order of time with its CPU use, for profiler.firefox.com",
      export_firefox,
-     profile::Show::everything,
+     view::Show::everything,
      false},
     {"perfetto",
      {".pftrace", ".perfetto-trace"},
      "slices and states of every thread on a timeline, for ui.perfetto.dev and its SQL",
      export_perfetto,
-     profile::Show::everything,
+     view::Show::everything,
      false},
     {"chrome",
      {".trace.json"},
      "the same as trace events in JSON, for chrome://tracing and many scripts",
      export_chrome,
-     profile::Show::everything},
+     view::Show::everything},
     {"callgrind",
      {".callgrind"},
      "costs by line and calls, for KCachegrind, QCachegrind and callgrind_annotate",
      export_callgrind,
-     profile::Show::work,
+     view::Show::work,
      true,
      Awaits::alongside},
     {"pstats",
      {".pstats", ".prof"},
      "as cProfile writes it, for Python's pstats, snakeviz and gprof2dot",
      export_pstats,
-     profile::Show::work,
+     view::Show::work,
      false,
      Awaits::chosen},
     {"jsonl",
      {".jsonl", ".ndjson"},
      "one interval per line as a JSON object, for jq and data frames",
      export_json_lines,
-     profile::Show::everything},
+     view::Show::everything},
     {"csv",
      {".csv"},
      "one interval per row, for spreadsheets, databases and Parquet",
      export_csv,
-     profile::Show::everything},
+     view::Show::everything},
 };
 
 char lower(char c) {

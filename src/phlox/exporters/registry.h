@@ -15,7 +15,7 @@
 
 #include "phlox/base/result.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
@@ -38,10 +38,10 @@ struct ExportOptions {
 };
 
 // Writes one whole document. An error says why this format cannot show the choices; nothing was written then.
-using WriteFunction = Result<void> (*)(const profile::Profile&, const profile::Choices&, const ExportOptions&,
+using WriteFunction = Result<void> (*)(const profile::Profile&, const view::Choices&, const ExportOptions&,
                                        std::ostream&);
 
-// Await time (profile/await_time.h) in a format: not at all, as its samples have a moment; in place of the
+// Await time (view/await_time.h) in a format: not at all, as its samples have a moment; in place of the
 // threads' time; or also alongside it, as a weight of its own; or always alongside it, and the page begins
 // with it where it is chosen.
 enum class Awaits : uint8_t { never, chosen, alongside, page };
@@ -52,7 +52,7 @@ struct Format {
   std::string_view description;              // one line of --help
   WriteFunction write;
   // Unless another choice is made: everything, for a format that shows one thread at a time.
-  profile::Show show = profile::Show::work;
+  view::Show show = view::Show::work;
   bool is_text = true;  // may be written to a terminal
   Awaits awaits = Awaits::never;
 };

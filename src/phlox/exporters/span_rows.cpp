@@ -11,8 +11,9 @@
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
 #include "phlox/profile/sampled_events.h"
-#include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_target.h"
+#include "phlox/view/shown_event.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::exporters {
 namespace {
@@ -51,17 +52,17 @@ struct Recording {
   int64_t unix_start = 0;  // ns since 1970; 0: unknown
   std::string machine = {}, event = {};
   bool has_value = false;
-  std::vector<profile::Label> labels = {};  // by frame id - 1
+  std::vector<view::Label> labels = {};  // by frame id - 1
 };
 
 struct Row {
   const Recording& recording;
   const profile::Sample& sample;
-  const profile::SampleFilter::Part& part;
+  const view::SampleFilter::Part& part;
   const profile::Thread& thread;
   const profile::Process* process = nullptr;
   const profile::Frame* leaf = nullptr;
-  const profile::Label* label = nullptr;  // of the leaf
+  const view::Label* label = nullptr;  // of the leaf
   const profile::WaitTarget* wait_target = nullptr;
 };
 
@@ -92,7 +93,7 @@ constexpr RowColumn kColumns[] = {
      [](const Row& row) { return row.process == nullptr ? Value() : Value(int64_t{row.process->pid}); }},
     {"process",
      [](const Row& row) {
-       return row.process == nullptr ? Value() : Value(displayable(process_label(*row.process)));
+       return row.process == nullptr ? Value() : Value(displayable(view::process_label(*row.process)));
      }},
     {"tid", [](const Row& row) { return number_or_nothing(row.thread.tid, row.thread.tid != 0); }},
     {"thread",
@@ -105,7 +106,7 @@ constexpr RowColumn kColumns[] = {
      [](const Row& row) {
        return row.sample.cpu_state == profile::CpuState::blocked &&
                       row.sample.system_call != profile::kCallNotRecorded
-                  ? Value(profile::system_call_name(row.sample.system_call, row.recording.machine))
+                  ? Value(view::system_call_name(row.sample.system_call, row.recording.machine))
                   : Value();
      }},
     {"awaited_kind",
@@ -142,21 +143,20 @@ constexpr RowColumn kColumns[] = {
      }},
 };
 
-Recording recording_of(const profile::Profile& profile, const profile::Choices& choices) {
-  Recording recording{profile, profile::recording_start(profile), recording_start_time(profile)};
-  const profile::SampledEvent event = profile::shown_event(profile);
+Recording recording_of(const profile::Profile& profile, const view::Choices& choices) {
+  Recording recording{profile, view::recording_start(profile), recording_start_time(profile)};
+  const profile::SampledEvent event = view::shown_event(profile);
   recording.event = event.name;
   recording.has_value = !event.name.empty() && event.unit != profile::Unit::nanoseconds;
-  recording.machine = profile::machine_of(profile);
-  profile::Choices by_line = choices;
+  recording.machine = view::machine_of(profile);
+  view::Choices by_line = choices;
   by_line.by.line = true;
   for (uint32_t id = 1; id <= profile.frames().size(); ++id)
     recording.labels.push_back(frame_label(profile, profile::FrameId(id), by_line));
   return recording;
 }
 
-Row row_of(const Recording& recording, const profile::Sample& sample,
-           const profile::SampleFilter::Part& part) {
+Row row_of(const Recording& recording, const profile::Sample& sample, const view::SampleFilter::Part& part) {
   const profile::Profile& profile = recording.profile;
   const profile::Thread& thread = profile.thread(sample.thread);
   Row row{recording, sample, part, thread, process_of(profile, thread)};
@@ -172,20 +172,20 @@ Row row_of(const Recording& recording, const profile::Sample& sample,
 // Calls `write` with each row and the names of its stack's frames, root first. Calls `begin` once before
 // that, when the choices have been checked.
 template <class Begin, class Write>
-Result<void> each_row(const profile::Profile& profile, const profile::Choices& choices, Begin&& begin,
+Result<void> each_row(const profile::Profile& profile, const view::Choices& choices, Begin&& begin,
                       Write&& write) {
-  const Result<profile::SampleFilter> filter = profile::SampleFilter::make(profile, choices);
+  const Result<view::SampleFilter> filter = view::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   const FrameTable frames(profile, choices);
   std::vector<std::string> names;
-  for (const profile::Label& label : frames.labels())
+  for (const view::Label& label : frames.labels())
     names.push_back(displayable(collapsed_frame(label, choices.by.line)));
   const Recording recording = recording_of(profile, choices);
   begin();
   std::vector<size_t> path;
   std::vector<std::string_view> stack;
   for (const profile::Sample& sample : profile.samples()) {
-    const profile::SampleFilter::Part part = filter->part(sample);
+    const view::SampleFilter::Part part = filter->part(sample);
     if (!part.passes) continue;
     frames.stack(sample.stack, path);
     stack.clear();
@@ -233,7 +233,7 @@ std::string csv_field(const Value& value) {
 
 }  // namespace
 
-Result<void> write_json_lines(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_json_lines(const profile::Profile& profile, const view::Choices& choices,
                               std::ostream& out) {
   rapidjson::OStreamWrapper stream(out);
   return each_row(
@@ -253,7 +253,7 @@ Result<void> write_json_lines(const profile::Profile& profile, const profile::Ch
       });
 }
 
-Result<void> write_csv(const profile::Profile& profile, const profile::Choices& choices, std::ostream& out) {
+Result<void> write_csv(const profile::Profile& profile, const view::Choices& choices, std::ostream& out) {
   const auto header = [&] {
     for (const RowColumn& column : kColumns) out << column.name << ',';
     out << "stack\n";

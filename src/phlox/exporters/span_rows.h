@@ -6,15 +6,15 @@
 
 #include "phlox/base/result.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 // An object on each line; "stack" is an array, root first.
-Result<void> write_json_lines(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_json_lines(const profile::Profile& profile, const view::Choices& choices,
                               std::ostream& out);
 // A header, then rows with commas (RFC 4180; no newline within a row). "stack" is written as in the collapsed
 // format; an unknown value is empty.
-Result<void> write_csv(const profile::Profile& profile, const profile::Choices& choices, std::ostream& out);
+Result<void> write_csv(const profile::Profile& profile, const view::Choices& choices, std::ostream& out);
 
 }  // namespace phlox::exporters

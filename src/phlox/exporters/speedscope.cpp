@@ -12,7 +12,7 @@ namespace {
 void put_frames(JsonWriter& json, const FrameTable& frames) {
   put_key(json, "frames");
   json.StartArray();
-  for (const profile::Label& label : frames.labels()) {
+  for (const view::Label& label : frames.labels()) {
     json.StartObject();
     put(json, "name", label.whole_name());
     if (!label.file.empty() || label.kind == profile::FrameKind::native)
@@ -31,13 +31,13 @@ size_t place_of_busiest(const SamplesByThread& threads) {
 }
 
 void put_thread(JsonWriter& json, const FrameTable& frames, const std::string& name,
-                const std::vector<ThreadSample>& samples, profile::Weight weight) {
+                const std::vector<ThreadSample>& samples, view::Weight weight) {
   int64_t total = 0;
   for (const ThreadSample& sample : samples) total += sample.part.weight;
   json.StartObject();
   put(json, "type", "sampled");
   put(json, "name", name);
-  put(json, "unit", is_time(weight) ? "nanoseconds" : weight == profile::Weight::bytes ? "bytes" : "none");
+  put(json, "unit", is_time(weight) ? "nanoseconds" : weight == view::Weight::bytes ? "bytes" : "none");
   put(json, "startValue", int64_t{0});
   put(json, "endValue", total);
   put_key(json, "samples");
@@ -59,9 +59,9 @@ void put_thread(JsonWriter& json, const FrameTable& frames, const std::string& n
 
 }  // namespace
 
-Result<void> write_speedscope(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_speedscope(const profile::Profile& profile, const view::Choices& choices,
                               const std::string& title, std::ostream& out) {
-  Result<profile::SampleFilter> filter = profile::SampleFilter::make(profile, choices);
+  Result<view::SampleFilter> filter = view::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   const SamplesByThread threads = samples_by_thread(profile, *filter);
   const FrameTable frames(profile, choices);

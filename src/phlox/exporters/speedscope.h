@@ -8,11 +8,11 @@
 
 #include "phlox/base/result.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
-Result<void> write_speedscope(const profile::Profile& profile, const profile::Choices& choices,
+Result<void> write_speedscope(const profile::Profile& profile, const view::Choices& choices,
                               const std::string& title, std::ostream& out);
 
 }  // namespace phlox::exporters

@@ -80,13 +80,13 @@ std::string left_out_words(const FlamePicture& picture, const FlameLayout& layou
 std::string class_of(const FlamePicture& picture, uint32_t node) {
   if (node == 0) return "m";
   if (!picture.changes.empty()) return difference_class(picture.changes[node]);
-  const profile::Label& label = picture.tree.labels[picture.tree.nodes[node].label];
+  const view::Label& label = picture.tree.labels[picture.tree.nodes[node].label];
   return colour_class(label.kind, label.module, label.name);
 }
 
 void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::string& out) {
-  const profile::CallNode& node = picture.tree.nodes[box.node];
-  const profile::Label& label = picture.tree.labels[node.label];
+  const view::CallNode& node = picture.tree.nodes[box.node];
+  const view::Label& label = picture.tree.labels[node.label];
   std::string location = label.file;
   if (!location.empty() && label.line > 0) location += fmt::format(":{}", label.line);
   double x = round_pixels(kMargin + box.x);
@@ -99,7 +99,7 @@ void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::
                  location.empty() ? "" : ")",
                  share_words(static_cast<double>(node.total), static_cast<double>(picture.tree.total)),
                  weight_words(node.total, picture.weight),
-                 weight_words(static_cast<int64_t>(node.samples), profile::Weight::samples),
+                 weight_words(static_cast<int64_t>(node.samples), view::Weight::samples),
                  class_of(picture, box.node), x, y, width, kRowHeight - 1, box.width >= 8 ? " rx=\"2\"" : "");
   double room = box.width - 2 * kTextMargin;
   const auto columns = room > 0 ? static_cast<size_t>(room / kColumnWidth) : 0;

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 

@@ -6,16 +6,16 @@
 #include <array>
 
 #include "phlox/exporters/words.h"
-#include "phlox/profile/signals.h"
-#include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_target.h"
+#include "phlox/view/signals.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::exporters {
 
-SamplesByThread samples_by_thread(const profile::Profile& profile, const profile::SampleFilter& filter) {
+SamplesByThread samples_by_thread(const profile::Profile& profile, const view::SampleFilter& filter) {
   SamplesByThread threads(profile.threads().size());
   for (const profile::Sample& sample : profile.samples()) {
-    const profile::SampleFilter::Part part = filter.part(sample);
+    const view::SampleFilter::Part part = filter.part(sample);
     if (part.passes && part.weight > 0) threads[sample.thread.value - 1].push_back({&sample, part});
   }
   for (std::vector<ThreadSample>& samples : threads) {
@@ -50,21 +50,21 @@ const profile::Process* process_of(const profile::Profile& profile, const profil
 }
 
 std::string thread_title(const profile::Profile& profile, const profile::Thread& thread) {
-  const std::string name = profile::thread_label(thread);
+  const std::string name = view::thread_label(thread);
   const profile::Process* process = process_of(profile, thread);
   if (profile.processes().size() < 2 || process == nullptr) return name;
-  return profile::process_label(*process) + ": " + name;
+  return view::process_label(*process) + ": " + name;
 }
 
-std::string native_location(const profile::Label& label) {
+std::string native_location(const view::Label& label) {
   if (label.kind != profile::FrameKind::native || label.module.empty()) return label.file;
   return label.file.empty() ? label.module : label.module + ": " + label.file;
 }
 
-FrameTable::FrameTable(const profile::Profile& profile, const profile::Choices& choices) : profile_(profile) {
+FrameTable::FrameTable(const profile::Profile& profile, const view::Choices& choices) : profile_(profile) {
   numbers_.reserve(profile.frames().size());
   for (uint32_t id = 1; id <= profile.frames().size(); ++id) {
-    profile::Label label = frame_label(profile, profile::FrameId(id), choices);
+    view::Label label = frame_label(profile, profile::FrameId(id), choices);
     auto [at, added] = known_.try_emplace(
         {label.kind, label.whole_name(), label.file.empty() ? label.module : label.file, label.line},
         labels_.size());
@@ -88,15 +88,15 @@ size_t FrameTable::marker(std::string_view name) {
   return labels_.size() - 1;
 }
 
-Axis::Axis(const profile::Profile& profile, const profile::Choices& choices)
-    : weight_(choices.weight), start_(profile::recording_start(profile)) {}
+Axis::Axis(const profile::Profile& profile, const view::Choices& choices)
+    : weight_(choices.weight), start_(view::recording_start(profile)) {}
 
 Axis::Span Axis::place(const ThreadSample& sample) {
-  const bool counted = weight_ == profile::Weight::samples;
+  const bool counted = weight_ == view::Weight::samples;
   Span span{end_, counted ? sample.part.weight * kSample : sample.part.weight};
   // Overlapping samples (possible in another tool's recording) are moved behind the previous one: a thread's
   // slices must nest.
-  if (weight_ == profile::Weight::wall) span.start = std::max(end_, sample.part.start - start_);
+  if (weight_ == view::Weight::wall) span.start = std::max(end_, sample.part.start - start_);
   end_ = span.start + span.length;
   return span;
 }
@@ -174,7 +174,7 @@ std::vector<StateRun> notable_runs(const profile::Profile& profile,
 }
 
 std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vector<ThreadSample>& samples) {
-  const std::string_view machine = profile::machine_of(profile);
+  const std::string_view machine = view::machine_of(profile);
   std::vector<StateRun> runs;
   add_runs(samples, runs, [&](const profile::Sample& sample) -> std::string {
     if (sample.gil_state == profile::GilState::waits) return "waits for the GIL";
@@ -185,7 +185,7 @@ std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vec
         return "waits for a CPU";
       case profile::CpuState::blocked: {
         const std::string wait_target = wait_target_words(profile, sample);
-        return profile::system_call_name(sample.system_call, machine) +
+        return view::system_call_name(sample.system_call, machine) +
                (wait_target.empty() ? "" : " (" + wait_target + ")");
       }
       case profile::CpuState::unknown:
@@ -224,7 +224,7 @@ std::string event_words(const profile::Event& event) {
     words = fmt::format("{:g} s without samples", double(event.value) / 1e9);
   if (event.kind == profile::EventKind::calls_waiting) words = std::to_string(event.value);
   if (event.kind >= profile::EventKind::signal_sent && event.kind <= profile::EventKind::signal_delivered)
-    words = profile::signal_name(static_cast<int>(event.value));
+    words = view::signal_name(static_cast<int>(event.value));
   if (!event.text.empty()) words += (words.empty() ? "" : ": ") + event.text;
   return words;
 }

@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "phlox/profile/profile.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
 struct ThreadSample {
   const profile::Sample* sample = nullptr;
-  profile::SampleFilter::Part part;
+  view::SampleFilter::Part part;
 };
 
 // Samples that pass and have weight, in the order of time; by thread id - 1.
 using SamplesByThread = std::vector<std::vector<ThreadSample>>;
-SamplesByThread samples_by_thread(const profile::Profile& profile, const profile::SampleFilter& filter);
+SamplesByThread samples_by_thread(const profile::Profile& profile, const view::SampleFilter& filter);
 
 // The thread that computes most, among those that have samples.
 std::optional<size_t> busiest_thread(const SamplesByThread& threads);
@@ -34,23 +34,23 @@ std::string thread_title(const profile::Profile& profile, const profile::Thread&
 const profile::Process* process_of(const profile::Profile& profile, const profile::Thread& thread);
 
 // "libfoo: src/run.rs", for formats without a place for a library.
-std::string native_location(const profile::Label& label);
+std::string native_location(const view::Label& label);
 
 // Frames of the recording with the same label in this view are one, numbered from 0.
 class FrameTable {
  public:
-  FrameTable(const profile::Profile& profile, const profile::Choices& choices);
+  FrameTable(const profile::Profile& profile, const view::Choices& choices);
 
   // Root first. Parents come before children, so this ends for any file.
   void stack(profile::StackId id, std::vector<size_t>& path) const;
-  const std::vector<profile::Label>& labels() const { return labels_; }
+  const std::vector<view::Label>& labels() const { return labels_; }
   // A label of our own, which `stack` never returns.
   size_t marker(std::string_view name);
 
  private:
   const profile::Profile& profile_;
   std::map<std::tuple<profile::FrameKind, std::string, std::string, int32_t>, size_t> known_;
-  std::vector<profile::Label> labels_;
+  std::vector<view::Label> labels_;
   std::vector<size_t> numbers_;
 };
 
@@ -59,7 +59,7 @@ class FrameTable {
 // another, each as long as its weight.
 class Axis {
  public:
-  Axis(const profile::Profile& profile, const profile::Choices& choices);
+  Axis(const profile::Profile& profile, const view::Choices& choices);
 
   struct Span {
     Nanoseconds start = 0;
@@ -73,7 +73,7 @@ class Axis {
   static constexpr Nanoseconds kSample = 1'000'000;
 
  private:
-  profile::Weight weight_;
+  view::Weight weight_;
   Nanoseconds start_ = 0;
   Nanoseconds end_ = 0;  // of the thread's last sample
 };

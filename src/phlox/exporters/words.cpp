@@ -200,13 +200,12 @@ std::string safe_in_markup(std::string_view json) {
   return out;
 }
 
-std::string weight_words(int64_t value, profile::Weight weight) {
-  if (weight == profile::Weight::samples) {
+std::string weight_words(int64_t value, view::Weight weight) {
+  if (weight == view::Weight::samples) {
     return count_words(static_cast<uint64_t>(value)) + (value == 1 ? " sample" : " samples");
   }
-  if (weight == profile::Weight::count)
-    return count_words(static_cast<uint64_t>(std::max<int64_t>(0, value)));
-  if (weight == profile::Weight::bytes) return byte_words(static_cast<uint64_t>(std::max<int64_t>(0, value)));
+  if (weight == view::Weight::count) return count_words(static_cast<uint64_t>(std::max<int64_t>(0, value)));
+  if (weight == view::Weight::bytes) return byte_words(static_cast<uint64_t>(std::max<int64_t>(0, value)));
   return time_words(value);
 }
 

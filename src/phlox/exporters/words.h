@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::exporters {
 
@@ -44,7 +44,7 @@ std::string safe_in_markup(std::string_view json);
 
 std::string size_words(uint64_t bytes);  // "12.3 MB"
 // "1.23 s", "1,234 samples", "1,234" of an event, "1.23 MB"
-std::string weight_words(int64_t value, profile::Weight weight);
+std::string weight_words(int64_t value, view::Weight weight);
 std::string share_words(double part, double whole);  // "12.3 %", "< 0.01 %"
 
 }  // namespace phlox::exporters

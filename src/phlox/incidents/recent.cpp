@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
-#include "phlox/profile/part.h"
-#include "phlox/profile/system_calls.h"
+#include "phlox/view/part.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::incidents {
 
 using namespace profile;
+using namespace view;
 
 void Recent::receive(const AnyRow& row) {
   if (const auto* counter = std::get_if<Unnumbered<Counter>>(&row)) {

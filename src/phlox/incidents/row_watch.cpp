@@ -7,18 +7,19 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/gil_holders.h"
-#include "phlox/profile/known_waits.h"
-#include "phlox/profile/loop_stalls.h"
-#include "phlox/profile/loop_turns.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/sample_filter.h"
-#include "phlox/profile/signals.h"
-#include "phlox/profile/system_calls.h"
+#include "phlox/view/gil_holders.h"
+#include "phlox/view/known_waits.h"
+#include "phlox/view/loop_stalls.h"
+#include "phlox/view/loop_turns.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/sample_filter.h"
+#include "phlox/view/signals.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::incidents {
 
 using namespace profile;
+using namespace view;
 
 namespace {
 

@@ -8,9 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "phlox/base/result.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/view.h"
 
 namespace phlox::profile {
 
@@ -35,25 +33,5 @@ inline constexpr std::string_view kLess = " (less)";
 void put_sampled_event(Sink& sink, uint16_t number, const SampledEvent& event);
 // By number - 1.
 std::vector<SampledEvent> sampled_events(const Profile& profile);
-
-// From now on the profile's samples are those of this event; "": of the first one; if that has no samples, of
-// its decrease, or of the first one that has some. "cycles" also means "cycles:u" if there is no other.
-// ErrorKind::usage: no event has that name; the hint lists the events.
-Result<void> show_event(Profile& profile, std::string_view name);
-
-// By number - 1: events that have samples among those that are not shown.
-std::vector<bool> sampled_but_not_shown(const Profile& profile);
-
-// The event that is shown. Without a name: the recording has none.
-SampledEvent shown_event(const Profile& profile);
-
-// The weight of its samples by their counts.
-Weight weight_of(Unit unit);
-// The unit of a weight for machines: "ns", "samples", "count", "bytes".
-std::string_view unit_key(Weight weight);
-
-// The weight in words: "wall time", "CPU time of cpu-clock" (if there are several events), "samples",
-// "cache-misses".
-std::string weight_title(const Profile& profile, Weight weight);
 
 }  // namespace phlox::profile

@@ -23,7 +23,7 @@
 namespace phlox::python {
 
 struct PoolQueue {
-  std::string_view kind;  // "ThreadPoolExecutor", "AnyIO": as profile/known_waits names pools
+  std::string_view kind;  // "ThreadPoolExecutor", "AnyIO": as view/known_waits names pools
   // threading.get_ident() of one of its threads; 0: not known, the pool is the process's only one of its
   // kind.
   uint64_t thread = 0;

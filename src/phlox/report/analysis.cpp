@@ -12,14 +12,14 @@
 
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
-#include "phlox/profile/await_time.h"
 #include "phlox/profile/declarations.h"
-#include "phlox/profile/forks.h"
-#include "phlox/profile/stack_places.h"
 #include "phlox/report/await_error.h"
 #include "phlox/report/sample_crossings.h"
 #include "phlox/report/sampling_error.h"
 #include "phlox/report/seen_stacks.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/forks.h"
+#include "phlox/view/stack_places.h"
 
 namespace phlox::report {
 namespace {
@@ -250,9 +250,9 @@ Tree tree_of(const Profile& profile, std::vector<uint32_t>& node_of) {
   for (auto stack = static_cast<uint32_t>(stacks.size()); stack > 0; --stack) {
     if (node_of[stack] != 0) node_of[parent_of(stack)] = 1;
   }
-  const std::vector<profile::StackPlace> stack_places = profile::stack_places(profile);
+  const std::vector<view::StackPlace> stack_places = view::stack_places(profile);
   Tree tree;
-  const auto add_node = [&](uint32_t parent, uint32_t frame, uint32_t owner, const profile::StackPlace& at) {
+  const auto add_node = [&](uint32_t parent, uint32_t frame, uint32_t owner, const view::StackPlace& at) {
     tree.parent.push_back(parent);
     tree.frame.push_back(frame);
     tree.owner.push_back(owner);
@@ -266,13 +266,13 @@ Tree tree_of(const Profile& profile, std::vector<uint32_t>& node_of) {
     const uint32_t frame = stacks[stack - 1].frame.value;
     const bool known = frame != 0 && frame <= frames.size();
     // Stacks below the marker begin as if they had never been forked.
-    if (known && profile::is_fork_marker(frames[frame - 1])) {
+    if (known && view::is_fork_marker(frames[frame - 1])) {
       node_of[stack] = node_of[parent_of(stack)];
       continue;
     }
     const auto node = static_cast<uint32_t>(tree.parent.size());
     node_of[stack] = node;
-    const profile::StackPlace& at = stack_places[stack];
+    const view::StackPlace& at = stack_places[stack];
     const bool python = at.frame && profile.frame(at.frame).kind == FrameKind::python;
     add_node(node_of[parent_of(stack)], known ? frame : 0, python ? node_of[at.stack.value] : node, at);
   }
@@ -285,8 +285,8 @@ struct ByNode {
   std::vector<uint64_t> samples;
 };
 
-ByNode by_node(const Profile& profile, const profile::SampleFilter& filter,
-               const std::vector<uint32_t>& node_of, size_t nodes) {
+ByNode by_node(const Profile& profile, const view::SampleFilter& filter, const std::vector<uint32_t>& node_of,
+               size_t nodes) {
   ByNode sums{std::vector<int64_t>(nodes, 0), std::vector<int64_t>(nodes, 0),
               std::vector<uint64_t>(nodes, 0)};
   for (const auto& sample : profile.samples()) {
@@ -335,7 +335,7 @@ ByItem by_item(const Profile& profile, const Tree& tree, const ByNode& sums,
 }
 
 // The totals, and whether samples have times. Marks sampled stacks in `seen`.
-void measure(const Profile& profile, const profile::SampleFilter& filter, Analysis& result,
+void measure(const Profile& profile, const view::SampleFilter& filter, Analysis& result,
              std::vector<uint32_t>& seen) {
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::max();
   Nanoseconds last = std::numeric_limits<Nanoseconds>::min();
@@ -357,7 +357,7 @@ void measure(const Profile& profile, const profile::SampleFilter& filter, Analys
 }
 
 // The step is set too.
-Variances of_samples(const Profile& profile, const profile::SampleFilter& filter,
+Variances of_samples(const Profile& profile, const view::SampleFilter& filter,
                      const std::vector<uint32_t>& node_of, const Tree& tree, const Items& items,
                      double& step) {
   Crossings crossings = crossings_of(profile, filter, node_of);
@@ -366,9 +366,9 @@ Variances of_samples(const Profile& profile, const profile::SampleFilter& filter
   return sampling_variances(tree, items, in_time, crossings.interval());
 }
 
-Variances of_awaits(const Profile& profile, const profile::SampleFilter& filter,
-                    const profile::TaskRows& tasks, const std::vector<uint32_t>& node_of, const Tree& tree,
-                    const Items& items, double& step) {
+Variances of_awaits(const Profile& profile, const view::SampleFilter& filter, const profile::TaskRows& tasks,
+                    const std::vector<uint32_t>& node_of, const Tree& tree, const Items& items,
+                    double& step) {
   const CensusError error = census_error(profile, tasks);
   step = error.step;
   std::vector<AwaitAt> rows;
@@ -424,9 +424,9 @@ double quantile(double chance_of_missing, uint32_t values) {
          (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
 }
 
-Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices, Identity identity,
+Result<Analysis> analyse(const Profile& profile, const view::Choices& choices, Identity identity,
                          const profile::TaskRows* tasks) {
-  const auto filter = profile::SampleFilter::make(profile, choices);
+  const auto filter = view::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   Analysis result;
   std::vector<uint32_t> node_of(profile.stacks().size() + 1, 0);
@@ -436,7 +436,7 @@ Result<Analysis> analyse(const Profile& profile, const profile::Choices& choices
   mark_outermost(tree, items);
   const ByNode sums = by_node(profile, *filter, node_of, tree.parent.size());
 
-  const bool of_tasks = tasks != nullptr && profile::shows_await_time(profile);
+  const bool of_tasks = tasks != nullptr && view::shows_await_time(profile);
   const Variances variances = of_tasks
                                   ? of_awaits(profile, *filter, *tasks, node_of, tree, items, result.step)
                                   : of_samples(profile, *filter, node_of, tree, items, result.step);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "phlox/profile/task_time.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::report {
 
@@ -68,7 +68,7 @@ struct Analysis {
 };
 
 // `tasks`: the rows that the profile's await time is of; for its error, if it is shown.
-Result<Analysis> analyse(const profile::Profile& profile, const profile::Choices& choices, Identity identity,
+Result<Analysis> analyse(const profile::Profile& profile, const view::Choices& choices, Identity identity,
                          const profile::TaskRows* tasks = nullptr);
 
 // The half-width of a two-sided interval with this chance of missing, in standard errors: of the normal

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/frame_labels.h"
 #include "phlox/report/await_error.h"
 #include "phlox/report/await_groups.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/frame_labels.h"
 
 namespace phlox::report {
 namespace {

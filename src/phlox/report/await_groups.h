@@ -6,10 +6,10 @@
 #include <tuple>
 #include <vector>
 
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/frame_labels.h"
 #include "phlox/profile/task_time.h"
 #include "phlox/report/json_text.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/frame_labels.h"
 
 namespace phlox::report {
 
@@ -46,12 +46,12 @@ Nanoseconds between_censuses(uint64_t times, Nanoseconds span);
 template <class Row>
 void name_group(Row& row, const profile::Profile& profile, const AwaitGroup& group) {
   if (group.frame) {
-    const auto label = profile::line_label(profile, group.frame);
+    const auto label = view::line_label(profile, group.frame);
     std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
   }
   row.kind = group.kind;
   row.awaited = group.awaited;
-  row.words = profile::awaited_by_task_words(group.kind, group.awaited);
+  row.words = view::awaited_by_task_words(group.kind, group.awaited);
 }
 // The same members, as JSON.
 template <class Row>

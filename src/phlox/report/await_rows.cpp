@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/frame_labels.h"
 #include "phlox/report/await_groups.h"
 #include "phlox/report/ready_rows.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/frame_labels.h"
 
 namespace phlox::report {
 namespace {
@@ -22,7 +22,7 @@ AwaitRow await_row(const profile::Profile& profile, const profile::TaskRows& tas
   row.longest = group.longest;
   row.at_end = group.at_end;
   for (const profile::FrameId frame : task_frames(tasks, group.stack)) {
-    const auto label = profile::line_label(profile, frame);
+    const auto label = view::line_label(profile, frame);
     LineRow line;
     std::tie(line.name, line.file, line.line) = std::tie(label.name, label.file, label.line);
     line.full = label.whole_name();
@@ -122,14 +122,14 @@ Table other_loops_table(const Report& report) {
 
 }  // namespace
 
-std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
+std::vector<LoopAwaitRow> await_rows(const profile::Profile& profile, const view::SampleFilter& filter,
                                      const profile::TaskRows& tasks, size_t limit) {
   std::vector<LoopAwaitRow> rows;
   auto ready = ready_rows(profile, filter, tasks);
   for (const LoopAwaits& loop : loop_awaits(tasks)) {
     const profile::EventLoop& of = tasks.loops[loop.loop.value - 1];
     LoopAwaitRow row;
-    if (of.thread) row.thread = profile::thread_label(profile.thread(of.thread));
+    if (of.thread) row.thread = view::thread_label(profile.thread(of.thread));
     row.pid = profile.process(of.process).pid;
     row.type = of.type;
     std::tie(row.waiting, row.ready, row.running) = std::tie(loop.waiting, loop.ready, loop.running);

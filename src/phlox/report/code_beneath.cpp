@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "phlox/profile/native_frames.h"
 #include "phlox/report/estimate.h"
+#include "phlox/view/native_frames.h"
 
 namespace phlox::report {
 namespace {
@@ -32,8 +32,7 @@ bool are_most(uint64_t some, uint64_t samples) {
   return samples > 0 && least_share(double(some) / double(samples), double(samples)) > 0.5;
 }
 
-void put_code_beneath(const profile::Profile& profile, const profile::SampleFilter& filter,
-                      Analysis& analysis) {
+void put_code_beneath(const profile::Profile& profile, const view::SampleFilter& filter, Analysis& analysis) {
   const auto& samples = profile.samples();
   if (std::none_of(samples.begin(), samples.end(), [](const auto& one) { return bool(one.code_file); }))
     return;
@@ -46,7 +45,7 @@ void put_code_beneath(const profile::Profile& profile, const profile::SampleFilt
     if (!part.passes) continue;
     SampleCounts& counts = by_frame[profile.stack(sample.stack).frame.value];
     counts.all += static_cast<uint64_t>(part.samples);
-    const std::string library = profile::code_library(profile, sample);
+    const std::string library = view::code_library(profile, sample);
     if (!library.empty()) counts.in[library] += static_cast<uint64_t>(part.samples);
   }
   std::vector<SampleCounts> functions(analysis.functions.size() + 1);

@@ -4,15 +4,14 @@
 #pragma once
 
 #include "phlox/profile/profile.h"
-#include "phlox/profile/sample_filter.h"
 #include "phlox/report/analysis.h"
+#include "phlox/view/sample_filter.h"
 
 namespace phlox::report {
 
 // Sets Entry::code of functions and lines if it is proved that most samples found one and the same library,
 // with a chance of a hundredth to be wrong.
-void put_code_beneath(const profile::Profile& profile, const profile::SampleFilter& filter,
-                      Analysis& analysis);
+void put_code_beneath(const profile::Profile& profile, const view::SampleFilter& filter, Analysis& analysis);
 
 // Whether this many of the samples prove more than half.
 bool are_most(uint64_t some, uint64_t samples);

@@ -127,7 +127,7 @@ std::vector<Amount> shares_of(const Side& side) {
 // The recorded weights, not those per second.
 std::vector<Amount> weights_of(const Diff& diff, const Side& side) {
   std::vector<Amount> weights;
-  const double unit = profile::is_time(diff.weight) ? 1 : double(kSecond);
+  const double unit = view::is_time(diff.weight) ? 1 : double(kSecond);
   for (size_t i = 0; i < side.amounts.size(); ++i)
     weights.push_back(scaled(side.amounts[i], diff.per == Per::run ? 1 : side.lengths[i] / unit));
   return weights;
@@ -288,7 +288,7 @@ Result<Condition> parse_condition(std::string_view text) {
 Result<ConditionResult> check_condition(const Diff& diff, const Condition& condition) {
   const bool in_time =
       condition.limit_kind == LimitKind::weight || condition.limit_kind == LimitKind::weight_change;
-  if (in_time && !profile::is_time(diff.weight)) {
+  if (in_time && !view::is_time(diff.weight)) {
     return fail(ErrorKind::usage,
                 fmt::format("'{}' is about time, but {} are weighed", condition.text, diff.weight_title),
                 "use %, pp, or --weight wall");

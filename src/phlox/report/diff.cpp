@@ -10,15 +10,16 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/markers.h"
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/sampled_events.h"
-#include "phlox/profile/whole_run.h"
+#include "phlox/profile/recorded_words.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/await_error.h"
 #include "phlox/report/estimate.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/markers.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/shown_event.h"
+#include "phlox/view/whole_run.h"
 
 namespace phlox::report {
 namespace {
@@ -49,7 +50,7 @@ using FunctionKey = std::tuple<profile::FrameKind, std::string, std::string, int
 
 FunctionKey key_of(const Profile& profile, const Entry& entry, bool by_line) {
   const profile::Frame& frame = profile.frame(entry.frame);
-  std::string name = profile::function_label(profile, entry.frame).whole_name();
+  std::string name = view::function_label(profile, entry.frame).whole_name();
   const int32_t line = by_line ? entry.line - frame.first_line : 0;
   return {frame.kind, std::move(name), std::string(base_name(frame.file)), line};
 }
@@ -61,7 +62,7 @@ std::map<FunctionKey, Place> match(const Sides& before, const Sides& after, bool
     for (size_t run = 0; run < sides->size(); ++run) {
       const Measured& side = (*sides)[run];
       for (const Entry& entry : by_line ? side.analysis.lines : side.analysis.functions) {
-        if (!all_frames && profile::is_interpreter(side.profile->frame(entry.frame))) continue;
+        if (!all_frames && view::is_interpreter(side.profile->frame(entry.frame))) continue;
         Place& place = places[key_of(*side.profile, entry, by_line)];
         place.before.resize(before.size());
         place.after.resize(after.size());
@@ -181,7 +182,7 @@ DiffRow row_of(const Place& place, const Sides& before, const Sides& after, bool
       if ((*entries)[run] != nullptr) profile = (*sides)[run].profile, entry = (*entries)[run];
     }
   }
-  const auto label = profile::function_label(*profile, entry->frame);
+  const auto label = view::function_label(*profile, entry->frame);
   DiffRow row;
   row.kind = label.kind;
   row.name = label.name;
@@ -224,32 +225,31 @@ void sort_rows(std::vector<DiffRow>& rows) {
 }
 
 std::string title_of(const Profile& profile) {
-  return profile.processes().empty() ? "(empty recording)"
-                                     : profile::process_label(profile.processes().front());
+  return profile.processes().empty() ? "(empty recording)" : view::process_label(profile.processes().front());
 }
 
-bool is_whole(const Profile& profile, const profile::Choices& choices) {
+bool is_whole(const Profile& profile, const view::Choices& choices) {
   if (choices.from > 0 || choices.to != std::numeric_limits<Nanoseconds>::max()) return false;
   // A test or a request, from its start to its end.
-  return choices.label_regex.has_value() || profile::is_whole_run(profile);
+  return choices.label_regex.has_value() || view::is_whole_run(profile);
 }
 
 // Of the time of threads, if await time is shown: that has no moments.
 const std::vector<profile::Sample>& samples_in_time(const Profile& profile) {
-  return profile::shows_await_time(profile) ? profile.samples_of_others() : profile.samples();
+  return view::shows_await_time(profile) ? profile.samples_of_others() : profile.samples();
 }
 
 // Await time is known for the whole recording only.
-Result<Nanoseconds> length_of(const Profile& profile, const profile::SampleFilter& filter) {
-  if (!profile::shows_await_time(profile)) return elapsed_of(profile.samples(), profile, filter);
-  const auto whole = profile::SampleFilter::make(profile, {});
+Result<Nanoseconds> length_of(const Profile& profile, const view::SampleFilter& filter) {
+  if (!view::shows_await_time(profile)) return elapsed_of(profile.samples(), profile, filter);
+  const auto whole = view::SampleFilter::make(profile, {});
   if (!whole) return fail(whole);
   return elapsed_of(profile.samples_of_others(), profile, *whole);
 }
 
 Result<Measured> measure(const Profile& profile, const profile::TaskRows* tasks,
-                         const profile::Choices& choices) {
-  const auto filter = profile::SampleFilter::make(profile, choices);
+                         const view::Choices& choices) {
+  const auto filter = view::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   auto analysis = analyse(profile, choices, Identity::portable, tasks);
   if (!analysis) return fail(analysis);
@@ -262,13 +262,13 @@ Result<Measured> measure(const Profile& profile, const profile::TaskRows* tasks,
   }
   DiffSide& side = measured.side;
   side.title = title_of(profile);
-  side.event = profile::shown_event(profile).name;
+  side.event = view::shown_event(profile).name;
   side.total = measured.analysis.total;
   side.samples = measured.analysis.samples;
   const auto elapsed = length_of(profile, *filter);
   if (!elapsed) return fail(elapsed);
   side.elapsed = *elapsed;
-  if (tasks != nullptr && profile::shows_await_time(profile)) {
+  if (tasks != nullptr && view::shows_await_time(profile)) {
     measured.unseen += census_error(profile, *tasks).unseen;
     for (const profile::TaskCensus& census : tasks->censuses) side.censuses += census.times;
   }
@@ -278,17 +278,17 @@ Result<Measured> measure(const Profile& profile, const profile::TaskRows* tasks,
     side.cpu += part.cpu;
     if (sample.cpu_state == profile::CpuState::runnable) side.cpu_wait += part.wall;
   }
-  side.measured = profile::summarize_quality(profile);
-  side.left_out = profile::waiting_for_work(profile, choices);
+  side.measured = view::summarize_quality(profile);
+  side.left_out = view::waiting_for_work(profile, choices);
   side.left_out_wall = side.left_out.wall();
-  side.quality = profile::quality_line(side.measured);
-  side.warning = profile::quality_warning(side.measured);
+  side.quality = view::quality_line(side.measured);
+  side.warning = view::quality_warning(side.measured);
   side.whole_run = is_whole(profile, choices);
   return measured;
 }
 
 Result<Sides> measure_all(const Profiles& profiles, const std::vector<profile::TaskRows>& tasks,
-                          const profile::Choices& choices) {
+                          const view::Choices& choices) {
   Sides sides;
   for (size_t i = 0; i < profiles.size(); ++i) {
     auto measured = measure(*profiles[i], i < tasks.size() ? &tasks[i] : nullptr, choices);
@@ -331,12 +331,11 @@ void choose_scale(Sides& before, Sides& after, const DiffOptions& options, Diff&
   diff.margin.own = options.margin;
   for (Sides* sides : {&before, &after}) {
     for (Measured& side : *sides) {
-      const double second = profile::is_time(diff.weight) ? 1 : double(kSecond);
+      const double second = view::is_time(diff.weight) ? 1 : double(kSecond);
       side.scale = diff.per == Per::second ? second / double(side.side.elapsed) : 1;
       // With many threads, the sum of their times says nothing about the importance of one of them.
       auto all = side.side.total;
-      if (diff.weight == profile::Weight::wall && side.side.elapsed > 0)
-        all = std::min(all, side.side.elapsed);
+      if (diff.weight == view::Weight::wall && side.side.elapsed > 0) all = std::min(all, side.side.elapsed);
       diff.margin.least = std::max(diff.margin.least, double(all) * side.scale * options.margin / 10);
     }
   }
@@ -347,7 +346,7 @@ void ask_of_all(const Sides& before, const Sides& after, Diff& diff, Questions& 
   for (const auto& [sides, column] : {std::pair(&before, &Runs::before), std::pair(&after, &Runs::after)}) {
     for (const Measured& side : *sides) {
       const double time =
-          profile::is_time(diff.weight) || diff.per == Per::run ? side.scale : 1 / double(side.side.elapsed);
+          view::is_time(diff.weight) || diff.per == Per::run ? side.scale : 1 / double(side.side.elapsed);
       (elapsed.*column).push_back({double(side.side.elapsed), 0, 0});
       (cpu.*column).push_back({double(side.side.cpu) * time, 0, 0});
       (whole.*column)
@@ -424,8 +423,8 @@ Result<Diff> make_diff(const Profiles& before, const Profiles& after, const Diff
 
   Diff diff;
   diff.weight = options.choices.weight;
-  diff.of_tasks = profile::shows_await_time(*after.front());
-  diff.weight_title = profile::weight_title(*after.front(), diff.weight);
+  diff.of_tasks = view::shows_await_time(*after.front());
+  diff.weight_title = view::weight_title(*after.front(), diff.weight);
   diff.limit = options.limit;
   diff.show = options.choices.show;
   diff.question = before.size() + after.size() > 2 ? Question::runs : Question::recordings;

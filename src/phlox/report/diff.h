@@ -23,11 +23,11 @@ namespace phlox::report {
 enum class Per : uint8_t { run, second };
 
 struct DiffOptions {
-  profile::Choices choices;  // choices.weight is compared
+  view::Choices choices;  // choices.weight is compared
   size_t limit = 15;
   std::optional<Per> per;  // none: run, if all recordings are of whole runs
   // What the tasks of each recording awaited, in the order of the recordings; empty: not compared. If the
-  // profiles show await time (profile/await_time.h), it is of these rows.
+  // profiles show await time (view/await_time.h), it is of these rows.
   std::vector<profile::TaskRows> tasks_before, tasks_after;
   double margin = 0.1;  // differences below this part of the larger amount are not reported
 };
@@ -69,8 +69,8 @@ struct DiffSide {
   Nanoseconds elapsed = 0;
   Nanoseconds cpu = 0;       // of all samples that pass, shown or not
   Nanoseconds cpu_wait = 0;  // time in which these threads waited for a CPU
-  profile::QualitySummary measured;
-  profile::LeftOut left_out;  // by `show`
+  view::QualitySummary measured;
+  view::LeftOut left_out;  // by `show`
   Nanoseconds left_out_wall = 0;
   std::string quality, warning;
   bool whole_run = false;  // recorded from the program's start to its end
@@ -83,7 +83,7 @@ struct Diff {
   bool decides = true;  // of runs: there are enough of them for any verdict
   bool in_turn = true;  // of runs: neither side was recorded before all of the other
   Margin margin;
-  profile::Weight weight = profile::Weight::wall;
+  view::Weight weight = view::Weight::wall;
   bool of_tasks = false;     // await time is compared
   std::string weight_title;  // "wall time", "cache-misses"; of AFTER
   size_t limit = 0;
@@ -95,7 +95,7 @@ struct Diff {
   double farthest = 0;             // no function differs by more than this
   std::vector<DiffRow> functions;  // all: those that differ first, the largest difference first
   std::vector<DiffRow> lines;      // in the same order
-  profile::Show show = profile::Show::everything;
+  view::Show show = view::Show::everything;
   std::optional<AwaitDiff> awaits;  // none: not known of all recordings; whatever the choices
 };
 

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <span>
 
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/sampled_events.h"
 #include "phlox/report/diff.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/table.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/shown_event.h"
 
 namespace phlox::report {
 namespace {
@@ -20,7 +20,7 @@ constexpr int64_t kDiffVersion = 2;
 // An amount in the compared unit: "4.70 s", "388 ms/s", "1,234".
 std::string amount_words(double value, const Diff& diff) {
   const double scaled =
-      diff.per == Per::second && profile::is_time(diff.weight) ? value * double(kSecond) : value;
+      diff.per == Per::second && view::is_time(diff.weight) ? value * double(kSecond) : value;
   const std::string words = weight_words(std::llround(std::clamp(scaled, -9e18, 9e18)), diff.weight);
   return diff.per == Per::second ? words + "/s" : words;
 }
@@ -85,7 +85,7 @@ std::vector<Table> await_tables(const Diff& diff) {
 
 std::vector<Table> tables(const Diff& diff) {
   if (diff.of_tasks) return await_tables(diff);
-  const std::string_view weight = profile::is_time(diff.weight) ? "time" : "weight";
+  const std::string_view weight = view::is_time(diff.weight) ? "time" : "weight";
   const std::string_view by = diff.decides ? "whose" : "by";
   const std::string_view end = diff.decides ? "differs" : "(no verdict)";
   return {
@@ -215,12 +215,12 @@ std::vector<std::string> heading(const Diff& diff) {
     if (side->left_out.wall() > 0)
       lines.push_back(fmt::format("left out ({}{}): {}", name,
                                   side->runs > 1 ? fmt::format(", the first of {} runs", side->runs) : "",
-                                  plain(profile::left_out_words(side->left_out))));
+                                  plain(view::left_out_words(side->left_out))));
   }
   if (diff.before.left_out_wall > 0 || diff.after.left_out_wall > 0)
     lines.emplace_back("--show everything compares that too");
   const double waits = std::abs(double(diff.after.cpu_wait - diff.before.cpu_wait));
-  if (diff.weight == profile::Weight::wall && !diff.of_tasks &&
+  if (diff.weight == view::Weight::wall && !diff.of_tasks &&
       waits > 0.05 * double(std::min(diff.before.elapsed, diff.after.elapsed)))
     lines.push_back(
         fmt::format("Threads that could run waited for a CPU: {} before, {} after. Wall time includes that; "
@@ -345,11 +345,11 @@ std::string diff_json(const Diff& diff) {
   return JsonText::document([&](JsonText& json) {
     json.text("format", "phlox diff");
     json.integer("version", kDiffVersion);
-    json.text("weight", diff.of_tasks ? profile::kAwaitTime : weight_key(diff.weight));
-    json.text("unit", profile::unit_key(diff.weight));
+    json.text("weight", diff.of_tasks ? view::kAwaitTime : weight_key(diff.weight));
+    json.text("unit", view::unit_key(diff.weight));
     json.text("before_event", diff.before.event);
     json.text("after_event", diff.after.event);
-    json.text("show", profile::show_name(diff.show));
+    json.text("show", view::show_name(diff.show));
     json.text("question", diff.question == Question::runs ? "runs" : "recordings");
     json.truth("decides", diff.decides);
     json.count("runs_needed", runs_needed());

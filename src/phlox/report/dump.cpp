@@ -6,11 +6,11 @@
 #include <map>
 #include <string>
 
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_target.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/table.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::report {
 namespace {
@@ -125,7 +125,7 @@ const profile::WaitTarget* wait_target_of(const Profile& instant, const Sample& 
 std::string states_of(const Profile& instant, const Sample& sample, std::string_view machine) {
   std::string text(cpu_name(sample.cpu_state));
   if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
-    text += " in " + profile::system_call_name(sample.system_call, machine);
+    text += " in " + view::system_call_name(sample.system_call, machine);
     const profile::WaitTarget* wait_target = wait_target_of(instant, sample);
     const std::string words =
         wait_target != nullptr ? profile::wait_target_words(*wait_target) : std::string();
@@ -213,7 +213,7 @@ void write_thread(JsonText& json, const Profile& instant, uint32_t id, const Sam
   json.text("cpu", cpu_name(sample.cpu_state));
   json.text("gil", gil_name(sample.gil_state));
   if (sample.cpu_state == CpuState::blocked && sample.system_call >= 0) {
-    json.text("system_call", profile::system_call_name(sample.system_call, profile::machine_of(instant)));
+    json.text("system_call", view::system_call_name(sample.system_call, view::machine_of(instant)));
   }
   if (const profile::WaitTarget* wait_target = wait_target_of(instant, sample)) {
     json.text("awaited_kind", profile::wait_target_key(wait_target->kind));
@@ -243,13 +243,12 @@ std::string dump_text(const Profile& instant, const Dump& dump, const DumpSource
     out += fmt::format("Process {}: {}\n", process.pid, plain(process.command_line));
   }
   out += plain(dump.python) + "\n";
-  const std::string_view machine = profile::machine_of(instant);
+  const std::string_view machine = view::machine_of(instant);
   const VariablesOf variables = index_of(dump);
   Lines lines(source);
   for (const auto& [id, sample] : last_samples(instant)) {
     const profile::Thread& thread = instant.thread(profile::ThreadId(id));
-    out +=
-        fmt::format("\n{}: {}\n", plain(profile::thread_label(thread)), states_of(instant, *sample, machine));
+    out += fmt::format("\n{}: {}\n", plain(view::thread_label(thread)), states_of(instant, *sample, machine));
     size_t depth = 0;
     for (const Frame* frame : frames_of(instant, sample->stack)) {
       if (frame->kind == FrameKind::marker) {
@@ -306,7 +305,7 @@ std::string dump_json(const Profile& instant, const Dump& dump) {
       json.count("threads", missing.threads);
       json.text("why", missing.why);
     });
-    write_missing_names(json, profile::modules_without_names(instant));
+    write_missing_names(json, view::modules_without_names(instant));
     json.objects("threads", last_samples(instant), [&](const auto& observed) {
       write_thread(json, instant, observed.first, *observed.second, variables);
     });

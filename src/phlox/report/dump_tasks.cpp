@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/frame_labels.h"
 #include "phlox/report/table.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/frame_labels.h"
 
 namespace phlox::report {
 namespace {
@@ -45,7 +45,7 @@ std::string phrase(const DumpTask& task) {
   if (task.state == DumpTaskState::parked) return "parked";
   if (task.state == DumpTaskState::unstarted) return "not started yet";
   if (task.kind.empty()) return "waiting";
-  std::string text(profile::awaited_by_task(task.kind));
+  std::string text(view::awaited_by_task(task.kind));
   if (task.kind == "sleep") {
     text = task.awaited.empty() ? text : fmt::format("sleep({})", plain(task.awaited));
   } else if (!task.awaited.empty()) {
@@ -119,7 +119,7 @@ std::string job_text(const profile::Profile& instant, const DumpTasks& all, cons
   std::string out;
   for (size_t i = job.frames.size(); i-- > 0;) out += frame_text(all, job.frames[i], line);
   const profile::Thread* thread = thread_of(instant, all.pid, job.python_id);
-  const std::string where = thread != nullptr ? plain(profile::thread_label(*thread)) : "a thread";
+  const std::string where = thread != nullptr ? plain(view::thread_label(*thread)) : "a thread";
   return out + fmt::format("      {}runs in {} for\n", out.empty() ? "" : "which ", where);
 }
 
@@ -136,7 +136,7 @@ std::string frames_text(const profile::Profile& instant, const DumpTasks& all, c
 std::string loop_words(const profile::Profile& instant, const DumpTasks& all, const DumpLoop& loop) {
   const std::string_view what = loop.greenlets ? "Greenlets" : "Event loop";
   if (const profile::Thread* thread = thread_of(instant, all.pid, loop.python_id))
-    return fmt::format("{} of {} ({})", what, plain(profile::thread_label(*thread)), plain(loop.type));
+    return fmt::format("{} of {} ({})", what, plain(view::thread_label(*thread)), plain(loop.type));
   return fmt::format("{} ({})", what, plain(loop.type));
 }
 

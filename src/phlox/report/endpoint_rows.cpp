@@ -9,9 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/endpoints.h"
-#include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_target.h"
 #include "phlox/profile/web_routes.h"
 #include "phlox/report/await_groups.h"
@@ -19,13 +16,16 @@
 #include "phlox/report/finding_limits.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/sample_crossings.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/endpoints.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::report {
 namespace {
 
-using profile::Endpoints;
 using profile::Profile;
-using profile::WaitClass;
+using view::Endpoints;
+using view::WaitClass;
 
 // One place for each endpoint by number, [0] for none, and a last one for stacks that were not read.
 struct Sum {
@@ -49,11 +49,11 @@ class Adding {
         sums_(endpoints_.size() + 2),
         chosen_(sums_.size(), true) {
     if (options.choices.endpoint_regex)
-      chosen_ = profile::chosen_endpoints(profile, endpoints_, *options.choices.endpoint_regex);
+      chosen_ = view::chosen_endpoints(profile, endpoints_, *options.choices.endpoint_regex);
   }
 
   std::vector<EndpointRow> rows() {
-    const auto filter = profile::SampleFilter::make_judging(profile_, options_.choices);
+    const auto filter = view::SampleFilter::make_judging(profile_, options_.choices);
     if (!filter || endpoints_.size() == 0) return {};
     add_samples(*filter);
     if (options_.tasks != nullptr) add_tasks(*options_.tasks);
@@ -66,7 +66,7 @@ class Adding {
     if (rows.empty()) return rows;
     // Await time is wall time, of tasks.
     const auto rank = [&](const EndpointRow& row) {
-      return row.total.weight + (options_.choices.weight == profile::Weight::wall ? row.await : 0);
+      return row.total.weight + (options_.choices.weight == view::Weight::wall ? row.await : 0);
     };
     std::stable_sort(rows.begin(), rows.end(),
                      [&](const EndpointRow& a, const EndpointRow& b) { return rank(a) > rank(b); });
@@ -80,13 +80,13 @@ class Adding {
  private:
   size_t place(uint32_t number) const { return number == Endpoints::kNotRead ? sums_.size() - 1 : number; }
 
-  void add_samples(const profile::SampleFilter& filter) {
-    profile::WaitClasses classes(profile_);
+  void add_samples(const view::SampleFilter& filter) {
+    view::WaitClasses classes(profile_);
     for (const profile::Sample& sample : profile_.samples()) {
       const auto part = filter.part_of_everything(sample);
       if (!part.passes) continue;
       Sum& sum = sums_[place(endpoints_.of(sample))];
-      if (profile::is_shown(part.doing, options_.choices.show)) {
+      if (view::is_shown(part.doing, options_.choices.show)) {
         sum.weight += part.weight;
         analysis_.total += part.weight;
         begin_ = std::min(begin_, part.start);
@@ -96,7 +96,7 @@ class Adding {
       all_cpu_ += part.cpu;
       sum.samples += static_cast<uint64_t>(part.samples);
       const WaitClass waits = classes.of(sample);
-      if (waits == WaitClass::none || part.doing == profile::Doing::waiting_for_work) continue;
+      if (waits == WaitClass::none || part.doing == view::Doing::waiting_for_work) continue;
       if (waits == WaitClass::gil) {
         sum.gil += part.wall;
       } else if (waits == WaitClass::cpu) {
@@ -124,7 +124,7 @@ class Adding {
   }
 
   // As for functions (analysis.cpp): one node for each endpoint.
-  void find_errors(const profile::SampleFilter& filter) {
+  void find_errors(const view::SampleFilter& filter) {
     const auto nodes = static_cast<uint32_t>(sums_.size() + 1);
     Tree tree;
     Items items;
@@ -157,14 +157,13 @@ class Adding {
     if (const auto most = std::max_element(sum.waits.begin(), sum.waits.end(), longer);
         most != sum.waits.end()) {
       const auto& [waits, call, group] = most->first;
-      row.waits_for =
-          profile::wait_words(waits, profile::system_call_name(call, profile::machine_of(profile_)),
-                              group == 0 ? "" : wait_targets_[group].words);
+      row.waits_for = view::wait_words(waits, view::system_call_name(call, view::machine_of(profile_)),
+                                       group == 0 ? "" : wait_targets_[group].words);
       row.waits_for_time = most->second;
     }
     if (const auto most = std::max_element(sum.awaits.begin(), sum.awaits.end(), longer);
         most != sum.awaits.end()) {
-      row.awaits_for = profile::awaited_by_task_words(most->first.first, most->first.second);
+      row.awaits_for = view::awaited_by_task_words(most->first.first, most->first.second);
       row.awaits_for_time = most->second;
     }
     return row;
@@ -180,14 +179,14 @@ class Adding {
   void name(EndpointRow& row, uint32_t number) const {
     if (number == Endpoints::kNone || number == Endpoints::kNotRead) {
       row.kind = number == Endpoints::kNone ? EndpointKind::none : EndpointKind::not_read;
-      row.name = row.full = profile::endpoint_label(profile_, endpoints_, number);
+      row.name = row.full = view::endpoint_label(profile_, endpoints_, number);
       return;
     }
-    const profile::Endpoint& endpoint = endpoints_[number];
-    const auto label = profile::function_label(profile_, endpoint.frame);
+    const view::Endpoint& endpoint = endpoints_[number];
+    const auto label = view::function_label(profile_, endpoint.frame);
     std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
     row.full = label.whole_name();
-    row.routes = profile::endpoint_routes(profile_, endpoints_, number);
+    row.routes = view::endpoint_routes(profile_, endpoints_, number);
     row.framework = endpoint.framework;
     row.certain = endpoint.certain;
   }

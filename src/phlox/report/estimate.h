@@ -24,9 +24,9 @@ std::string interval_words(const Estimate& estimate);
 double least_share(double share, double samples);
 
 // From the first to the last moment of the samples that pass the filter.
-Nanoseconds elapsed_of(const profile::Profile& profile, const profile::SampleFilter& filter);
+Nanoseconds elapsed_of(const profile::Profile& profile, const view::SampleFilter& filter);
 // Of these samples of the profile.
 Nanoseconds elapsed_of(const std::vector<profile::Sample>& samples, const profile::Profile& profile,
-                       const profile::SampleFilter& filter);
+                       const view::SampleFilter& filter);
 
 }  // namespace phlox::report

@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/whole_waits.h"
 #include "phlox/report/cpu_words.h"
 #include "phlox/report/endpoint_rows.h"
 #include "phlox/report/finding_limits.h"
@@ -19,6 +17,8 @@
 #include "phlox/report/table.h"
 #include "phlox/report/task_findings.h"
 #include "phlox/report/wait_findings.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/whole_waits.h"
 
 namespace phlox::report {
 namespace {
@@ -33,8 +33,8 @@ constexpr double kImports = 0.05;
 
 class Findings {
  public:
-  Findings(const Profile& profile, const profile::Choices& choices, const Analysis& analysis,
-           const Report& report, const std::vector<profile::GilWaiter>& gil_waiters,
+  Findings(const Profile& profile, const view::Choices& choices, const Analysis& analysis,
+           const Report& report, const std::vector<view::GilWaiter>& gil_waiters,
            const profile::TaskRows* tasks)
       : profile_(profile),
         choices_(choices),
@@ -49,7 +49,7 @@ class Findings {
     not_examined();
     signals();
     // Few samples say little about where CPU time goes, but waits that the kernel timed are complete.
-    const bool exact = profile::waits_are_exact(profile_);
+    const bool exact = view::waits_are_exact(profile_);
     const bool are_few = analysis_.samples < kFewSamples;
     if (are_few) few_samples(exact);
     if (!are_few || exact) {
@@ -82,7 +82,7 @@ class Findings {
 
   void quality() {
     if (report_.warning.empty()) return;
-    const auto quality = profile::summarize_quality(profile_);
+    const auto quality = view::summarize_quality(profile_);
     add("rejected", 1, report_.warning,
         {{"rejected_share", quality.rejected_share()}, {"rejected", double(quality.rejected)}});
   }
@@ -141,7 +141,7 @@ class Findings {
   // While a callback waits or takes long, nothing else can run in the loop.
   void loops() {
     for (const LoopRow& row : report_.loops) {
-      const profile::LoopTime& loop = row.time;
+      const view::LoopTime& loop = row.time;
       const double share = time_share(loop.blocked, loop.wall);
       const Nanoseconds stalled = row.stalls.wall;
       const auto is_much = [&](Nanoseconds time) {
@@ -248,19 +248,19 @@ class Findings {
   }
 
   const Profile& profile_;
-  const profile::Choices& choices_;
+  const view::Choices& choices_;
   const Analysis& analysis_;
   const Report& report_;
-  const std::vector<profile::GilWaiter>& gil_waiters_;
+  const std::vector<view::GilWaiter>& gil_waiters_;
   const profile::TaskRows* tasks_;
   std::vector<Finding> found_;
 };
 
 }  // namespace
 
-std::vector<Finding> find_findings(const Profile& profile, const profile::Choices& choices,
+std::vector<Finding> find_findings(const Profile& profile, const view::Choices& choices,
                                    const Analysis& analysis, const Report& report,
-                                   const std::vector<profile::GilWaiter>& gil_waiters,
+                                   const std::vector<view::GilWaiter>& gil_waiters,
                                    const profile::TaskRows* tasks) {
   return Findings(profile, choices, analysis, report, gil_waiters, tasks).all();
 }

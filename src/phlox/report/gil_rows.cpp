@@ -20,22 +20,22 @@ void put_place(Row& row, const Profile& profile, profile::FrameId frame) {
     row.name = "(no Python frames)";
     return;
   }
-  const auto label = profile::line_label(profile, frame);
+  const auto label = view::line_label(profile, frame);
   row.name = label.name;
   row.file = label.file;
   row.line = label.line;
 }
 
 // Threads that held it in the same line share a row.
-std::vector<GilHolderRow> holder_rows(const Profile& profile, const profile::GilWaiter& waiter) {
+std::vector<GilHolderRow> holder_rows(const Profile& profile, const view::GilWaiter& waiter) {
   std::map<profile::FrameId, size_t> known;
   std::vector<std::pair<profile::FrameId, GilHolderRow>> rows;
-  for (const profile::GilPlace& holder : waiter.holders) {
+  for (const view::GilPlace& holder : waiter.holders) {
     const auto [at, fresh] = known.try_emplace(holder.frame, rows.size());
     if (fresh) {
       rows.emplace_back(holder.frame, GilHolderRow{});
       // The longest holder comes first.
-      rows.back().second.thread = profile::thread_label(profile.thread(holder.thread));
+      rows.back().second.thread = view::thread_label(profile.thread(holder.thread));
     }
     GilHolderRow& row = rows[at->second].second;
     row.wall += holder.wall;
@@ -55,16 +55,16 @@ std::vector<GilHolderRow> holder_rows(const Profile& profile, const profile::Gil
 
 }  // namespace
 
-std::vector<GilWaitRow> gil_wait_rows(const Profile& profile, const std::vector<profile::GilWaiter>& waiters,
+std::vector<GilWaitRow> gil_wait_rows(const Profile& profile, const std::vector<view::GilWaiter>& waiters,
                                       const std::vector<ThreadRow>& threads, size_t limit) {
   std::map<profile::ThreadId, const ThreadRow*> by_id;
   for (const ThreadRow& thread : threads) by_id[thread.id] = &thread;
   std::vector<GilWaitRow> rows;
-  for (const profile::GilWaiter& waiter : waiters) {
+  for (const view::GilWaiter& waiter : waiters) {
     if (rows.size() == limit) break;
     GilWaitRow row;
     row.id = waiter.thread;
-    row.thread = profile::thread_label(profile.thread(waiter.thread));
+    row.thread = view::thread_label(profile.thread(waiter.thread));
     if (const auto thread = by_id.find(waiter.thread); thread != by_id.end()) {
       row.pid = thread->second->pid;
       row.tid = thread->second->tid;
@@ -78,7 +78,7 @@ std::vector<GilWaitRow> gil_wait_rows(const Profile& profile, const std::vector<
       row.place_share = time_share(waiter.places.front().wall, waiter.wall);
     }
     if (!waiter.threads.empty()) {
-      row.holder = profile::thread_label(profile.thread(waiter.threads.front().thread));
+      row.holder = view::thread_label(profile.thread(waiter.threads.front().thread));
       row.holder_share = time_share(waiter.threads.front().wall, waiter.wall);
     }
     row.holders = holder_rows(profile, waiter);

@@ -3,14 +3,14 @@
 
 #include <vector>
 
-#include "phlox/profile/gil_holders.h"
 #include "phlox/report/report.h"
+#include "phlox/view/gil_holders.h"
 
 namespace phlox::report {
 
 // The longest first. `threads`: all of them, with the time that each was sampled.
 std::vector<GilWaitRow> gil_wait_rows(const profile::Profile& profile,
-                                      const std::vector<profile::GilWaiter>& waiters,
+                                      const std::vector<view::GilWaiter>& waiters,
                                       const std::vector<ThreadRow>& threads, size_t limit);
 
 }  // namespace phlox::report

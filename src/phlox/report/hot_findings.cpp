@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/native_frames.h"
 #include "phlox/report/finding_limits.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
+#include "phlox/view/native_frames.h"
 
 namespace phlox::report {
 namespace {
@@ -56,7 +56,7 @@ class HotFindings {
   }
 
   Finding finding_of(const Entry& entry, double share) const {
-    const auto label = profile::function_label(profile_, entry.frame);
+    const auto label = view::function_label(profile_, entry.frame);
     std::string text =
         fmt::format("{} of the CPU time is spent in {} itself{}", share_words(share), plain(label.name),
                     label.file.empty() ? "" : " (" + location_words(label.file, label.line) + ")");
@@ -85,7 +85,7 @@ class HotFindings {
   void add_native(const Entry& entry, std::string& text, Names& names) const {
     const profile::FrameRole role =
         entry.native ? profile_.frame(entry.native).role : profile::FrameRole::none;
-    if (!entry.native || role == profile::kInterpreterCode) return;
+    if (!entry.native || role == view::kInterpreterCode) return;
     const NativeBeneath native = native_beneath(profile_, entry.native);
     text += fmt::format("; {} of its time is in native code, {} in {}{}",
                         share_words(time_share(entry.foreign, entry.self.weight)),

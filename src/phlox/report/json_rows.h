@@ -15,8 +15,8 @@ void write_place(JsonText& json, profile::FrameKind kind, std::string_view name,
 // Modules whose native frames lack names, and what would provide these.
 void write_missing_names(JsonText& json, const std::vector<profile::Module>& modules);
 // The numbers in the quality line.
-void write_quality(JsonText& json, std::string_view name, const profile::QualitySummary& quality);
-std::string_view weight_key(profile::Weight weight);
+void write_quality(JsonText& json, std::string_view name, const view::QualitySummary& quality);
+std::string_view weight_key(view::Weight weight);
 std::string_view kind_key(profile::FrameKind kind);
 
 }  // namespace phlox::report

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "phlox/profile/system_calls.h"
 #include "phlox/profile/wait_target.h"
 #include "phlox/report/ready_rows.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::report {
 namespace {
@@ -17,26 +17,25 @@ namespace {
 // Per loop. To see the others, choose a larger limit for stalls.
 constexpr size_t kMostStalls = 1000;
 
-StallRow stall_row(const profile::Profile& profile, profile::WaitClasses& classes,
-                   const profile::Stall& stall) {
+StallRow stall_row(const profile::Profile& profile, view::WaitClasses& classes, const view::Stall& stall) {
   StallRow row;
   row.stall = stall;
-  row.words = profile::stall_words(profile, classes, stall);
+  row.words = view::stall_words(profile, classes, stall);
   if (stall.frame) {
-    const auto label = profile::line_label(profile, stall.frame);
+    const auto label = view::line_label(profile, stall.frame);
     std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
   }
   if (stall.sample != 0) {
     const profile::Sample& sample = profile.samples()[stall.sample - 1];
     row.waits = classes.of(sample);
     if (sample.system_call >= 0)
-      row.what = profile::system_call_name(sample.system_call, profile::machine_of(profile));
+      row.what = view::system_call_name(sample.system_call, view::machine_of(profile));
     if (sample.wait_target && sample.wait_target.value <= profile.wait_targets().size())
       row.wait_target = profile::wait_target_words(profile.wait_targets()[sample.wait_target.value - 1]);
   }
-  if (stall.holder) row.holder = profile::thread_label(profile.thread(stall.holder));
+  if (stall.holder) row.holder = view::thread_label(profile.thread(stall.holder));
   if (stall.holder_frame) {
-    const auto label = profile::line_label(profile, stall.holder_frame);
+    const auto label = view::line_label(profile, stall.holder_frame);
     std::tie(row.holder_name, row.holder_file, row.holder_line) =
         std::tie(label.name, label.file, label.line);
   }
@@ -58,15 +57,15 @@ std::string ready_words(const std::vector<StallRow>& stalls) {
       one ? "it" : "one of them", time_words(longest->ready_for));
 }
 
-void put_stalls(LoopRow& row, const profile::Profile& profile, profile::WaitClasses& classes,
-                profile::LoopStalls stalls, const std::vector<profile::ReadyTasks>& ready) {
-  if (const std::string words = profile::stalls_words(profile, stalls); !words.empty())
+void put_stalls(LoopRow& row, const profile::Profile& profile, view::WaitClasses& classes,
+                view::LoopStalls stalls, const std::vector<profile::ReadyTasks>& ready) {
+  if (const std::string words = view::stalls_words(profile, stalls); !words.empty())
     row.sentence += ". " + words;
   row.stalls_seen = stalls.rows.size();
   if (stalls.rows.size() > kMostStalls) stalls.rows.resize(kMostStalls);
-  const Nanoseconds start = profile::recording_start(profile);
+  const Nanoseconds start = view::recording_start(profile);
   const ThreadMoments moments(profile, ready.empty() ? profile::ThreadId() : row.time.thread);
-  for (const profile::Stall& stall : std::exchange(stalls.rows, {})) {
+  for (const view::Stall& stall : std::exchange(stalls.rows, {})) {
     row.stall_rows.push_back(stall_row(profile, classes, stall));
     put_ready(row.stall_rows.back(), start, ready, moments);
   }
@@ -76,27 +75,27 @@ void put_stalls(LoopRow& row, const profile::Profile& profile, profile::WaitClas
 
 }  // namespace
 
-std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
+std::vector<LoopRow> loop_rows(const profile::Profile& profile, const view::SampleFilter& filter,
                                Nanoseconds shortest_stall, const profile::TaskRows* tasks) {
   std::vector<LoopRow> rows;
   ReadyOfThread ready = tasks == nullptr ? ReadyOfThread() : ready_of_threads(*tasks);
-  std::map<profile::ThreadId, profile::LoopStalls> stalls;
-  for (profile::LoopStalls& one : profile::loop_stalls(profile, filter, shortest_stall))
+  std::map<profile::ThreadId, view::LoopStalls> stalls;
+  for (view::LoopStalls& one : view::loop_stalls(profile, filter, shortest_stall))
     stalls[one.thread] = std::move(one);
-  profile::WaitClasses classes(profile);
-  for (const profile::LoopTime& loop : profile::loop_times(profile, filter)) {
+  view::WaitClasses classes(profile);
+  for (const view::LoopTime& loop : view::loop_times(profile, filter)) {
     const profile::Thread& thread = profile.thread(loop.thread);
     LoopRow row;
     row.time = loop;
-    row.thread = profile::thread_label(thread);
+    row.thread = view::thread_label(thread);
     row.tid = thread.tid;
     if (thread.process && thread.process.value <= profile.processes().size())
       row.pid = profile.process(thread.process).pid;
     if (loop.blocked_in) {
-      const auto label = profile::function_label(profile, loop.blocked_in);
+      const auto label = view::function_label(profile, loop.blocked_in);
       std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
     }
-    row.sentence = profile::loop_sentence(profile, loop);
+    row.sentence = view::loop_sentence(profile, loop);
     if (const auto found = stalls.find(loop.thread); found != stalls.end())
       put_stalls(row, profile, classes, std::move(found->second), ready[loop.thread]);
     rows.push_back(std::move(row));
@@ -104,10 +103,10 @@ std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::S
   return rows;
 }
 
-std::vector<PoolRow> pool_rows(const profile::Profile& profile, const profile::SampleFilter& filter) {
+std::vector<PoolRow> pool_rows(const profile::Profile& profile, const view::SampleFilter& filter) {
   std::vector<PoolRow> rows;
-  for (profile::BusyPool& pool : profile::busy_pools(profile, filter)) {
-    std::string sentence = profile::busy_pool_words(profile, pool);
+  for (view::BusyPool& pool : view::busy_pools(profile, filter)) {
+    std::string sentence = view::busy_pool_words(profile, pool);
     rows.push_back({std::move(pool), std::move(sentence)});
   }
   return rows;

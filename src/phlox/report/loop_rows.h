@@ -8,8 +8,8 @@
 namespace phlox::report {
 
 // `filter`: must judge.
-std::vector<LoopRow> loop_rows(const profile::Profile& profile, const profile::SampleFilter& filter,
+std::vector<LoopRow> loop_rows(const profile::Profile& profile, const view::SampleFilter& filter,
                                Nanoseconds shortest_stall, const profile::TaskRows* tasks);
-std::vector<PoolRow> pool_rows(const profile::Profile& profile, const profile::SampleFilter& filter);
+std::vector<PoolRow> pool_rows(const profile::Profile& profile, const view::SampleFilter& filter);
 
 }  // namespace phlox::report

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "phlox/profile/frame_labels.h"
-#include "phlox/profile/loop_stacks.h"
+#include "phlox/view/frame_labels.h"
+#include "phlox/view/loop_stacks.h"
 
 namespace phlox::report {
 namespace {
@@ -38,13 +38,13 @@ std::string_view state_words(const Sample& sample) {
 // Adds up the ready tasks of one loop by what its thread did.
 class ReadyPlaces {
  public:
-  void add(const profile::LoopPlace& place, const Sample* sample, uint64_t tasks) {
+  void add(const view::LoopPlace& place, const Sample* sample, uint64_t tasks) {
     std::string_view words = kNotKnown;
     profile::FrameId frame;
-    if (sample != nullptr && place.at == profile::InLoop::callback) {
+    if (sample != nullptr && place.at == view::InLoop::callback) {
       words = state_words(*sample);
       frame = place.program;
-    } else if (place.at == profile::InLoop::own || place.at == profile::InLoop::poll) {
+    } else if (place.at == view::InLoop::own || place.at == view::InLoop::poll) {
       words = kOfLoop;
     }
     ReadyRow& row = rows_[{frame, words}];
@@ -58,7 +58,7 @@ class ReadyPlaces {
     std::vector<ReadyRow> out;
     for (auto& [key, row] : rows_) {
       if (key.first) {
-        const auto label = profile::line_label(profile, key.first);
+        const auto label = view::line_label(profile, key.first);
         std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
       }
       row.words = key.second;
@@ -107,20 +107,19 @@ const Sample* ThreadMoments::wait_of(Nanoseconds wall, Nanoseconds from, Nanosec
 }
 
 std::map<profile::EventLoopId, std::vector<ReadyRow>> ready_rows(const profile::Profile& profile,
-                                                                 const profile::SampleFilter& filter,
+                                                                 const view::SampleFilter& filter,
                                                                  const profile::TaskRows& tasks) {
   std::map<profile::EventLoopId, std::vector<ReadyRow>> out;
   std::map<profile::EventLoopId, ReadyPlaces> places;
   std::map<profile::ThreadId, ThreadMoments> threads;
-  profile::LoopStacks stacks(profile, filter.rule().places());
+  view::LoopStacks stacks(profile, filter.rule().places());
   for (const ReadyTasks& ready : tasks.ready) {
     const profile::ThreadId thread =
         ready.loop ? tasks.loops[ready.loop.value - 1].thread : profile::ThreadId();
     if (!thread || ready.tasks == 0) continue;
     const auto moments = threads.try_emplace(thread, profile, thread).first;
     const Sample* sample = moments->second.at(ready.time + ready.took / 2);
-    places[ready.loop].add(sample == nullptr ? profile::LoopPlace() : stacks.of(*sample), sample,
-                           ready.tasks);
+    places[ready.loop].add(sample == nullptr ? view::LoopPlace() : stacks.of(*sample), sample, ready.tasks);
   }
   for (auto& [loop, of] : places) out[loop] = std::move(of).rows(profile);
   return out;
@@ -144,7 +143,7 @@ void put_ready(StallRow& row, Nanoseconds start, const std::vector<ReadyTasks>& 
                const ThreadMoments& moments) {
   // Starts of samples have a resolution of one microsecond.
   constexpr Nanoseconds kRounding = 2'000;
-  const profile::Stall& stall = row.stall;
+  const view::Stall& stall = row.stall;
   const Nanoseconds begin = start + stall.start, end = begin + stall.wall;
   const Nanoseconds from = begin + stall.error, to = end - stall.error;
   // A single wait of `least` is somewhere in the stall, and so takes at least this part of its middle.

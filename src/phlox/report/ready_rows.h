@@ -5,12 +5,12 @@
 #include <map>
 #include <vector>
 
-#include "phlox/profile/loop_stalls.h"
 #include "phlox/profile/profile.h"
-#include "phlox/profile/sample_filter.h"
 #include "phlox/profile/task_time.h"
 #include "phlox/report/report.h"
 #include "phlox/report/table.h"
+#include "phlox/view/loop_stalls.h"
+#include "phlox/view/sample_filter.h"
 
 namespace phlox::report {
 
@@ -31,7 +31,7 @@ class ThreadMoments {
 // Of each loop whose thread is known: what its thread did then, the most ready tasks first. `filter`: must
 // judge.
 std::map<profile::EventLoopId, std::vector<ReadyRow>> ready_rows(const profile::Profile& profile,
-                                                                 const profile::SampleFilter& filter,
+                                                                 const view::SampleFilter& filter,
                                                                  const profile::TaskRows& tasks);
 
 // Censuses of one thread's loops that found ready tasks, by time.

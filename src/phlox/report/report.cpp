@@ -13,15 +13,8 @@
 #include "phlox/base/spread.h"
 #include "phlox/base/text.h"
 #include "phlox/profile/counters.h"
-#include "phlox/profile/gil_holders.h"
 #include "phlox/profile/kept.h"
-#include "phlox/profile/native_frames.h"
-#include "phlox/profile/program_name.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/sampled_events.h"
-#include "phlox/profile/stack_places.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/profile/whole_waits.h"
 #include "phlox/report/analysis.h"
 #include "phlox/report/await_rows.h"
 #include "phlox/report/code_beneath.h"
@@ -33,6 +26,13 @@
 #include "phlox/report/loop_rows.h"
 #include "phlox/report/signal_rows.h"
 #include "phlox/report/waits.h"
+#include "phlox/view/gil_holders.h"
+#include "phlox/view/native_frames.h"
+#include "phlox/view/program_name.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/shown_event.h"
+#include "phlox/view/stack_places.h"
+#include "phlox/view/whole_waits.h"
 
 namespace phlox::report {
 namespace {
@@ -48,7 +48,7 @@ std::string short_title_of(const Profile& profile) {
   constexpr size_t kLongestCommand = 160;
   profile::Process first = profile.processes().front();
   first.command_line = shortened(first.command_line, kLongestCommand);
-  std::string title = profile::process_label(first);
+  std::string title = view::process_label(first);
   if (profile.processes().size() > 1)
     title += " and " + std::to_string(profile.processes().size() - 1) + " more";
   return title;
@@ -106,7 +106,7 @@ NativeBeneath native_of(const Profile& profile, const Entry& entry) {
 
 FunctionRow function_row(const Profile& profile, const Analysis& analysis, const Entry& entry,
                          const Share& self) {
-  const auto label = profile::function_label(profile, entry.frame);
+  const auto label = view::function_label(profile, entry.frame);
   return {label.kind,
           label.name,
           label.whole_name(),
@@ -135,10 +135,10 @@ std::vector<const Entry*> heaviest(const std::vector<Entry>& entries, size_t lim
   return order;
 }
 
-void add_states(StateTimes& times, const profile::Sample& sample, Nanoseconds wall, profile::Doing doing) {
-  times.for_work += doing == profile::Doing::waiting_for_work ? wall : 0;
-  times.for_others += doing == profile::Doing::waiting_for_others ? wall : 0;
-  times.not_known += doing == profile::Doing::waiting_unknown ? wall : 0;
+void add_states(StateTimes& times, const profile::Sample& sample, Nanoseconds wall, view::Doing doing) {
+  times.for_work += doing == view::Doing::waiting_for_work ? wall : 0;
+  times.for_others += doing == view::Doing::waiting_for_others ? wall : 0;
+  times.not_known += doing == view::Doing::waiting_unknown ? wall : 0;
   switch (sample.cpu_state) {
     case profile::CpuState::running:
       times.running += wall;
@@ -178,10 +178,10 @@ std::vector<std::pair<int64_t, uint32_t>> heaviest_of_each(
   return busiest;
 }
 
-std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::SampleFilter& filter,
-                                   const Analysis& analysis, const profile::Choices& choices) {
+std::vector<ThreadRow> thread_rows(const Profile& profile, const view::SampleFilter& filter,
+                                   const Analysis& analysis, const view::Choices& choices) {
   std::vector<ThreadRow> rows(profile.threads().size());
-  const std::vector<profile::StackPlace> places = profile::stack_places(profile);
+  const std::vector<view::StackPlace> places = view::stack_places(profile);
   // By thread and function: the shown weight, and the rest. Ids are small and in the low bits of both halves,
   // so the hash mixes them.
   tsl::robin_map<uint64_t, int64_t, Spread> selves, others, used;
@@ -199,7 +199,7 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
     const uint32_t frame = places[sample.stack.value].frame.value;
     const uint32_t function = frame < analysis.function_of.size() ? analysis.function_of[frame] : 0;
     if (function == 0) continue;
-    auto& sums = profile::is_shown(part.doing, choices.show) ? selves : others;
+    auto& sums = view::is_shown(part.doing, choices.show) ? selves : others;
     const uint64_t key = uint64_t{function} << 32 | sample.thread.value;
     sums[key] += part.weight;
     if (part.cpu > 0) used[key] += part.cpu;
@@ -207,7 +207,7 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
   std::vector<std::pair<int64_t, uint32_t>> busiest = heaviest_of_each(selves, rows.size());
   // For time, the function that used the CPU: one that slept is never the busiest. If no CPU time was
   // measured, or something else was counted, the one with the most weight.
-  const bool by_cpu = analysis.cpu > 0 && !profile::is_of_event(choices.weight);
+  const bool by_cpu = analysis.cpu > 0 && !view::is_of_event(choices.weight);
   if (by_cpu) busiest = heaviest_of_each(used, rows.size());
   // A thread of which nothing is shown still has a function.
   const auto elsewhere = heaviest_of_each(others, rows.size());
@@ -220,12 +220,12 @@ std::vector<ThreadRow> thread_rows(const Profile& profile, const profile::Sample
     if (row.samples == 0) continue;
     const profile::Thread& thread = profile.threads()[i];
     row.id = profile::ThreadId(static_cast<uint32_t>(i + 1));
-    row.name = profile::thread_label(thread);
+    row.name = view::thread_label(thread);
     row.tid = thread.tid;
     if (thread.process && thread.process.value <= profile.processes().size())
       row.pid = profile.process(thread.process).pid;
     if (busiest[i].second != 0) {
-      row.busiest = profile::function_label(profile, analysis.functions[busiest[i].second - 1].frame).name;
+      row.busiest = view::function_label(profile, analysis.functions[busiest[i].second - 1].frame).name;
     }
     seen.push_back(std::move(row));
   }
@@ -275,7 +275,7 @@ std::vector<ProgramRow> program_rows(const Profile& profile, const std::vector<P
   std::map<std::string, size_t> known;
   std::vector<ProgramRow> rows;
   for (const ProcessRow& process : processes) {
-    const std::string name = profile::program_name(profile.process(process.id));
+    const std::string name = view::program_name(profile.process(process.id));
     const auto [at, fresh] = known.try_emplace(name, rows.size());
     if (fresh) {
       rows.emplace_back();
@@ -325,10 +325,10 @@ void put_head(Report& report, const Profile& profile, const ReportOptions& optio
   report.recordings = options.recordings;
   report.containers = containers_of(profile);
   report.weight = options.choices.weight;
-  report.weight_title = profile::weight_title(profile, report.weight);
-  report.event = profile::shown_event(profile).name;
+  report.weight_title = view::weight_title(profile, report.weight);
+  report.event = view::shown_event(profile).name;
   report.show = options.choices.show;
-  report.left_out = profile::waiting_for_work(profile, options.choices);
+  report.left_out = view::waiting_for_work(profile, options.choices);
 }
 
 // Functions and lines.
@@ -347,7 +347,7 @@ void put_places(Report& report, const Profile& profile, const Analysis& analysis
     // The interpreter's own C calls itself in every Python function. For native code below Python, the Python
     // functions show where the time is.
     const bool says_little = e.common != 0 || is_only_beneath_python(profile, e) ||
-                             (!options.choices.all_frames && profile::is_interpreter(profile.frame(e.frame)));
+                             (!options.choices.all_frames && view::is_interpreter(profile.frame(e.frame)));
     return says_little ? 0 : e.total.weight;
   };
   for (const Entry& entry : analysis.functions) report.totals_seen += by_total(entry) > 0;
@@ -360,7 +360,7 @@ void put_places(Report& report, const Profile& profile, const Analysis& analysis
   for (const auto& [rank, entry] : common)
     report.common.push_back(function_row(profile, analysis, *entry, place_share(profile, *entry)));
   for (const Entry* entry : heaviest(analysis.lines, options.limit, by_place)) {
-    const auto label = profile::line_label(profile, entry->frame);
+    const auto label = view::line_label(profile, entry->frame);
     report.lines.push_back({label.name, label.whole_name(), label.file, entry->line,
                             estimate_of(place_share(profile, *entry), analysis),
                             estimate_of(entry->total, analysis), entry->samples, native_of(profile, *entry)});
@@ -368,15 +368,15 @@ void put_places(Report& report, const Profile& profile, const Analysis& analysis
 }
 
 void put_quality(Report& report, const Profile& profile) {
-  const auto quality = profile::summarize_quality(profile);
+  const auto quality = view::summarize_quality(profile);
   report.measured = quality;
   report.unfinished = profile::unfinished_words(profile);
   report.not_recorded = profile::not_recorded_words(profile);
   report.lacking = profile::lacking(profile);
-  report.quality = profile::quality_line(quality);
+  report.quality = view::quality_line(quality);
   if (const std::string words = profile::lacking_words(report.lacking); !words.empty())
     report.quality += "; " + words;
-  report.warning = profile::quality_warning(quality);
+  report.warning = view::quality_warning(quality);
 }
 
 }  // namespace
@@ -395,12 +395,12 @@ double least_share(double share, double samples) {
   return (share + z * z / (2 * samples) - z * spread) / (1 + z * z / samples);
 }
 
-Nanoseconds elapsed_of(const Profile& profile, const profile::SampleFilter& filter) {
+Nanoseconds elapsed_of(const Profile& profile, const view::SampleFilter& filter) {
   return elapsed_of(profile.samples(), profile, filter);
 }
 
 Nanoseconds elapsed_of(const std::vector<profile::Sample>& samples, const Profile& profile,
-                       const profile::SampleFilter& filter) {
+                       const view::SampleFilter& filter) {
   constexpr auto kLowest = std::numeric_limits<Nanoseconds>::min();
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), last = kLowest, end = kLowest;
   for (const profile::Sample& sample : samples) {
@@ -412,13 +412,13 @@ Nanoseconds elapsed_of(const std::vector<profile::Sample>& samples, const Profil
   }
   // For formats without times: the length that the recording states, if any.
   if (begin >= last && !profile.meta().contains("start_monotonic_ns"))
-    return profile::summarize_quality(profile).elapsed;
+    return view::summarize_quality(profile).elapsed;
   return end > begin ? end - begin : 0;
 }
 
 Result<RecordingRow> recording_row(const std::string& name, const Profile& profile,
-                                   const profile::Choices& choices) {
-  const auto filter = profile::SampleFilter::make(profile, choices);
+                                   const view::Choices& choices) {
+  const auto filter = view::SampleFilter::make(profile, choices);
   if (!filter) return fail(filter);
   RecordingRow row;
   row.name = name;
@@ -435,7 +435,7 @@ Result<RecordingRow> recording_row(const std::string& name, const Profile& profi
 }
 
 Result<Report> make_report(const Profile& profile, const ReportOptions& options) {
-  const auto filter = profile::SampleFilter::make_judging(profile, options.choices);
+  const auto filter = view::SampleFilter::make_judging(profile, options.choices);
   if (!filter) return fail(filter);
   // In parallel to the analysis, which takes longer.
   auto waits = std::async([&] { return find_waits(profile, options.choices, {}, options.limit); });
@@ -457,11 +457,11 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   if (options.choices.by.program) report.programs = program_rows(profile, report.processes);
   report.programs_seen = report.programs.size();
   report.waits = waits.get();
-  const auto gil_waiters = profile::gil_waiters(profile, *filter);
+  const auto gil_waiters = view::gil_waiters(profile, *filter);
   report.gil_waits_seen = gil_waiters.size();
   report.gil_waits = gil_wait_rows(profile, gil_waiters, report.threads, options.limit);
   const profile::WaitTargetGroups wait_targets(profile);
-  const auto ended = profile::ended_waits(profile, *filter, wait_targets);
+  const auto ended = view::ended_waits(profile, *filter, wait_targets);
   report.ended_waits_seen = ended.size();
   report.ended_waits = find_ended_waits(profile, ended, wait_targets, options.limit);
   report.loops = loop_rows(profile, *filter, options.shortest_stall, options.tasks);
@@ -470,10 +470,10 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.signals = signal_rows(profile, kMostSignals);
   report.by_endpoint = options.choices.by.endpoint;
   report.endpoints = endpoint_rows(profile, options);
-  report.waits_exact = profile::waits_are_exact(profile);
+  report.waits_exact = view::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   put_quality(report, profile);
-  report.missing_names = profile::modules_without_names(profile);
+  report.missing_names = view::modules_without_names(profile);
   report.findings = find_findings(profile, options.choices, *analysis, report, gil_waiters, options.tasks);
   if (report.threads.size() > options.limit) report.threads.resize(options.limit);
   if (report.processes.size() > options.limit) report.processes.resize(options.limit);

@@ -15,14 +15,14 @@
 
 #include "phlox/profile/descendants.h"
 #include "phlox/profile/kept.h"
-#include "phlox/profile/loop_stalls.h"
-#include "phlox/profile/loops_and_pools.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/signals.h"
 #include "phlox/profile/task_time.h"
-#include "phlox/profile/view.h"
-#include "phlox/profile/wait_class.h"
-#include "phlox/profile/work.h"
+#include "phlox/view/loop_stalls.h"
+#include "phlox/view/loops_and_pools.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/signals.h"
+#include "phlox/view/view.h"
+#include "phlox/view/wait_class.h"
+#include "phlox/view/work.h"
 
 namespace phlox::report {
 
@@ -34,13 +34,13 @@ struct RecordingRow {
   size_t processes = 0;
 };
 Result<RecordingRow> recording_row(const std::string& name, const profile::Profile& profile,
-                                   const profile::Choices& choices);
+                                   const view::Choices& choices);
 
 struct ReportOptions {
-  profile::Choices choices;              // only the program of `by` is used
+  view::Choices choices;                 // only the program of `by` is used
   size_t limit = 15;                     // rows of each list
   std::vector<RecordingRow> recordings;  // if there are several
-  Nanoseconds shortest_stall = profile::kStall;
+  Nanoseconds shortest_stall = view::kStall;
   const profile::TaskRows* tasks = nullptr;  // of the same recording; null: not known
 };
 
@@ -95,7 +95,7 @@ struct StateTimes {
   Nanoseconds idle = 0;        // blocked and not waiting for the GIL
   Nanoseconds collecting = 0;  // without waiting for a CPU
   Nanoseconds rejected = 0;
-  // Parts of idle, as profile::Doing defines them.
+  // Parts of idle, as view::Doing defines them.
   Nanoseconds for_work = 0, for_others = 0, not_known = 0;
 };
 
@@ -131,7 +131,7 @@ struct ProcessRow {
   std::string how_ended;
 };
 
-// Processes with the same name (profile/program_name.h), added up.
+// Processes with the same name (view/program_name.h), added up.
 struct ProgramRow {
   std::string name;
   size_t processes = 0;
@@ -146,7 +146,7 @@ enum class WaitKind { system_call, gil, cpu };
 
 struct WaitRow {
   WaitKind kind = WaitKind::system_call;
-  profile::WaitClass waits = profile::WaitClass::other;
+  view::WaitClass waits = view::WaitClass::other;
   std::string what;                           // "futex", "the GIL", "a CPU"
   std::string wait_target_kind, wait_target;  // "socket", "10.0.0.5:5432"; empty: not known
   std::string name;                           // innermost Python function
@@ -195,7 +195,7 @@ struct GilWaitRow {
 
 // Waits that ended at one place: the thread there released the lock, put into the queue or wrote to the pipe.
 struct EndedWaitRow {
-  profile::WaitClass waits = profile::WaitClass::other;
+  view::WaitClass waits = view::WaitClass::other;
   std::string what;  // "futex"
   std::string wait_target_kind, wait_target;
   // The function that caused the wait: the innermost that is not of the waiting itself.
@@ -214,10 +214,10 @@ struct EndedWaitRow {
 
 // A time in which an event loop did not wait for events.
 struct StallRow {
-  profile::Stall stall;
-  profile::WaitClass waits = profile::WaitClass::none;  // blocked: the class of the wait target
-  std::string what, wait_target;                        // blocked: the system call; the file, socket...
-  std::string name;                                     // the function that took longest; empty: not known
+  view::Stall stall;
+  view::WaitClass waits = view::WaitClass::none;  // blocked: the class of the wait target
+  std::string what, wait_target;                  // blocked: the system call; the file, socket...
+  std::string name;                               // the function that took longest; empty: not known
   std::string file;
   int32_t line = 0;
   std::string words;   // "asleep", "waiting for the GIL, held by Thread worker (12)"
@@ -231,14 +231,14 @@ struct StallRow {
 
 // A thread's event loop.
 struct LoopRow {
-  profile::LoopTime time;
+  view::LoopTime time;
   std::string thread;  // "Thread MainThread (4711)"
   int32_t pid = 0;
   int32_t tid = 0;
   std::string name;  // the function that was blocked longest; empty: none was
   std::string file;
   int32_t line = 0;
-  profile::LoopStalls stalls;        // without rows
+  view::LoopStalls stalls;           // without rows
   std::vector<StallRow> stall_rows;  // the longest first
   size_t stalls_seen = 0;
   std::string sentence;
@@ -292,7 +292,7 @@ struct SignalThread {
 
 // A signal that ends a program by default.
 struct SignalRow {
-  profile::Signal signal;
+  view::Signal signal;
   int32_t pid = 0;        // of the process that it was sent to
   std::string process;    // its command line
   std::string name;       // "SIGKILL"
@@ -302,7 +302,7 @@ struct SignalRow {
   std::vector<SignalThread> threads;  // where they were; the one that was given the signal comes first
 };
 
-// The time of requests to one endpoint (profile/endpoints.h): in threads, with all of their time, and of
+// The time of requests to one endpoint (view/endpoints.h): in threads, with all of their time, and of
 // tasks that awaited something. Two rows are of no endpoint.
 enum class EndpointKind { endpoint, none, not_read };
 struct EndpointRow {
@@ -312,7 +312,7 @@ struct EndpointRow {
   int32_t line = 0;                 // first line
   std::vector<std::string> routes;  // "GET /items/{item_id}"; empty: not known
   std::string framework;            // "FastAPI"
-  bool certain = true;              // profile::Endpoint
+  bool certain = true;              // view::Endpoint
   Estimate total;                   // of threads, by the report's weight
   Nanoseconds cpu = 0;              // these are of threads, whatever the weight and whatever is shown
   double cpu_share = 0;             // of the CPU time of all threads
@@ -331,7 +331,7 @@ struct EndpointRow {
 
 // A pool whose workers were all at work all the time.
 struct PoolRow {
-  profile::BusyPool pool;
+  view::BusyPool pool;
   std::string sentence;
 };
 
@@ -361,14 +361,14 @@ struct FileLines {
 struct Report {
   std::string title;
   std::string containers;  // the containers of the processes, in a sentence; empty: none
-  profile::Weight weight = profile::Weight::wall;
+  view::Weight weight = view::Weight::wall;
   std::string weight_title;  // "wall time", "cache-misses"
   std::string event;         // the event that is shown, if the recording has any
   int64_t total = 0;
   uint64_t samples = 0;
   Nanoseconds elapsed = 0;
-  profile::Show show = profile::Show::everything;
-  profile::LeftOut left_out;  // by `show`
+  view::Show show = view::Show::everything;
+  view::LeftOut left_out;  // by `show`
   size_t functions_seen = 0;
   size_t totals_seen = 0;  // rows that `totals` would have without a limit
   size_t lines_seen = 0;
@@ -404,9 +404,9 @@ struct Report {
   bool waits_exact = false;  // the waits are the scheduler's own account
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
-  profile::QualitySummary measured;            // the numbers of the quality line
-  std::string quality;                         // profile::quality_line
-  std::string warning;                         // profile::quality_warning
+  view::QualitySummary measured;               // the numbers of the quality line
+  std::string quality;                         // view::quality_line
+  std::string warning;                         // view::quality_warning
   profile::Lacking lacking;                    // time that is missing
   std::string unfinished;                      // profile::unfinished_words
   std::string not_recorded;                    // Pythons that ran at the same time, in a sentence

@@ -1,13 +1,13 @@
 // A report as JSON: docs/json/report.schema.json. A change that readers would misread raises kVersion.
 #include <limits>
 
-#include "phlox/profile/sampled_events.h"
 #include "phlox/profile/waker_words.h"
 #include "phlox/report/await_rows.h"
 #include "phlox/report/endpoint_rows.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/report.h"
 #include "phlox/report/signal_rows.h"
+#include "phlox/view/shown_event.h"
 
 namespace phlox::report {
 namespace {
@@ -83,10 +83,10 @@ void write_threads(JsonText& json, const std::vector<ThreadRow>& rows) {
   });
 }
 
-void write_waiting(JsonText& json, const profile::WaitingAt& waiting) {
+void write_waiting(JsonText& json, const view::WaitingAt& waiting) {
   json.integer("wall_ns", waiting.wall);
   json.count("threads", waiting.threads);
-  json.objects("places", waiting.places, [&](const profile::WaitingAt::Place& place) {
+  json.objects("places", waiting.places, [&](const view::WaitingAt::Place& place) {
     json.text("name", place.name);
     json.text("file", place.file);
     json.integer("wall_ns", place.wall);
@@ -110,10 +110,10 @@ void write_stalls(JsonText& json, const LoopRow& loop) {
       json.integer("short_waits_ns", row.stall.brief);
       json.truth("one_turn", row.stall.is_one_turn());
       json.truth("cut", row.stall.is_cut);
-      json.text("kind", profile::stall_key(row.stall.kind));
+      json.text("kind", view::stall_key(row.stall.kind));
       json.integer("kind_ns", row.stall.of_kind);
       json.text("words", row.words);
-      json.text("class", row.stall.sample == 0 ? "" : profile::wait_class_key(row.waits));
+      json.text("class", row.stall.sample == 0 ? "" : view::wait_class_key(row.waits));
       json.text("for", row.what);
       json.text("awaited", row.wait_target);
       json.text("name", row.name);
@@ -210,7 +210,7 @@ void write_gil_waits(JsonText& json, const std::vector<GilWaitRow>& rows) {
 
 void write_ended_waits(JsonText& json, const std::vector<EndedWaitRow>& rows) {
   json.objects("ended_waits", rows, [&](const EndedWaitRow& row) {
-    json.text("class", profile::wait_class_key(row.waits));
+    json.text("class", view::wait_class_key(row.waits));
     json.text("for", row.what);
     json.text("awaited_kind", row.wait_target_kind);
     json.text("awaited", row.wait_target);
@@ -235,12 +235,12 @@ void write_head(JsonText& json, const Report& report) {
   json.text("title", report.title);
   json.text("containers", report.containers);
   json.text("weight", weight_key(report.weight));
-  json.text("unit", profile::unit_key(report.weight));
+  json.text("unit", view::unit_key(report.weight));
   json.text("event", report.event);
   json.integer("total", report.total);
   json.count("samples", report.samples);
   json.integer("elapsed_ns", report.elapsed);
-  json.text("show", profile::show_name(report.show));
+  json.text("show", view::show_name(report.show));
   json.object("left_out", [&] {
     write_waiting(json, report.left_out.for_work);
     json.object("for_others", [&] { write_waiting(json, report.left_out.for_others); });
@@ -304,7 +304,7 @@ void write_not_examined(JsonText& json, const std::vector<profile::Descendant>& 
 void write_waits(JsonText& json, const std::vector<WaitRow>& waits) {
   json.objects("waits", waits, [&](const WaitRow& row) {
     json.text("kind", wait_name(row.kind));
-    json.text("class", profile::wait_class_key(row.waits));
+    json.text("class", view::wait_class_key(row.waits));
     json.text("for", row.what);
     json.text("awaited_kind", row.wait_target_kind);
     json.text("awaited", row.wait_target);
@@ -354,7 +354,7 @@ void write_missing_names(JsonText& json, const std::vector<profile::Module>& mod
   });
 }
 
-void write_quality(JsonText& json, std::string_view name, const profile::QualitySummary& quality) {
+void write_quality(JsonText& json, std::string_view name, const view::QualitySummary& quality) {
   // An unknown rate: none was requested, or the recording is older than the count.
   const auto rate = [&](std::string_view key, double hz) {
     json.number(key, hz > 0 ? hz : std::numeric_limits<double>::quiet_NaN());
@@ -372,7 +372,7 @@ void write_quality(JsonText& json, std::string_view name, const profile::Quality
     json.integer("lost", quality.lost);
     json.integer("rejected", quality.rejected);
     json.object("rejected_by_reason", [&] {
-      for (const profile::RejectReason& reason : quality.reasons) json.integer(reason.name, reason.count);
+      for (const view::RejectReason& reason : quality.reasons) json.integer(reason.name, reason.count);
     });
     json.object("native", [&] {
       json.integer("looks", quality.native);
@@ -394,16 +394,16 @@ std::string_view kind_key(profile::FrameKind kind) {
   return kKinds[static_cast<size_t>(kind)];
 }
 
-std::string_view weight_key(profile::Weight weight) {
+std::string_view weight_key(view::Weight weight) {
   switch (weight) {
-    case profile::Weight::wall:
+    case view::Weight::wall:
       return "wall";
-    case profile::Weight::cpu:
+    case view::Weight::cpu:
       return "cpu";
-    case profile::Weight::samples:
+    case view::Weight::samples:
       return "samples";
-    case profile::Weight::count:
-    case profile::Weight::bytes:
+    case view::Weight::count:
+    case view::Weight::bytes:
       return "event";
   }
   return "";

@@ -23,8 +23,8 @@ std::string end_of_interval(double share) {
 }
 
 // "1,234 cache-misses", "1.23 MB of inuse_space".
-bool is_counted(profile::Weight weight) {
-  return weight == profile::Weight::samples || weight == profile::Weight::count;
+bool is_counted(view::Weight weight) {
+  return weight == view::Weight::samples || weight == view::Weight::count;
 }
 
 std::string heading(const Report& report) {
@@ -32,7 +32,7 @@ std::string heading(const Report& report) {
                                  weight_words(report.total, report.weight) +
                                      (is_counted(report.weight) ? " " : " of ") + plain(report.weight_title),
                                  report.threads_seen, report.threads_seen == 1 ? "thread" : "threads");
-  if (report.weight != profile::Weight::samples)
+  if (report.weight != view::Weight::samples)
     text += fmt::format(", {} samples", count_words(report.samples));
   return report.elapsed > 0 ? text + " over " + time_words(report.elapsed) : text;
 }
@@ -69,11 +69,10 @@ Table native_table(const Report& report) {
 Table function_table(const Report& report, bool self) {
   const auto& rows = self ? report.functions : report.totals;
   Table table;
-  table.title =
-      !self                                       ? "Functions with everything they call"
-      : profile::is_of_event(report.weight)       ? "Hot functions (what was counted in the function itself)"
-      : report.weight == profile::Weight::samples ? "Hot functions (samples in the function itself)"
-                                                  : "Hot functions (the time in the function itself)";
+  table.title = !self                              ? "Functions with everything they call"
+                : view::is_of_event(report.weight) ? "Hot functions (what was counted in the function itself)"
+                : report.weight == view::Weight::samples ? "Hot functions (samples in the function itself)"
+                                                         : "Hot functions (the time in the function itself)";
   table.columns = {{"share", true},
                    {"99 %", true},
                    {"weight", true},
@@ -274,13 +273,13 @@ std::vector<Table> tables(const Report& report) {
 
 // What the shares above exclude; empty: nothing.
 std::string left_out_note(const Report& report) {
-  const std::string words = profile::left_out_words(report.left_out);
+  const std::string words = view::left_out_words(report.left_out);
   return words.empty() ? words : "Left out: " + words + " (--show everything has it)";
 }
 
 // What they include although it may not be work.
 std::string unknown_note(const Report& report) {
-  const std::string words = profile::unknown_words(report.left_out);
+  const std::string words = view::unknown_words(report.left_out);
   return words.empty() ? words : "Waiting, idle or at work not known: " + words;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "phlox/profile/whole_waits.h"
+#include "phlox/view/whole_waits.h"
 
 namespace phlox::report {
 namespace {
@@ -19,9 +19,9 @@ std::vector<uint32_t> in_order(const std::vector<profile::Sample>& samples) {
 
 }  // namespace
 
-Crossings crossings_of(const profile::Profile& profile, const profile::SampleFilter& filter,
+Crossings crossings_of(const profile::Profile& profile, const view::SampleFilter& filter,
                        const std::vector<uint32_t>& node_of) {
-  const bool exact = profile::waits_are_exact(profile);
+  const bool exact = view::waits_are_exact(profile);
   const auto& samples = profile.samples();
   Crossings crossings(profile.threads().size());
   for (const uint32_t i : in_order(samples)) {

@@ -8,28 +8,28 @@
 #include <tuple>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/sample_filter.h"
-#include "phlox/profile/stack_places.h"
+#include "phlox/view/sample_filter.h"
+#include "phlox/view/stack_places.h"
 
 namespace phlox::report {
 namespace {
 
-using SignalOutcome = profile::Signal::Outcome;
-using SignalSender = profile::Signal::Sender;
+using SignalOutcome = view::Signal::Outcome;
+using SignalSender = view::Signal::Sender;
 
 // If a process ends within this time after a signal, the signal ended it.
 constexpr Nanoseconds kAtOnce = kSecond;
 // The most threads of one process that are listed.
 constexpr size_t kMostThreads = 100;
 
-SignalThread thread_of(const profile::Profile& profile, const std::vector<profile::StackPlace>& places,
-                       const profile::SignalPlace& from) {
+SignalThread thread_of(const profile::Profile& profile, const std::vector<view::StackPlace>& places,
+                       const view::SignalPlace& from) {
   SignalThread row;
   if (!from.thread) return row;
-  row.thread = profile::thread_label(profile.thread(from.thread));
+  row.thread = view::thread_label(profile.thread(from.thread));
   const profile::FrameId frame = from.stack ? places[from.stack.value].frame : profile::FrameId();
   if (!frame || profile.frame(frame).kind == profile::FrameKind::marker) return row;
-  const auto label = profile::line_label(profile, frame);
+  const auto label = view::line_label(profile, frame);
   std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
   return row;
 }
@@ -52,7 +52,7 @@ std::string program_of(const std::string& command) {
 }
 
 std::string sender_words(const SignalRow& row) {
-  const profile::Signal& signal = row.signal;
+  const view::Signal& signal = row.signal;
   if (signal.no_memory) return "the kernel (out of memory)";
   if (signal.sent_by == SignalSender::kernel) return "the kernel";
   if (signal.sent_by == SignalSender::own_fault) return "itself (a fault)";
@@ -64,7 +64,7 @@ std::string thread_words(const SignalThread& row) {
   return fmt::format("{} in {}", plain(row.thread), place_words(row.name, row.file, row.line));
 }
 
-std::string outcome_words(const profile::Signal& signal) {
+std::string outcome_words(const view::Signal& signal) {
   const bool at_once = signal.ended_after >= 0 && signal.ended_after <= kAtOnce;
   if (signal.outcome == SignalOutcome::ended) return "the process ended";
   if (signal.outcome == SignalOutcome::handled)
@@ -76,22 +76,22 @@ std::string outcome_words(const profile::Signal& signal) {
 }  // namespace
 
 std::vector<SignalRow> signal_rows(const profile::Profile& profile, size_t limit) {
-  std::vector<profile::Signal> all = profile::signals(profile);
+  std::vector<view::Signal> all = view::signals(profile);
   if (all.empty()) return {};
   if (all.size() > limit) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(limit));
-  const auto places = profile::stack_places(profile);
-  const Nanoseconds begin = profile::recording_start(profile);
+  const auto places = view::stack_places(profile);
+  const Nanoseconds begin = view::recording_start(profile);
   std::vector<SignalRow> rows;
-  for (profile::Signal& signal : all) {
+  for (view::Signal& signal : all) {
     SignalRow row;
     const profile::Process& process = profile.process(signal.process);
     row.pid = process.pid;
     row.process = process.command();
-    row.name = profile::signal_name(signal.number);
+    row.name = view::signal_name(signal.number);
     row.after = signal.time - begin;
     row.from = thread_of(profile, places, signal.from);
     row.threads_seen = signal.threads.size();
-    for (const profile::SignalPlace& place : signal.threads) {
+    for (const view::SignalPlace& place : signal.threads) {
       if (row.threads.size() == kMostThreads) break;
       row.threads.push_back(thread_of(profile, places, place));
     }
@@ -102,14 +102,14 @@ std::vector<SignalRow> signal_rows(const profile::Profile& profile, size_t limit
 }
 
 bool is_unexpected_end(const SignalRow& row) {
-  const profile::Signal& signal = row.signal;
+  const view::Signal& signal = row.signal;
   const bool asks_to_end = signal.number == SIGTERM || signal.number == SIGINT || signal.number == SIGHUP;
   if (asks_to_end) return false;
   return signal.outcome == SignalOutcome::ended || (signal.ended_after >= 0 && signal.ended_after <= kAtOnce);
 }
 
 std::string signal_sentence(const SignalRow& row) {
-  const profile::Signal& signal = row.signal;
+  const view::Signal& signal = row.signal;
   const std::string process = fmt::format("process {} ({})", row.pid, plain(program_of(row.process)));
   std::string text = signal.outcome == SignalOutcome::ended ? fmt::format("{} ended {}", row.name, process)
                      : signal.outcome == SignalOutcome::handled
@@ -163,7 +163,7 @@ void write_signals(JsonText& json, const std::vector<SignalRow>& rows) {
     json.integer("line", row.line);
   };
   json.objects("signals", rows, [&](const SignalRow& row) {
-    const profile::Signal& signal = row.signal;
+    const view::Signal& signal = row.signal;
     json.integer("after_ns", row.after);
     json.integer("pid", row.pid);
     json.integer("signal", signal.number);

@@ -118,10 +118,10 @@ std::string time_words(Nanoseconds value) {
   return phlox::time_words(value);
 }
 
-std::string weight_words(int64_t value, profile::Weight weight) {
-  if (profile::is_time(weight)) return time_words(value);
+std::string weight_words(int64_t value, view::Weight weight) {
+  if (view::is_time(weight)) return time_words(value);
   const uint64_t size = value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-  return (value < 0 ? "-" : "") + (weight == profile::Weight::bytes ? byte_words(size) : count_words(size));
+  return (value < 0 ? "-" : "") + (weight == view::Weight::bytes ? byte_words(size) : count_words(size));
 }
 
 std::string share_words(double share) {
@@ -132,16 +132,16 @@ std::string points_words(double share) {
   return phlox::points_words(share);
 }
 
-std::string_view weight_name(profile::Weight weight) {
+std::string_view weight_name(view::Weight weight) {
   switch (weight) {
-    case profile::Weight::wall:
+    case view::Weight::wall:
       return "wall time";
-    case profile::Weight::cpu:
+    case view::Weight::cpu:
       return "CPU time";
-    case profile::Weight::samples:
+    case view::Weight::samples:
       return "samples";
-    case profile::Weight::count:
-    case profile::Weight::bytes:
+    case view::Weight::count:
+    case view::Weight::bytes:
       return "event";
   }
   return "";

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/view.h"
+#include "phlox/view/view.h"
 
 namespace phlox::report {
 
@@ -17,8 +17,8 @@ namespace phlox::report {
 std::string plain(std::string_view name);
 
 std::string time_words(Nanoseconds value);                        // "1.23 s", "45.6 ms", "1 min 5 s"
-std::string weight_words(int64_t value, profile::Weight weight);  // "1.23 s", "1,234", "1.23 MB"
-std::string_view weight_name(profile::Weight weight);             // "wall time", of time and samples
+std::string weight_words(int64_t value, view::Weight weight);     // "1.23 s", "1,234", "1.23 MB"
+std::string_view weight_name(view::Weight weight);                // "wall time", of time and samples
 std::string share_words(double share);                            // "12.3 %", "0.12 %", "< 0.01 %"
 std::string points_words(double share);                           // "+1.2", "-0.05": percentage points
 std::string location_words(std::string_view file, int32_t line);  // "app.py:7"

@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
-#include "phlox/profile/await_time.h"
-#include "phlox/profile/frame_labels.h"
 #include "phlox/report/await_groups.h"
 #include "phlox/report/table.h"
+#include "phlox/view/await_time.h"
+#include "phlox/view/frame_labels.h"
 
 namespace phlox::report {
 namespace {
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 6> kByDesign = {"stream_data", "stream_ro
 constexpr std::array<std::pair<std::string_view, uint64_t>, 3> kMustCome = {
     {{"lock", 1}, {"semaphore", 2}, {"queue_room", 1}}};
 
-std::string tasks_of(const profile::Label& label, uint64_t tasks) {
+std::string tasks_of(const view::Label& label, uint64_t tasks) {
   const std::string place = fmt::format("{} ({})", plain(label.name), location_words(label.file, label.line));
   return tasks == 1 ? fmt::format("one task of {}", place)
                     : fmt::format("{} tasks of {}", count_words(tasks), place);
@@ -64,18 +64,18 @@ class TaskFindings {
 
  private:
   void add(std::string kind, const profile::EventLoopId loop, std::string text, Numbers numbers,
-           const profile::Label& label) {
+           const view::Label& label) {
     const profile::EventLoop& of = tasks_.loops[loop.value - 1];
     if (profile_.processes().size() > 1 && of.process)
       text += fmt::format(" (process {})", profile_.process(of.process).pid);
     Names names = {{"function", label.name}, {"file", label.file}, {"loop", of.type}};
-    if (of.thread) names.emplace_back("thread", profile::thread_label(profile_.thread(of.thread)));
+    if (of.thread) names.emplace_back("thread", view::thread_label(profile_.thread(of.thread)));
     found_.push_back({std::move(kind), 1, std::move(text), std::move(numbers), std::move(names)});
   }
 
   bool add_lost(const LoopAwaits& loop, const AwaitGroup& group) {
     if (group.kind != "lost_future" || group.at_end < kFewLost) return false;
-    const auto label = profile::line_label(profile_, group.frame);
+    const auto label = view::line_label(profile_, group.frame);
     add("tasks_lost", loop.loop,
         fmt::format(
             "{} can only end if they are cancelled: each awaits a future that nothing else refers to, "
@@ -94,13 +94,13 @@ class TaskFindings {
     if (group.longest < kLongEnough || every <= 0) return false;
     const auto censuses = static_cast<uint64_t>(group.longest / every);
     if (censuses < kEnoughCensuses) return false;
-    const auto label = profile::line_label(profile_, group.frame);
+    const auto label = view::line_label(profile_, group.frame);
     const bool one = group.at_end == 1;
     add("tasks_stuck", loop.loop,
         fmt::format(
             "{} {} for {}, and {} seen to get it: in {}, each of about {} censuses found {} still waiting{}",
             tasks_of(label, group.at_end), one ? "waits" : "wait",
-            profile::awaited_by_task_words(group.kind, plain(group.awaited)), one ? "was not" : "none was",
+            view::awaited_by_task_words(group.kind, plain(group.awaited)), one ? "was not" : "none was",
             time_words(group.longest), count_words(censuses), one ? "it" : "all earlier ones",
             group.kind == "lock" ? ". phlox dump names its holder, if it was taken by `async with`" : ""),
         {{"tasks", double(group.at_end)}, {"wall_ns", double(group.longest)}, {"line", double(label.line)}},
@@ -166,7 +166,7 @@ class TaskFindings {
   }
 
   void add_one_growing(const profile::TaskGroup& group, const std::string& kind) {
-    const auto label = profile::function_label(profile_, group.frame);
+    const auto label = view::function_label(profile_, group.frame);
     const double rate = double(group.last - group.first) / (double(group.lasted) * 1e-9);
     const bool unobserved = group.unobserved == group.last;
     add("tasks_grow", group.loop,
@@ -175,7 +175,7 @@ class TaskFindings {
             "{}{}{}. They leak, unless each belongs to something that is still open, such as a connection",
             plain(label.name), location_words(label.file, label.line), count_words(group.first),
             count_words(group.last), time_words(group.lasted), rate, rate < 10 ? 1 : 0,
-            profile::awaited_by_task_words(kind, ""), group.gone == 0 ? ", none was seen to end" : "",
+            view::awaited_by_task_words(kind, ""), group.gone == 0 ? ", none was seen to end" : "",
             unobserved ? ", and nothing waits for their end" : ""),
         {{"first", double(group.first)},
          {"last", double(group.last)},

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/system_calls.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/report/finding_limits.h"
 #include "phlox/report/table.h"
 #include "phlox/report/waits.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::report {
 namespace {
@@ -29,7 +29,7 @@ constexpr double kWorthSplitting = 0.1;  // of a thread's waiting
 class GilFindings {
  public:
   GilFindings(const profile::Profile& profile, const Analysis& analysis, const Report& report,
-              const std::vector<profile::GilWaiter>& waiters)
+              const std::vector<view::GilWaiter>& waiters)
       : profile_(profile), analysis_(analysis), report_(report), waiters_(waiters) {}
 
   std::vector<Finding> all() && {
@@ -38,7 +38,7 @@ class GilFindings {
     for (const ThreadRow& thread : report_.threads) threads[thread.id] = &thread;
     std::map<std::pair<uint32_t, uint32_t>, size_t> reported;
     size_t reported_waiters = 0;
-    for (const profile::GilWaiter& waiter : waiters_) {
+    for (const view::GilWaiter& waiter : waiters_) {
       const auto row = threads.find(waiter.thread);
       if (row == threads.end() || is_short(report_, *row->second)) continue;
       const ThreadRow& thread = *row->second;
@@ -61,9 +61,9 @@ class GilFindings {
 
  private:
   // Where that thread held it longest: a row of analysis_.functions, counted from 1; 0: not known.
-  uint32_t function_held_in(const profile::GilWaiter& waiter, ThreadId holder) const {
+  uint32_t function_held_in(const view::GilWaiter& waiter, ThreadId holder) const {
     std::map<uint32_t, Nanoseconds> functions;
-    for (const profile::GilPlace& place : waiter.holders) {
+    for (const view::GilPlace& place : waiter.holders) {
       if (place.thread != holder || place.frame.value >= analysis_.function_of.size()) continue;
       if (const uint32_t function = analysis_.function_of[place.frame.value]; function != 0)
         functions[function] += place.wall;
@@ -73,7 +73,7 @@ class GilFindings {
     return most == functions.end() ? 0 : most->first;
   }
 
-  void add_gil_wait(const ThreadRow& thread, const profile::GilWaiter& waiter, double share, bool one_held_it,
+  void add_gil_wait(const ThreadRow& thread, const view::GilWaiter& waiter, double share, bool one_held_it,
                     uint32_t function) {
     std::string text = fmt::format("{} spends {} of its wall time waiting for the GIL", plain(thread.name),
                                    share_words(share));
@@ -81,12 +81,12 @@ class GilFindings {
     Names names = {{"thread", thread.name}};
     if (one_held_it) {
       const double held = time_share(waiter.threads.front().wall, waiter.wall);
-      const std::string name = profile::thread_label(profile_.thread(waiter.threads.front().thread));
+      const std::string name = view::thread_label(profile_.thread(waiter.threads.front().thread));
       text += fmt::format(", which {} held for {} of that time", plain(name), share_words(held));
       numbers.emplace_back("holder_share", held);
       names.emplace_back("holder", name);
       if (function != 0) {
-        const auto label = profile::function_label(profile_, analysis_.functions[function - 1].frame);
+        const auto label = view::function_label(profile_, analysis_.functions[function - 1].frame);
         text += fmt::format(", mostly in {}", plain(label.name));
         names.emplace_back("holder_function", label.name);
       }
@@ -98,7 +98,7 @@ class GilFindings {
   const profile::Profile& profile_;
   const Analysis& analysis_;
   const Report& report_;
-  const std::vector<profile::GilWaiter>& waiters_;
+  const std::vector<view::GilWaiter>& waiters_;
   std::vector<Finding> found_;
 };
 
@@ -106,9 +106,9 @@ class GilFindings {
 std::string waited_words(const WaitRow& wait) {
   // The thread was stopped, or waited for a page of memory.
   std::string text =
-      wait.kind == WaitKind::system_call && wait.what == profile::kNoSystemCall
+      wait.kind == WaitKind::system_call && wait.what == view::kNoSystemCall
           ? fmt::format("outside any system call, in {}", plain(wait.name))
-      : wait.kind == WaitKind::system_call && wait.what == profile::kSystemCallNotRecorded
+      : wait.kind == WaitKind::system_call && wait.what == view::kSystemCallNotRecorded
           ? fmt::format("in {}", plain(wait.name))
           : fmt::format("in {}{} called by {}", wait.what,
                         wait.wait_target.empty() ? "" : fmt::format(" ({})", plain(wait.wait_target)),
@@ -160,11 +160,11 @@ Finding idle(const Analysis& analysis, const Report& report, const ThreadRow& bu
 }  // namespace
 
 std::vector<Finding> gil_findings(const profile::Profile& profile, const Analysis& analysis,
-                                  const Report& report, const std::vector<profile::GilWaiter>& waiters) {
+                                  const Report& report, const std::vector<view::GilWaiter>& waiters) {
   return GilFindings(profile, analysis, report, waiters).all();
 }
 
-std::optional<Finding> waiting_finding(const profile::Profile& profile, const profile::Choices& choices,
+std::optional<Finding> waiting_finding(const profile::Profile& profile, const view::Choices& choices,
                                        const Analysis& analysis, const Report& report) {
   if (report.elapsed <= 0 || time_share(analysis.cpu, report.elapsed) >= kMostlyWaiting) return {};
   // Threads that are missing from the recording may be the ones that work.

@@ -57,7 +57,7 @@ Table loop_table(const Report& report) {
                    {"blocked longest in"}};
   for (const LoopRow& row : report.loops) {
     if (table.rows.size() == kMost) break;
-    const profile::LoopTime& loop = row.time;
+    const view::LoopTime& loop = row.time;
     table.rows.push_back({plain(row.thread), std::string(loop.kind), time_words(loop.wall),
                           part_words(loop.idle, loop.wall), part_words(loop.running, loop.wall),
                           part_words(loop.blocked, loop.wall), part_words(loop.gil, loop.wall),
@@ -82,7 +82,7 @@ Table wait_table(const Report& report) {
   for (const WaitRow& row : report.waits) {
     table.rows.push_back({share_words(row.share), time_words(row.wall), count_words(row.threads),
                           part_words(row.for_work, row.wall), part_words(row.not_known, row.wall),
-                          plain(profile::wait_words(row.waits, row.what, row.wait_target)), plain(row.name),
+                          plain(view::wait_words(row.waits, row.what, row.wait_target)), plain(row.name),
                           location_words(row.file, row.line)});
   }
   add_native_column(table, report.waits);
@@ -133,7 +133,7 @@ Table ended_waits_table(const Report& report) {
       {"in", false, Fit::name}, {"ended by"},    {"in", false, Fit::name}};
   for (const EndedWaitRow& row : report.ended_waits) {
     table.rows.push_back({time_words(row.wall), count_words(row.count), count_words(row.threads),
-                          plain(profile::wait_words(row.waits, row.what, row.wait_target)),
+                          plain(view::wait_words(row.waits, row.what, row.wait_target)),
                           place_words(row.name, row.file, row.line), and_more(row.by, row.by_threads),
                           place_words(row.by_name, row.by_file, row.by_line)});
   }
@@ -170,8 +170,8 @@ Table stall_table(const Report& report) {
   table.columns = {{"at", true}, {"length", true},         {"turns"},      {"callbacks", true},
                    {"thread"},   {"in", false, Fit::name}, {"what it did"}};
   for (const auto& [loop, row] : stalls) {
-    const profile::Stall& stall = row->stall;
-    table.rows.push_back({fmt::format("{:.3f} s", double(stall.start) * 1e-9), profile::stall_length(stall),
+    const view::Stall& stall = row->stall;
+    table.rows.push_back({fmt::format("{:.3f} s", double(stall.start) * 1e-9), view::stall_length(stall),
                           stall.is_one_turn() ? "one" : "one or more", std::to_string(stall.callbacks),
                           plain(loop->thread), place_words(row->name, row->file, row->line),
                           plain(row->words)});

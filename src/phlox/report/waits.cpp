@@ -10,16 +10,16 @@
 #include <utility>
 
 #include "phlox/base/spread.h"
-#include "phlox/profile/stack_places.h"
-#include "phlox/profile/system_calls.h"
+#include "phlox/view/stack_places.h"
+#include "phlox/view/system_calls.h"
 
 namespace phlox::report {
 namespace {
 
-WaitKind kind_of(profile::WaitClass waits) {
-  return waits == profile::WaitClass::gil   ? WaitKind::gil
-         : waits == profile::WaitClass::cpu ? WaitKind::cpu
-                                            : WaitKind::system_call;
+WaitKind kind_of(view::WaitClass waits) {
+  return waits == view::WaitClass::gil   ? WaitKind::gil
+         : waits == view::WaitClass::cpu ? WaitKind::cpu
+                                         : WaitKind::system_call;
 }
 
 template <class Row>
@@ -35,7 +35,7 @@ using NativeTimes = std::map<uint32_t, Nanoseconds>;
 NativeBeneath longest_native(const profile::Profile& profile, const NativeTimes& times, Nanoseconds wall) {
   std::map<std::string, std::pair<Nanoseconds, uint32_t>> functions;  // by full name
   for (const auto& [frame, time] : times) {
-    auto& [sum, known] = functions[profile::function_label(profile, profile::FrameId(frame)).whole_name()];
+    auto& [sum, known] = functions[view::function_label(profile, profile::FrameId(frame)).whole_name()];
     sum += time;
     known = frame;
   }
@@ -55,7 +55,7 @@ void put_called_from(WaitRow& row, const profile::Profile& profile, uint32_t pla
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
   if (longest == callers.end() || 2 * longest->second <= row.wall) return;
   if (longest->first == 0 || longest->first == place) return;
-  const auto label = profile::line_label(profile, profile::FrameId(longest->first));
+  const auto label = view::line_label(profile, profile::FrameId(longest->first));
   row.called_from = label.name;
   row.called_from_file = label.file;
   row.called_from_line = label.line;
@@ -63,7 +63,7 @@ void put_called_from(WaitRow& row, const profile::Profile& profile, uint32_t pla
 
 // Waiting by reason, system call, wait target and place.
 struct WaitSum {
-  profile::WaitClass waits = profile::WaitClass::none;
+  view::WaitClass waits = view::WaitClass::none;
   int16_t system_call = -1;
   uint32_t frame = 0, wait_target = 0;
   Nanoseconds wall = 0, for_work = 0, not_known = 0;
@@ -79,11 +79,11 @@ WaitRow row_of(const profile::Profile& profile, const profile::WaitTargetGroups&
   row.kind = kind_of(sum.waits);
   row.waits = sum.waits;
   row.what = row.kind == WaitKind::system_call
-                 ? profile::system_call_name(sum.system_call, profile::machine_of(profile))
-                 : std::string(profile::wait_class_words(sum.waits));
+                 ? view::system_call_name(sum.system_call, view::machine_of(profile))
+                 : std::string(view::wait_class_words(sum.waits));
   put_wait_target(row, wait_targets, sum.wait_target);
   if (sum.frame != 0) {
-    const auto label = profile::line_label(profile, profile::FrameId(sum.frame));
+    const auto label = view::line_label(profile, profile::FrameId(sum.frame));
     row.name = label.name;
     row.file = label.file;
     row.line = label.line;
@@ -104,17 +104,17 @@ WaitRow row_of(const profile::Profile& profile, const profile::WaitTargetGroups&
 }  // namespace
 
 NativeBeneath native_beneath(const profile::Profile& profile, profile::FrameId frame) {
-  const auto label = profile::function_label(profile, frame);
+  const auto label = view::function_label(profile, frame);
   return {label.name, label.whole_name(), label.module, 0};
 }
 
-std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::Choices& choices,
+std::vector<WaitRow> find_waits(const profile::Profile& profile, const view::Choices& choices,
                                 std::optional<profile::ThreadId> thread, size_t limit) {
-  const auto filter = profile::SampleFilter::make_judging(profile, choices);
+  const auto filter = view::SampleFilter::make_judging(profile, choices);
   if (!filter) return {};
-  profile::WaitClasses classes(profile);
+  view::WaitClasses classes(profile);
   const profile::WaitTargetGroups wait_targets(profile);
-  const std::vector<profile::StackPlace> stack_places = profile::stack_places(profile);
+  const std::vector<view::StackPlace> stack_places = view::stack_places(profile);
 
   // Lookups for every sample use numbers.
   std::vector<WaitSum> sums;
@@ -128,10 +128,10 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     if (!part.passes) continue;
     whole += part.wall;
     if (sample.quality == profile::Quality::rejected) continue;
-    const profile::WaitClass waits = classes.of(sample);
-    if (waits == profile::WaitClass::none) continue;
+    const view::WaitClass waits = classes.of(sample);
+    if (waits == view::WaitClass::none) continue;
     const int16_t system_call = kind_of(waits) == WaitKind::system_call ? sample.system_call : int16_t{-1};
-    profile::StackPlace at;
+    view::StackPlace at;
     if (sample.stack && sample.stack.value < stack_places.size()) at = stack_places[sample.stack.value];
     const uint32_t frame = at.frame.value;
     const uint32_t what = wait_targets.of(sample.wait_target);
@@ -145,10 +145,10 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
     sum.wall += part.wall;
     if (at.native) sum.natives[at.native.value] += part.wall;
     const auto [caller, is_new] = callers.try_emplace(sample.stack.value, 0);
-    if (is_new) caller.value() = profile::asking_frame(profile, sample.stack).value;
+    if (is_new) caller.value() = view::asking_frame(profile, sample.stack).value;
     sum.callers[caller->second] += part.wall;
-    if (part.doing == profile::Doing::waiting_for_work) sum.for_work += part.wall;
-    if (part.doing == profile::Doing::waiting_unknown) sum.not_known += part.wall;
+    if (part.doing == view::Doing::waiting_for_work) sum.for_work += part.wall;
+    if (part.doing == view::Doing::waiting_unknown) sum.not_known += part.wall;
     sum.threads += met.insert(uint64_t{place->second} << 32 | sample.thread.value).second;
   }
   // A span may be so short that it takes no time.
@@ -162,28 +162,28 @@ std::vector<WaitRow> find_waits(const profile::Profile& profile, const profile::
 }
 
 std::vector<EndedWaitRow> find_ended_waits(const profile::Profile& profile,
-                                           const std::vector<profile::EndedWaits>& ended,
+                                           const std::vector<view::EndedWaits>& ended,
                                            const profile::WaitTargetGroups& wait_targets, size_t limit) {
-  const std::string_view machine = profile::machine_of(profile);
+  const std::string_view machine = view::machine_of(profile);
   std::vector<EndedWaitRow> rows;
-  for (const profile::EndedWaits& one : ended) {
+  for (const view::EndedWaits& one : ended) {
     if (rows.size() == limit) break;
     EndedWaitRow row;
     row.waits = one.waits;
-    row.what = profile::system_call_name(one.system_call, machine);
+    row.what = view::system_call_name(one.system_call, machine);
     put_wait_target(row, wait_targets, one.wait_target);
     row.count = one.count;
     row.wall = one.wall;
     row.threads = one.threads;
     row.name = "(no Python frames)";
     if (one.frame) {
-      const auto label = profile::line_label(profile, one.frame);
+      const auto label = view::line_label(profile, one.frame);
       std::tie(row.name, row.file, row.line) = std::tie(label.name, label.file, label.line);
     }
     row.by_threads = one.by_threads;
-    row.by = one.by ? profile::thread_label(profile.thread(one.by)) : one.other;
+    row.by = one.by ? view::thread_label(profile.thread(one.by)) : one.other;
     if (one.by_frame) {
-      const auto label = profile::line_label(profile, one.by_frame);
+      const auto label = view::line_label(profile, one.by_frame);
       std::tie(row.by_name, row.by_file, row.by_line) = std::tie(label.name, label.file, label.line);
     }
     rows.push_back(std::move(row));

@@ -247,11 +247,10 @@ Wish press(Controls& controls, int key, const Picture& picture, size_t visible) 
       break;
     case 'v':
       // everything, work, computing, waiting, whatever their order
-      controls.show = next(controls.show, profile::Show::waiting);
+      controls.show = next(controls.show, view::Show::waiting);
       break;
     case 'c':
-      controls.weight =
-          controls.weight == profile::Weight::wall ? profile::Weight::cpu : profile::Weight::wall;
+      controls.weight = controls.weight == view::Weight::wall ? view::Weight::cpu : view::Weight::wall;
       break;
     case ' ':
       controls.frozen = !controls.frozen;

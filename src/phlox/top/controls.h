@@ -18,8 +18,8 @@ struct Controls {
   Page back = Page::functions;  // Escape leads here from a stack
   Page before_help = Page::functions;
   Order order = Order::self;
-  profile::Show show = profile::Show::work;
-  profile::Weight weight = profile::Weight::wall;
+  view::Show show = view::Show::work;
+  view::Weight weight = view::Weight::wall;
   std::string filter;                 // RE2 syntax; for names and places
   std::optional<std::string> typing;  // the filter while it is being typed
   Pick pick;

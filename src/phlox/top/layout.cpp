@@ -96,7 +96,7 @@ Line choices_line(const Picture& p, const Controls& c, size_t columns) {
   // Above the two pairs of columns that they describe.
   std::string text =
       places && has_both_times(columns) ? right(lately, 13) + right("since start", 14) : lately;
-  text += fmt::format("   {}   {}", profile::show_name(c.show), report::weight_name(c.weight));
+  text += fmt::format("   {}   {}", view::show_name(c.show), report::weight_name(c.weight));
   if (places) text += fmt::format("   by {}", order_words(c.order));
   if (!c.picked.empty()) text += "   " + c.picked;
   Line line = {{text, Style::faint}};
@@ -319,10 +319,10 @@ Line foot(const Controls& c) {
 std::string nothing_words(const Controls& c) {
   if (c.page == Page::loops && c.filter.empty()) return "  no event loop in the last seconds";
   if (!c.filter.empty()) return "  nothing matches";
-  return c.show == profile::Show::everything
+  return c.show == view::Show::everything
              ? "  nothing in the last seconds"
              : fmt::format("  nothing of this kind ({}) in the last seconds: v shows others",
-                           profile::show_name(c.show));
+                           view::show_name(c.show));
 }
 
 // Cuts a line to the screen's width.

@@ -8,20 +8,20 @@
 #include <tuple>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/gil_holders.h"
-#include "phlox/profile/loop_stalls.h"
-#include "phlox/profile/loops_and_pools.h"
-#include "phlox/profile/quality.h"
-#include "phlox/profile/system_calls.h"
-#include "phlox/profile/wait_class.h"
 #include "phlox/profile/wait_target.h"
+#include "phlox/view/gil_holders.h"
+#include "phlox/view/loop_stalls.h"
+#include "phlox/view/loops_and_pools.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/system_calls.h"
+#include "phlox/view/wait_class.h"
 
 namespace phlox::top {
 namespace {
 
 using profile::Profile;
 
-std::string where_of(const profile::Label& label) {
+std::string where_of(const view::Label& label) {
   if (label.file.empty()) return label.module;
   auto file = std::string(base_name(label.file));
   // Many files have these names: the folder distinguishes them.
@@ -38,11 +38,11 @@ struct Weights {
 
 // By label of the tree; recursion counted once. Time in native code also counts for the Python function
 // around it.
-std::vector<Weights> weigh(const profile::CallTree& tree) {
+std::vector<Weights> weigh(const view::CallTree& tree) {
   std::vector<Weights> sums(tree.labels.size());
   std::vector<uint32_t> python(tree.nodes.size(), 0);  // by node: the node of the innermost Python frame
   for (size_t i = 1; i < tree.nodes.size(); ++i) {
-    const profile::CallNode& node = tree.nodes[i];
+    const view::CallNode& node = tree.nodes[i];
     const bool is_python = tree.labels[node.label].kind == profile::FrameKind::python;
     python[i] = is_python ? static_cast<uint32_t>(i) : python[node.parent];
     Weights& sum = sums[node.label];
@@ -59,13 +59,12 @@ std::vector<Weights> weigh(const profile::CallTree& tree) {
 // By name, file and place: the same name elsewhere is another function.
 using Places = std::map<std::array<std::string, 3>, PlaceRow>;
 
-void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::*self,
-                double PlaceRow::*total) {
+void add_places(Places& places, const view::CallTree& tree, double PlaceRow::*self, double PlaceRow::*total) {
   if (tree.total <= 0) return;
   const std::vector<Weights> sums = weigh(tree);
   for (size_t i = 0; i < sums.size(); ++i) {
     if (sums[i].total <= 0) continue;
-    const profile::Label& label = tree.labels[i];
+    const view::Label& label = tree.labels[i];
     PlaceRow& row = places[{label.name, label.file, where_of(label)}];
     row.*self += double(sums[i].self) / double(tree.total);
     row.*total += double(sums[i].total) / double(tree.total);
@@ -74,7 +73,7 @@ void add_places(Places& places, const profile::CallTree& tree, double PlaceRow::
 
 // What a thread waits for; with the system call if the class is not specific.
 struct Wait {
-  profile::WaitClass what = profile::WaitClass::none;
+  view::WaitClass what = view::WaitClass::none;
   int16_t system_call = -1;
   uint32_t wait_target = 0;  // of WaitTargetGroups
   auto operator<=>(const Wait&) const = default;
@@ -103,14 +102,14 @@ void add(ThreadSums& sums, const Profile& profile, const profile::Sample& sample
   } else {
     sums.blocked += sample.wall;
   }
-  if (const profile::FrameId frame = profile::innermost_python(profile, sample.stack))
+  if (const profile::FrameId frame = view::innermost_python(profile, sample.stack))
     sums.leaves[frame.value] += sample.wall;
 }
 
 std::string busiest_of(const Profile& profile, const ThreadSums& sums) {
   std::map<std::string, Nanoseconds> functions;
   for (const auto& [frame, wall] : sums.leaves)
-    functions[profile::function_label(profile, profile::FrameId(frame)).name] += wall;
+    functions[view::function_label(profile, profile::FrameId(frame)).name] += wall;
   const auto best = std::max_element(functions.begin(), functions.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return best == functions.end() ? std::string() : best->first;
@@ -127,9 +126,9 @@ class Waits {
 
   void add(ThreadSums& sums, const profile::Sample& sample) {
     if (sample.quality == profile::Quality::rejected) return;
-    const profile::WaitClass what = classes_.of(sample);
-    if (what == profile::WaitClass::none) return;
-    const bool is_named = !profile::wait_class_words(what).empty();
+    const view::WaitClass what = classes_.of(sample);
+    if (what == view::WaitClass::none) return;
+    const bool is_named = !view::wait_class_words(what).empty();
     sums.waits[{what, is_named ? int16_t{-1} : sample.system_call, wait_targets_.of(sample.wait_target)}] +=
         sample.wall;
   }
@@ -141,14 +140,14 @@ class Waits {
     const Wait& wait = longest->first;
     row.waits = part(longest->second, sums.wall);
     std::string call;
-    if (profile::wait_class_words(wait.what).empty())
-      call = profile::system_call_name(wait.system_call, profile::machine_of(profile_));
-    row.waits_for = profile::wait_words(wait.what, call, wait_targets_[wait.wait_target].words);
+    if (view::wait_class_words(wait.what).empty())
+      call = view::system_call_name(wait.system_call, view::machine_of(profile_));
+    row.waits_for = view::wait_words(wait.what, call, wait_targets_[wait.wait_target].words);
   }
 
  private:
   const Profile& profile_;
-  profile::WaitClasses classes_;
+  view::WaitClasses classes_;
   const profile::WaitTargetGroups wait_targets_;
 };
 
@@ -216,13 +215,13 @@ void add_threads(Picture& picture, const Profile& profile, Nanoseconds span) {
                    [](const ProcessRow& a, const ProcessRow& b) { return a.cpu > b.cpu; });
 }
 
-Result<void> add_loops(Picture& picture, const Profile& profile, const profile::Choices& choices) {
-  const auto filter = profile::SampleFilter::make_judging(profile, choices);
+Result<void> add_loops(Picture& picture, const Profile& profile, const view::Choices& choices) {
+  const auto filter = view::SampleFilter::make_judging(profile, choices);
   if (!filter) return fail(filter);
   std::map<profile::ThreadId, std::string> stalls;
-  for (const profile::LoopStalls& one : profile::loop_stalls(profile, *filter, profile::kStall))
-    stalls[one.thread] = profile::longest_stall_words(profile, one);
-  for (const profile::LoopTime& loop : profile::loop_times(profile, *filter)) {
+  for (const view::LoopStalls& one : view::loop_stalls(profile, *filter, view::kStall))
+    stalls[one.thread] = view::longest_stall_words(profile, one);
+  for (const view::LoopTime& loop : view::loop_times(profile, *filter)) {
     const profile::Thread& thread = profile.thread(loop.thread);
     LoopRow row;
     row.id = loop.thread;
@@ -236,7 +235,7 @@ Result<void> add_loops(Picture& picture, const Profile& profile, const profile::
     row.runnable = part(loop.cpu, loop.wall);
     row.unknown = part(loop.unknown, loop.wall);
     if (loop.blocked_in) {
-      const profile::Label label = profile::function_label(profile, loop.blocked_in);
+      const view::Label label = view::function_label(profile, loop.blocked_in);
       const std::string where = where_of(label);
       row.blocked_in = where.empty() ? label.name : fmt::format("{} ({})", label.name, where);
     }
@@ -247,28 +246,28 @@ Result<void> add_loops(Picture& picture, const Profile& profile, const profile::
 }
 
 // The heaviest leaf whose path to the root contains the place.
-void add_stack(Picture& picture, const profile::CallTree& tree, const PictureOptions& options) {
-  const auto is_it = [&](const profile::Label& label) {
+void add_stack(Picture& picture, const view::CallTree& tree, const PictureOptions& options) {
+  const auto is_it = [&](const view::Label& label) {
     return label.name == options.stack_name && where_of(label) == options.stack_where;
   };
   std::vector<bool> through(tree.nodes.size());
   uint32_t best = 0;
   for (uint32_t i = 1; i < tree.nodes.size(); ++i) {
-    const profile::CallNode& node = tree.nodes[i];
+    const view::CallNode& node = tree.nodes[i];
     through[i] = through[node.parent] || is_it(tree.labels[node.label]);
     if (through[i] && node.self > tree.nodes[best].self) best = i;
   }
   if (best == 0) return;
   picture.stack_share = part(tree.nodes[best].self, tree.total);
   for (uint32_t at = best; at != 0; at = tree.nodes[at].parent) {
-    const profile::Label& label = tree.labels[tree.nodes[at].label];
+    const view::Label& label = tree.labels[tree.nodes[at].label];
     picture.stack.push_back({label.name, where_of(label)});
   }
 }
 
 // Short, for the end of a line of 80 columns.
 std::string quality_words(const Profile& profile) {
-  const auto quality = profile::summarize_quality(profile);
+  const auto quality = view::summarize_quality(profile);
   if (!quality.recorded_by.empty()) return "recorded by " + quality.recorded_by;
   std::string words;
   if (quality.achieved_rate > 0) words = fmt::format("{:.0f} Hz", quality.achieved_rate);
@@ -281,9 +280,9 @@ std::string quality_words(const Profile& profile) {
 }  // namespace
 
 Result<Picture> make_picture(const Seen& seen, const PictureOptions& options) {
-  const auto lately = profile::build_call_tree(seen.lately, options.choices);
+  const auto lately = view::build_call_tree(seen.lately, options.choices);
   if (!lately) return fail(lately);
-  const auto all = profile::build_call_tree(seen.all, options.choices);
+  const auto all = view::build_call_tree(seen.all, options.choices);
   if (!all) return fail(all);
   Picture picture;
   picture.span = seen.lately_span;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "phlox/base/result.h"
-#include "phlox/profile/view.h"
 #include "phlox/top/model.h"
+#include "phlox/view/view.h"
 
 namespace phlox::top {
 
@@ -79,7 +79,7 @@ struct Picture {
 };
 
 struct PictureOptions {
-  profile::Choices choices;  // by line or not, show, weight
+  view::Choices choices;  // by line or not, show, weight
   // The place whose stack is requested; empty: none.
   std::string stack_name, stack_where;
 };

@@ -1,4 +1,4 @@
-// Who held the GIL at each moment, as profile/gil_holders.cpp computes it: for each interpreter one timeline with at
+// Who held the GIL at each moment, as view/gil_holders.cpp computes it: for each interpreter one timeline with at
 // most one known holder at a time. No DOM.
 import { Catalogue } from "./catalogue";
 import { lowest } from "./in_time";

@@ -39,7 +39,7 @@ export const awaitEvent = ({ events }: Pick<Head, "events">): number => events.f
 // Whether the weight is await time. What the samples of threads say is then said of something else.
 export const isAwait = (head: Pick<Head, "events">, weight: Weight): boolean => eventOf(weight) > 0 && eventOf(weight) === awaitEvent(head);
 
-// A time in which an event loop did not wait for events (profile/loop_stalls.h).
+// A time in which an event loop did not wait for events (view/loop_stalls.h).
 export interface Stall {
   thread: number; // index
   start: number; // ns since the recording's start
@@ -52,7 +52,7 @@ export interface Stall {
   callbacks: number;
 }
 
-// Why the recording of an incident was written (profile/incident_causes.h).
+// Why the recording of an incident was written (view/incident_causes.h).
 export interface Incident {
   time: number; // when it began; ns since the recording's start
   kind: string; // of condition: "stall"

@@ -1,4 +1,4 @@
-// Native code beneath Python, as in profile/stack_places.cpp. No DOM.
+// Native code beneath Python, as in view/stack_places.cpp. No DOM.
 import { Recording } from "./recording";
 import { Kind } from "./tree";
 

@@ -26,7 +26,7 @@ export function touches(spans: [number, number][], start: number, part: number, 
   return wall > 0 ? part > 0 : spans.some(([from, to]) => start >= from && start < to);
 }
 
-// As SampleFilter::part in profile/sample_filter.cpp: samples are whole, and an interval that passes has at least one.
+// As SampleFilter::part in view/sample_filter.cpp: samples are whole, and an interval that passes has at least one.
 export function samplesOf(samples: number, share: number): number {
   return share >= 1 ? samples : Math.min(samples, Math.max(1, Math.round(samples * share)));
 }

@@ -92,7 +92,7 @@ export function runs({ functions: { kind, owner }, places }: Catalogue, lines: C
 // By function: a marker in the place of Python functions that were not read.
 export const isUnread = ({ kind, owner }: Catalogue["functions"], f: number): boolean => kind[f] === Kind.marker && owner[f] === 1;
 
-// The marker from profile/forks.h: the child has the frames above it from its parent.
+// The marker from view/forks.h: the child has the frames above it from its parent.
 const forkedHere = "(forked here)";
 
 // The tree without frames that forked children inherited: stacks begin at the marker, as without --inherited-frames.

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "phlox/profile/markers.h"
+#include "phlox/profile/recorded_words.h"
 
 namespace phlox::sampler {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "phlox/profile/signals.h"
+#include "phlox/profile/recorded_words.h"
 #include "phlox/sampler/assemble/consumer.h"
 
 namespace phlox::sampler {

@@ -5,7 +5,6 @@
 
 #include "phlox/base/memory_file.h"
 #include "phlox/base/text.h"
-#include "phlox/profile/native_frames.h"
 #include "phlox/sampler/assemble/consumer.h"
 
 namespace phlox::sampler {

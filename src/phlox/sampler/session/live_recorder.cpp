@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-#include "phlox/profile/forks.h"
+#include "phlox/profile/recorded_words.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/warnings.h"

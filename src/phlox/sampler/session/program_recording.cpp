@@ -8,7 +8,7 @@
 
 #include "phlox/profile/counters.h"
 #include "phlox/profile/kept.h"
-#include "phlox/profile/process_names.h"
+#include "phlox/profile/recorded_words.h"
 #include "phlox/profile/source_rights.h"
 #include "phlox/python/process_name.h"
 #include "phlox/sampler/session/rank.h"

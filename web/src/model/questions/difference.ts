@@ -58,7 +58,7 @@ interface Measured {
   unseen: number; // weight
 }
 
-// Same as in profile/markers.h.
+// Same as in view/markers.h.
 const beforeItsPython = "(before its Python was up)";
 
 // The weight of the time without samples.

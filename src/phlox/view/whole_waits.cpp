@@ -1,0 +1,62 @@
+#include "phlox/view/whole_waits.h"
+
+#include <algorithm>
+#include <map>
+
+#include "phlox/view/quality.h"
+
+namespace phlox::view {
+
+using namespace profile;
+
+namespace {
+
+// Starts of samples have a resolution of one microsecond.
+constexpr Nanoseconds kRounding = 2'000;
+
+struct Going {
+  StackId stack;
+  int16_t system_call = -1;
+  Nanoseconds end = 0;
+  std::vector<size_t> samples;
+
+  bool goes_on_with(const Sample& sample) const {
+    return !samples.empty() && stack == sample.stack && system_call == sample.system_call &&
+           sample.start <= end + kRounding && end <= sample.start + kRounding;
+  }
+};
+
+}  // namespace
+
+bool is_ended_wait(const Sample& sample) {
+  return sample.cpu_state == CpuState::blocked && sample.gil_state != GilState::waits;
+}
+
+std::vector<WakerId> wakers_of_whole_waits(const Profile& profile) {
+  if (profile.wakers().empty()) return {};
+  std::vector<WakerId> wakers(profile.samples().size());
+  std::map<ThreadId, Going> going;
+  for (size_t i = 0; i < wakers.size(); ++i) {
+    const Sample& sample = profile.samples()[i];
+    if (!is_ended_wait(sample)) continue;
+    Going& wait = going[sample.thread];
+    if (!wait.goes_on_with(sample)) wait.samples.clear();
+    wait.stack = sample.stack;
+    wait.system_call = sample.system_call;
+    wait.end = sample.start + sample.wall;
+    wait.samples.push_back(i);
+    if (!sample.waker || sample.waker.value > profile.wakers().size()) continue;
+    for (const size_t part : wait.samples) wakers[part] = sample.waker;
+    wait.samples.clear();
+  }
+  return wakers;
+}
+
+bool waits_are_exact(const Profile& profile) {
+  const auto& processes = profile.processes();
+  return !processes.empty() && std::all_of(processes.begin(), processes.end(), [](const auto& process) {
+    return process.python_version.empty() || is_in_kernel(process.mode);
+  });
+}
+
+}  // namespace phlox::view

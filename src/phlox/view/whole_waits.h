@@ -1,0 +1,20 @@
+// Joins the samples of a long wait, the last of which knows the waker. Pure.
+#pragma once
+
+#include <vector>
+
+#include "phlox/profile/profile.h"
+
+namespace phlox::view {
+
+// Blocked, but not for the GIL: gil_holders.h is for that.
+bool is_ended_wait(const profile::Sample& sample);
+
+// By sample: the waker of the wait that it belongs to. Empty: the recording knows none.
+std::vector<profile::WakerId> wakers_of_whole_waits(const profile::Profile& profile);
+
+// Whether waits have the length and the moment that the scheduler gave them. Otherwise the threads were
+// sampled, and nothing is known about a wait between two samples.
+bool waits_are_exact(const profile::Profile& profile);
+
+}  // namespace phlox::view

@@ -1,0 +1,217 @@
+#include "phlox/view/intervals.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/exporters/recording_picture.h"
+#include "phlox/view/part.h"
+#include "phlox/view/quality.h"
+#include "phlox/view/resource.h"
+#include "support/profile_of.h"
+
+namespace phlox::view {
+
+using namespace profile;
+
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+
+struct Sums {
+  Nanoseconds wall = 0, cpu = 0;
+  int64_t samples = 0;
+  friend bool operator==(const Sums&, const Sums&) = default;
+};
+
+Sums sums_of(const Profile& profile) {
+  Sums sums;
+  for (const Sample& sample : profile.samples()) {
+    sums.wall += sample.wall;
+    sums.cpu += sample.cpu;
+    sums.samples += sample.samples;
+  }
+  return sums;
+}
+
+// Root first: "main;load".
+std::string stack_text(const Profile& profile, StackId id) {
+  std::string text;
+  for (; id; id = profile.stack(id).parent)
+    text = profile.frame(profile.stack(id).frame).function + (text.empty() ? "" : ";") + text;
+  return text;
+}
+
+class IntervalsTest : public testing::Test {
+ protected:
+  Profile cut(Nanoseconds at) {
+    const Intervals::Moment begin = begin_;
+    begin_ = {at, at + kUnix};
+    return intervals.cut(begin, begin_);
+  }
+  void grow(SampleId id, Sample& sample, Nanoseconds more) {
+    sample.wall += more;
+    sample.cpu += more / 2;
+    ++sample.samples;
+    intervals.emit(id, sample);
+  }
+
+  static constexpr int64_t kUnix = 1'000'000 * kSecond;
+  Intervals intervals;
+  test::ProfileMaker make{intervals};
+  ThreadId main = make.thread("MainThread", 11);
+  Intervals::Moment begin_ = {0, kUnix};
+};
+
+TEST_F(IntervalsTest, a_row_that_grows_over_a_cut_counts_once) {
+  Sample sample = make.sample(main, "main;load", 100 * kMillisecond);
+  sample.cpu = 0;
+  intervals.emit(SampleId(1), sample);
+  grow(SampleId(1), sample, 50 * kMillisecond);
+  EXPECT_EQ(sums_of(cut(kSecond)), (Sums{150 * kMillisecond, 25 * kMillisecond, 2}));
+  grow(SampleId(1), sample, 70 * kMillisecond);
+  EXPECT_EQ(sums_of(cut(2 * kSecond)), (Sums{70 * kMillisecond, 35 * kMillisecond, 1}));
+  EXPECT_EQ(sums_of(cut(3 * kSecond)), Sums());
+  // Also long after.
+  grow(SampleId(1), sample, 1);
+  EXPECT_EQ(sums_of(cut(4 * kSecond)), (Sums{1, 0, 1}));
+  EXPECT_EQ(intervals.samples(), 4U);
+}
+
+TEST_F(IntervalsTest, the_next_row_of_a_thread_counts_from_its_own_beginning) {
+  Sample first = make.sample(main, "main", 100);
+  first.cpu = 40;
+  intervals.emit(SampleId(1), first);
+  cut(kSecond);
+  Sample second = make.sample(main, "main", 30);
+  second.cpu = 10;
+  intervals.emit(SampleId(2), second);
+  EXPECT_EQ(sums_of(cut(2 * kSecond)), (Sums{30, 10, 1}));
+}
+
+TEST_F(IntervalsTest, an_interval_has_only_the_rows_that_it_needs) {
+  const ThreadId other = make.thread("worker", 12, make.process(200));
+  intervals.emit_meta("resource.2", "service.name=shop");
+  intervals.emit_meta("host", "h");
+  intervals.emit_meta("descendant.7", "x");
+  Sample sample = make.sample(main, "main;load", 10);
+  intervals.emit(SampleId(1), sample);
+  const Profile first = cut(kSecond);
+  ASSERT_EQ(first.processes().size(), 1U);
+  EXPECT_EQ(first.meta().count("resource.1"), 0U);
+  EXPECT_EQ(first.meta().count("descendant.7"), 0U);
+
+  sample = make.sample(other, "run;step", 20);
+  intervals.emit(SampleId(2), sample);
+  const Profile second = cut(2 * kSecond);
+  ASSERT_EQ(second.processes().size(), 1U);
+  ASSERT_EQ(second.threads().size(), 1U);
+  EXPECT_EQ(second.processes()[0].pid, 200);
+  EXPECT_EQ(second.threads()[0].name, "worker");
+  EXPECT_EQ(second.threads()[0].process, ProcessId(1));
+  EXPECT_EQ(second.frames().size(), 2U);
+  EXPECT_EQ(stack_text(second, second.samples()[0].stack), "run;step");
+  EXPECT_EQ(second.meta().find("resource.1")->second, "service.name=shop");
+  EXPECT_EQ(second.meta().find("host")->second, "h");
+}
+
+TEST_F(IntervalsTest, an_interval_says_when_it_was_and_how_long) {
+  intervals.emit(SampleId(1), make.sample(main, "main", 10));
+  cut(3 * kSecond);
+  intervals.emit(SampleId(2), make.sample(main, "main", 10));
+  const Profile second = cut(5 * kSecond);
+  EXPECT_EQ(exporters::recording_start_time(second), kUnix + 3 * kSecond);
+  EXPECT_EQ(summarize_quality(second).elapsed, 2 * kSecond);
+}
+
+TEST_F(IntervalsTest, states_stay_apart_and_equal_ones_become_one) {
+  Sample waits = make.sample(main, "main", 5);
+  waits.cpu_state = CpuState::blocked;
+  waits.gil_state = GilState::waits;
+  Sample runs = make.sample(main, "main", 7);
+  runs.cpu_state = CpuState::running;
+  intervals.emit(SampleId(1), waits);
+  intervals.emit(SampleId(2), runs);
+  intervals.emit(SampleId(3), waits);
+  const Profile profile = cut(kSecond);
+  ASSERT_EQ(profile.samples().size(), 2U);
+  EXPECT_EQ(profile.samples()[0].wall, 7);
+  EXPECT_EQ(profile.samples()[1].wall, 10);
+  EXPECT_EQ(profile.samples()[1].gil_state, GilState::waits);
+}
+
+// Root first, and the time of await time: "handle;acquire;(awaits a lock (Lock)) 5".
+std::vector<std::string> await_lines(const Profile& profile) {
+  std::vector<std::string> lines;
+  for (const Sample& sample : profile.samples_of_others())
+    lines.push_back(stack_text(profile, sample.stack) + " " + std::to_string(sample.wall));
+  return lines;
+}
+using Lines = std::vector<std::string>;
+
+TEST_F(IntervalsTest, await_time_is_what_rows_grew_by_since_the_last_cut) {
+  TaskSink& tasks = intervals.tasks();
+  tasks.put_event_loop(EventLoopId(1), {ProcessId(1), main, "asyncio"});
+  tasks.put_task_stack(TaskStackId(1), {{}, make.frame("handle:12")});
+  tasks.put_task_stack(TaskStackId(2), {TaskStackId(1), make.frame("acquire:50")});
+  TaskTime lock{EventLoopId(1), TaskStackId(2), TaskState::waiting, "lock", "Lock", 100, 4};
+  TaskTime ready{EventLoopId(1), TaskStackId(1), TaskState::ready, "", "", 7, 1};
+  intervals.emit(SampleId(1), make.sample(main, "main", 10));
+  tasks.put_task_time(TaskTimeId(1), lock);
+  lock.time = 120;
+  tasks.put_task_time(TaskTimeId(1), lock);
+  tasks.put_task_time(TaskTimeId(2), ready);
+  const Profile first = cut(kSecond);
+  EXPECT_EQ(await_lines(first), Lines{"handle;acquire;(awaits a lock (Lock)) 120"});
+  EXPECT_EQ(first.samples_of_others()[0].samples, 4U);
+  EXPECT_EQ(sums_of(first).wall, 10) << "what is shown are the threads";
+  // Nothing of it grew.
+  intervals.emit(SampleId(2), make.sample(main, "main", 10));
+  const Profile second = cut(2 * kSecond);
+  EXPECT_EQ(await_lines(second), Lines());
+  EXPECT_EQ(second.frames().size(), 1U);
+  // Without a sample of a thread.
+  lock.time = 125;
+  lock.seen = 5;
+  tasks.put_task_time(TaskTimeId(1), lock);
+  const Profile third = cut(3 * kSecond);
+  EXPECT_EQ(await_lines(third), Lines{"handle;acquire;(awaits a lock (Lock)) 5"});
+  EXPECT_EQ(third.samples_of_others()[0].samples, 1U);
+  EXPECT_TRUE(third.samples().empty());
+  EXPECT_EQ(third.thread(third.samples_of_others()[0].thread).name, "MainThread");
+}
+
+TEST_F(IntervalsTest, await_time_stays_with_its_process) {
+  const ThreadId other = make.thread("worker", 12, make.process(200));
+  TaskSink& tasks = intervals.tasks();
+  tasks.put_task_stack(TaskStackId(1), {{}, make.frame("handle:12")});
+  tasks.put_event_loop(EventLoopId(1), {ProcessId(1), main, "asyncio"});
+  tasks.put_event_loop(EventLoopId(2), {ProcessId(2), other, "asyncio"});
+  tasks.put_event_loop(EventLoopId(3), {ProcessId(2), {}, "Loop"});
+  for (uint32_t loop = 1; loop <= 3; ++loop)
+    tasks.put_task_time(TaskTimeId(loop),
+                        {EventLoopId(loop), TaskStackId(1), TaskState::waiting, "sleep", "", 10 + loop, 1});
+  intervals.emit(SampleId(1), make.sample(main, "main", 10));
+  const auto parts = by_process(cut(kSecond));
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(sums_of(parts[0]).wall, 10);
+  EXPECT_EQ(await_lines(parts[0]), Lines{"handle;(awaits the end of sleep()) 11"});
+  EXPECT_EQ(sums_of(parts[1]).wall, 0);
+  EXPECT_EQ(await_lines(parts[1]),
+            (Lines{"handle;(awaits the end of sleep()) 12", "handle;(awaits the end of sleep()) 13"}));
+  EXPECT_EQ(parts[1].processes()[0].pid, 200);
+}
+
+TEST_F(IntervalsTest, parts_by_process_add_up) {
+  const ThreadId other = make.thread("worker", 12, make.process(200));
+  intervals.emit(SampleId(1), make.sample(main, "main;load", 10));
+  intervals.emit(SampleId(2), make.sample(other, "run", 20));
+  intervals.emit(SampleId(3), make.sample(main, "main", 3));
+  const auto parts = by_process(cut(kSecond));
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(sums_of(parts[0]).wall, 13);
+  EXPECT_EQ(sums_of(parts[1]).wall, 20);
+  EXPECT_EQ(parts[1].processes()[0].pid, 200);
+  EXPECT_EQ(parts[1].frames().size(), 1U);
+}
+
+}  // namespace
+}  // namespace phlox::view
