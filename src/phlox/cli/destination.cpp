@@ -64,7 +64,8 @@ Result<void> Destination::begin() {
   return {};
 }
 
-std::vector<NativeRows::Missing> Destination::name(const std::vector<sampler::NativeModule>& modules) {
+std::vector<naming::NativeRows::Missing> Destination::name(
+    const std::vector<sampler::NativeModule>& modules) {
   auto missing = rows_->name(modules, options_.debug_search);
   rows_->advise(missing);
   return missing;

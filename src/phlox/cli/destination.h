@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "phlox/base/result.h"
-#include "phlox/cli/native_names.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
+#include "phlox/naming/native_names.h"
 #include "phlox/recording/writer.h"
 #include "phlox/view/view.h"
 
@@ -47,7 +47,7 @@ class Destination {
   // The tasks of the same recording.
   profile::TaskSink& tasks() { return *writer_; }
   // Names the native frames, when the recording is complete.
-  std::vector<NativeRows::Missing> name(const std::vector<sampler::NativeModule>& modules);
+  std::vector<naming::NativeRows::Missing> name(const std::vector<sampler::NativeModule>& modules);
   // Closes the recording and writes the export from it.
   Result<void> finish();
 
@@ -78,7 +78,7 @@ class Destination {
   Options options_;
   std::unique_ptr<OutputFile> exported_;
   std::unique_ptr<recording::Writer> writer_;
-  std::optional<NativeRows> rows_;
+  std::optional<naming::NativeRows> rows_;
   std::string recording_;
   std::string where_;
   bool kept_ = true;       // next to the export; otherwise it is removed when all went well

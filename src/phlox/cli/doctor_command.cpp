@@ -40,7 +40,7 @@ std::string json_of(const Findings& findings, const std::vector<Check>& checks, 
       json.text("found", row.found);
       json.texts("hints", row.hints);
     });
-    json.objects("missing_names", findings.missing, [&](const NativeRows::Missing& row) {
+    json.objects("missing_names", findings.missing, [&](const naming::NativeRows::Missing& row) {
       json.text("module", row.names.module);
       json.text("build_id", row.names.build_id);
       json.truth("functions", row.names.no_symbols);

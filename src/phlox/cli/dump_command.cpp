@@ -14,12 +14,12 @@
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
-#include "phlox/cli/native_names.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/overdue.h"
 #include "phlox/cli/process_of.h"
 #include "phlox/cli/pythons.h"
 #include "phlox/cli/values.h"
+#include "phlox/naming/native_names.h"
 #include "phlox/process/open_file.h"
 #include "phlox/process/process_state.h"
 #include "phlox/process/process_tree.h"
@@ -173,7 +173,7 @@ Result<Observed> observe(pid_t pid, const DumpArguments& arguments, Talk& talk) 
   Observed observed;
   observed.pid = pid;
   observed.reader = process::reading_user(pid);
-  NativeRows rows(observed.instant);
+  naming::NativeRows rows(observed.instant);
   std::vector<python::Attempt> attempts;
   auto instant = sampler::sample_once(pid, options, rows, &attempts);
   say_attempts(attempts, talk);

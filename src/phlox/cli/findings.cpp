@@ -84,12 +84,12 @@ void check_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {
       native.open_path = fmt::format("/proc/self/fd/{}", native.descriptor->get());
     }
     ++f.modules;
-    auto lacks = symbols::ModuleNames::open(path_to_open(native), native.path, search).lacks();
+    auto lacks = symbols::ModuleNames::open(naming::path_to_open(native), native.path, search).lacks();
     if (lacks) f.missing.push_back({native.id, root, *std::move(lacks)});
   }
-  look_up_packages(f.missing);
+  naming::look_up_packages(f.missing);
   std::stable_sort(f.missing.begin(), f.missing.end(),
-                   [](const NativeRows::Missing& a, const NativeRows::Missing& b) {
+                   [](const naming::NativeRows::Missing& a, const naming::NativeRows::Missing& b) {
                      return a.names.no_symbols > b.names.no_symbols;
                    });
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "phlox/base/result.h"
-#include "phlox/cli/native_names.h"
+#include "phlox/naming/native_names.h"
 #include "phlox/process/control_group.h"
 #include "phlox/process/host_rights.h"
 #include "phlox/process/process_state.h"
@@ -36,8 +36,8 @@ struct Findings {
   process::MemoryTrial memory;
   std::string python;  // "CPython 3.12.1 (default), found by …"
   process::FilesTrial files;
-  std::vector<NativeRows::Missing> missing;  // names that its modules lack
-  size_t modules = 0;                        // the number of modules that were checked for them
+  std::vector<naming::NativeRows::Missing> missing;  // names that its modules lack
+  size_t modules = 0;                                // the number of modules that were checked for them
 
   // What was tried on the process or its stand-in.
   process::CpuTrial cpus;

@@ -309,7 +309,7 @@ class Recording {
 
   int finish(const sampler::Outcome& outcome) {
     std::optional<Error> error = outcome.error;
-    std::vector<NativeRows::Missing> missing;
+    std::vector<naming::NativeRows::Missing> missing;
     if (options_.native && !error) missing = name_native_frames(outcome);
     overdue_.reset();
     if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
@@ -337,7 +337,7 @@ class Recording {
     return error ? failure : status.shell_status();
   }
 
-  std::vector<NativeRows::Missing> name_native_frames(const sampler::Outcome& outcome) {
+  std::vector<naming::NativeRows::Missing> name_native_frames(const sampler::Outcome& outcome) {
     // A debuginfod server may take any time.
     if (request_.destination.debug_search.debuginfod) overdue_.reset();
     auto missing = destination_->name(outcome.modules);

@@ -94,11 +94,11 @@ std::string newcomers_words(const std::vector<pid_t>& fresh) {
   return newcomers_words(all);
 }
 
-void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk) {
+void say_missing(const std::vector<naming::NativeRows::Missing>& missing, Talk& talk) {
   constexpr size_t kMost = 5;
   size_t shown = 0, more = 0;
   std::set<std::string> said;  // workers share their modules
-  for (const NativeRows::Missing& row : missing) {
+  for (const naming::NativeRows::Missing& row : missing) {
     std::string words = describe(row);
     if (!said.insert(words).second) continue;
     const bool worth = !row.names.complete && shown < kMost;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "phlox/cli/native_names.h"
 #include "phlox/cli/selection.h"
 #include "phlox/cli/talk.h"
+#include "phlox/naming/native_names.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/view/quality.h"
 
@@ -35,6 +35,6 @@ struct Newcomer {
 std::string newcomers_words(const std::vector<Newcomer>& fresh);
 std::string newcomers_words(const std::vector<pid_t>& fresh);
 // Advice on how to get more native names.
-void say_missing(const std::vector<NativeRows::Missing>& missing, Talk& talk);
+void say_missing(const std::vector<naming::NativeRows::Missing>& missing, Talk& talk);
 
 }  // namespace phlox::cli

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "phlox/base/private_folder.h"
-#include "phlox/cli/native_names.h"
 #include "phlox/cli/values.h"
 #include "phlox/importers/gzip_input.h"
 #include "phlox/importers/registry.h"
 #include "phlox/importers/utf16_input.h"
+#include "phlox/naming/native_names.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/recording/reader.h"
 #include "phlox/view/shown_event.h"
@@ -85,7 +85,8 @@ Result<void> import_from(importers::Input& file, const std::string& path, const 
   const auto format = format_of(input, path, arguments.from);
   if (file.error() != 0) return not_read(path, file.error());
   if (!format) return fail(format);
-  NativeRows rows(sink, NativeRows::Kernel::named_already, NativeRows::Put::when_named);
+  naming::NativeRows rows(sink, naming::NativeRows::Kernel::named_already,
+                          naming::NativeRows::Put::when_named);
   auto outcome = (*format)->import(input, options_of(arguments), rows);
   if (file.error() != 0) return not_read(path, file.error());
   if (unpacked && unpacked->damaged())
@@ -99,7 +100,7 @@ Result<void> import_from(importers::Input& file, const std::string& path, const 
   const symbols::DebugSearch search = debug_search_of(arguments);
   auto missing = rows.name(outcome->modules, search);
   rows.advise(missing);
-  for (const NativeRows::Missing& row : missing) talk.detail(describe(row));
+  for (const naming::NativeRows::Missing& row : missing) talk.detail(describe(row));
   keep_within(unwind_cache());
   keep_within(search.name_cache);
   return sink.commit();
@@ -109,10 +110,10 @@ Result<profile::Profile> read_ours(const std::string& path, const InputArguments
   auto profile = recording::read_begun(path);
   // A snapshot is also of a recording whose frames have no names yet.
   if (profile && (profile::is_unfinished(*profile) || profile->meta().contains("snapshot_of"))) {
-    NamesHere names(debug_search_of(arguments));
+    naming::NamesHere names(debug_search_of(arguments));
     // A recording in progress is made on this host.
-    names.name(*profile,
-               profile::grows(*profile) ? NamesHere::Kernel::this_host : NamesHere::Kernel::named_already);
+    names.name(*profile, profile::grows(*profile) ? naming::NamesHere::Kernel::this_host
+                                                  : naming::NamesHere::Kernel::named_already);
     names.keep();
   }
   return profile;

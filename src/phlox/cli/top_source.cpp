@@ -23,8 +23,8 @@
 #include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/destination.h"
-#include "phlox/cli/native_names.h"
 #include "phlox/cli/values.h"
+#include "phlox/naming/native_names.h"
 #include "phlox/process/launch.h"
 #include "phlox/process/process_state.h"
 #include "phlox/profile/unfinished.h"
@@ -70,7 +70,8 @@ class FileSource : public TopSource {
   top::Seen seen() override {
     top::Seen seen = model_->seen();
     // A recording in progress is made on this host.
-    const auto kernel = grows_ ? NamesHere::Kernel::this_host : NamesHere::Kernel::named_already;
+    const auto kernel =
+        grows_ ? naming::NamesHere::Kernel::this_host : naming::NamesHere::Kernel::named_already;
     names_.name(seen.lately, kernel);
     names_.name(seen.all, kernel);
     elapsed_ = seen.all_span;
@@ -113,7 +114,7 @@ class FileSource : public TopSource {
   }
 
   Options options_;
-  NamesHere names_;
+  naming::NamesHere names_;
   Stamp stamp_{};
   top::Head head_;
   Nanoseconds elapsed_ = 0;
@@ -266,8 +267,8 @@ class LiveSource : public TopSource {
 
   top::Seen seen() override {
     top::Seen seen = model_.seen();
-    names_.name(seen.lately, NamesHere::Kernel::this_host);
-    names_.name(seen.all, NamesHere::Kernel::this_host);
+    names_.name(seen.lately, naming::NamesHere::Kernel::this_host);
+    names_.name(seen.all, naming::NamesHere::Kernel::this_host);
     return seen;
   }
 
@@ -369,7 +370,7 @@ class LiveSource : public TopSource {
 
   Options options_;
   std::atomic<bool>& stop_;
-  NamesHere names_;
+  naming::NamesHere names_;
   top::Model model_;
   top::Head head_;
   ScratchFolder scratch_;

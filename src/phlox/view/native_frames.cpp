@@ -130,7 +130,7 @@ bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
 // The innermost function of a stack is shown even if it only leads on: there is nothing to lead to.
 enum class Fold : uint8_t { no, but_innermost, always };
 
-// The C functions that Cython makes of one function call each other (cli/native_names.cpp): smaller values
+// The C functions that Cython makes of one function call each other (naming/native_names.cpp): smaller values
 // call greater ones.
 enum class CythonLevel : uint8_t { slot, wrapper, body, function };
 

@@ -17,7 +17,7 @@
 #include "phlox/symbols/kernel_symbols.h"
 #include "phlox/symbols/module_names.h"
 
-namespace phlox::cli {
+namespace phlox::naming {
 
 // Passes every row on, and keeps the rows that need names.
 class NativeRows : public profile::Sink {
@@ -106,4 +106,4 @@ void look_up_packages(std::vector<NativeRows::Missing>& missing);
 // "libfoo.so: no lines (no debug information ...): install ..."
 std::string describe(const NativeRows::Missing& missing);
 
-}  // namespace phlox::cli
+}  // namespace phlox::naming

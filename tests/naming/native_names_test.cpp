@@ -1,11 +1,11 @@
-#include "phlox/cli/native_names.h"
+#include "phlox/naming/native_names.h"
 
 #include <gtest/gtest.h>
 
 #include "phlox/base/memory_file.h"
 #include "phlox/profile/profile.h"
 
-namespace phlox::cli {
+namespace phlox::naming {
 namespace {
 
 using profile::Frame;
@@ -94,4 +94,4 @@ TEST(NativeRows, names_that_take_too_long_are_left_out_and_that_is_said) {
 }
 
 }  // namespace
-}  // namespace phlox::cli
+}  // namespace phlox::naming

@@ -1,4 +1,4 @@
-#include "phlox/cli/native_names.h"
+#include "phlox/naming/native_names.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -14,9 +14,8 @@
 #include "phlox/process/text_file.h"
 #include "phlox/profile/declarations.h"
 #include "phlox/symbols/jit_map.h"
-#include "phlox/view/native_frames.h"
 
-namespace phlox::cli {
+namespace phlox::naming {
 namespace {
 
 // Limits for what JIT compilers wrote: for one process (some million functions), and for all processes of a
@@ -359,4 +358,4 @@ std::string describe(const NativeRows::Missing& missing) {
                      names.why, names.advice);
 }
 
-}  // namespace phlox::cli
+}  // namespace phlox::naming
