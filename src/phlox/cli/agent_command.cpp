@@ -22,7 +22,6 @@
 #include "phlox/cli/agent_metrics.h"
 #include "phlox/cli/agent_output.h"
 #include "phlox/cli/agent_request.h"
-#include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
@@ -36,6 +35,7 @@
 #include "phlox/push/metrics_port.h"
 #include "phlox/recording/writer.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/selection/attach_error.h"
 #include "phlox/view/intervals.h"
 #include "phlox/view/resource.h"
 
@@ -162,7 +162,7 @@ class Agent {
     };
     auto recorder = sampler::Recorder::attach({}, request_.recorder, stop_, &attempts);
     say_attempts(attempts, talk_);
-    if (!recorder) return failed(explain_attach_error(recorder.error(), 0, "agent"));
+    if (!recorder) return failed(selection::explain_attach_error(recorder.error(), 0, "agent"));
     // After the recorder has given up the rights that it needs no more.
     output_->start();
     if (auto listening = listen(); !listening) return failed(listening.error());

@@ -145,9 +145,9 @@ Result<void> read_times_and_sizes(const CommandLine& line, AgentRequest& request
 
 Result<void> read_recorder(const CommandLine& line, AgentRequest& request) {
   const AgentArguments& a = line.agent;
-  SelectionArguments selection = a.selection;
+  selection::Chosen selection = a.selection;
   if (selection.name.empty() && selection.user.empty() && selection.cgroup.empty()) selection.all = true;
-  auto chosen = Selection::of(selection);
+  auto chosen = selection::Selection::of(selection);
   if (!chosen) return fail(chosen);
   request.selection = *std::move(chosen);
   sampler::Options& recorder = request.recorder;

@@ -8,15 +8,15 @@
 
 #include "phlox/base/result.h"
 #include "phlox/cli/arguments.h"
-#include "phlox/cli/selection.h"
 #include "phlox/cli/trigger_request.h"
 #include "phlox/push/target.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/selection/selection.h"
 
 namespace phlox::cli {
 
 struct AgentRequest {
-  std::shared_ptr<Selection> selection;
+  std::shared_ptr<selection::Selection> selection;
   sampler::Options recorder;
   std::vector<push::Target> targets;
   bool tasks = true;  // also what tasks of event loops await

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "phlox/selection/chosen.h"
+
 namespace phlox::cli {
 
 struct GlobalArguments {
@@ -30,12 +32,6 @@ struct NativeArguments {
   std::vector<std::string> debug_paths;
 };
 
-// Which processes of this host, in addition to those with --pid.
-struct SelectionArguments {
-  std::string name, user, cgroup;
-  bool all = false;
-};
-
 // Recordings of incidents.
 struct TriggerArguments {
   std::vector<std::string> on;
@@ -45,7 +41,7 @@ struct TriggerArguments {
 struct RecordArguments {
   std::vector<std::string> pids;
   std::string container;
-  SelectionArguments selection;
+  selection::Chosen selection;
   std::string duration, rate, output, max_overhead, mode;
   std::string keep, max_size, stall, max_pause, ready_fd;
   TriggerArguments triggers;
@@ -123,7 +119,7 @@ struct McpArguments {
 };
 
 struct AgentArguments {
-  SelectionArguments selection;
+  selection::Chosen selection;
   std::vector<std::string> otlp, otlp_grpc, pyroscope, parca;
   std::string interval, rate, max_overhead, mode;
   std::string buffer, state, header_file, listen, output, keep;
@@ -133,7 +129,7 @@ struct AgentArguments {
 
 struct TopArguments {
   std::vector<std::string> pids;
-  SelectionArguments selection;
+  selection::Chosen selection;
   std::string file, container, rate, interval, window, count, filter, page;
   bool no_follow = false;
   NativeArguments native;

@@ -129,7 +129,7 @@ class CommandBuilder {
          "for another tool's file: fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
   // Which processes of this host, in addition to those with --pid.
-  void selection(SelectionArguments& into) {
+  void selection(selection::Chosen& into) {
     value("--name", into.name,
           {{},
            "REGEX",

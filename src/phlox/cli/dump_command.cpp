@@ -10,14 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
 #include "phlox/cli/overdue.h"
 #include "phlox/cli/process_of.h"
-#include "phlox/cli/pythons.h"
 #include "phlox/cli/values.h"
 #include "phlox/naming/native_names.h"
 #include "phlox/process/open_file.h"
@@ -29,6 +27,8 @@
 #include "phlox/profile/profile.h"
 #include "phlox/report/dump.h"
 #include "phlox/sampler/session/instant.h"
+#include "phlox/selection/attach_error.h"
+#include "phlox/selection/pythons.h"
 #include "phlox/view/native_frames.h"
 #include "phlox/view/together.h"
 
@@ -177,7 +177,7 @@ Result<Observed> observe(pid_t pid, const DumpArguments& arguments, Talk& talk) 
   std::vector<python::Attempt> attempts;
   auto instant = sampler::sample_once(pid, options, rows, &attempts);
   say_attempts(attempts, talk);
-  if (!instant) return tl::unexpected<Error>(explain_attach_error(instant.error(), pid, "dump"));
+  if (!instant) return tl::unexpected<Error>(selection::explain_attach_error(instant.error(), pid, "dump"));
   if (options.native) {
     auto missing = rows.name(instant->modules, debug_search_of(arguments.native));
     if (arguments.json || talk.says_details()) rows.advise(missing);
@@ -206,9 +206,9 @@ Result<Observed> observe(pid_t pid, const DumpArguments& arguments, Talk& talk) 
   return observed;
 }
 
-std::vector<PythonProcess> children_of(pid_t pid) {
+std::vector<selection::PythonProcess> children_of(pid_t pid) {
   python::Recogniser recogniser;
-  return find_pythons(process::read_descendants(pid), recogniser).found;
+  return selection::find_pythons(process::read_descendants(pid), recogniser).found;
 }
 
 // Names the children that --no-follow leaves out.

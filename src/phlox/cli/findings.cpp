@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <memory>
 
-#include "phlox/cli/attach_error.h"
 #include "phlox/process/permission.h"
 #include "phlox/process/root_folder.h"
 #include "phlox/process/text_file.h"
@@ -19,6 +18,7 @@
 #include "phlox/sampler/capture/perf_source.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/sampler/session/program.h"
+#include "phlox/selection/attach_error.h"
 #include "phlox/symbols/kernel_symbols.h"
 #include "phlox/symbols/module_names.h"
 
@@ -111,7 +111,8 @@ Result<void> check_process(pid_t pid, Findings& f) {
   sampler::Options options;
   options.mode = sampler::Mode::same_cpu;
   auto recorder = sampler::Recorder::attach({pid}, options, stop);
-  if (!recorder) return tl::unexpected<Error>(explain_attach_error(recorder.error(), pid, "record"));
+  if (!recorder)
+    return tl::unexpected<Error>(selection::explain_attach_error(recorder.error(), pid, "record"));
   f.python = (*recorder)->description();
   return {};
 }

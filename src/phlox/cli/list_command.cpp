@@ -10,27 +10,27 @@
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/output_file.h"
-#include "phlox/cli/pythons.h"
 #include "phlox/process/process_tree.h"
 #include "phlox/report/json_text.h"
+#include "phlox/selection/pythons.h"
 
 namespace phlox::cli {
 namespace {
 
 struct Row {
-  const PythonProcess* process;
+  const selection::PythonProcess* process;
   size_t depth;  // below other listed Pythons
 };
 
 // Children below their parents, in the order of their ids.
-std::vector<Row> in_tree_order(const std::vector<PythonProcess>& processes) {
-  std::multimap<pid_t, const PythonProcess*> children;
+std::vector<Row> in_tree_order(const std::vector<selection::PythonProcess>& processes) {
+  std::multimap<pid_t, const selection::PythonProcess*> children;
   std::vector<Row> waiting;
   const auto is_listed = [&](pid_t pid) {
     return std::any_of(processes.begin(), processes.end(),
-                       [&](const PythonProcess& p) { return p.pid == pid; });
+                       [&](const selection::PythonProcess& p) { return p.pid == pid; });
   };
-  for (const PythonProcess& p : processes) {
+  for (const selection::PythonProcess& p : processes) {
     if (is_listed(p.parent)) {
       children.emplace(p.parent, &p);
     } else {
@@ -69,7 +69,7 @@ std::string table_of(const std::vector<Row>& rows, size_t width) {
   std::string out = fmt::format("{:>7}  {:<{}}  {:<{}}  {:>9}  {}\n", "PID", "USER", user, "PYTHON", version,
                                 "CPU TIME", "COMMAND");
   for (const Row& row : rows) {
-    const PythonProcess& p = *row.process;
+    const selection::PythonProcess& p = *row.process;
     std::string line = fmt::format("{:>7}  {:<{}}  {:<{}}  {:>9}  {}{}", p.pid, p.user, user,
                                    p.version.empty() ? "?" : p.version, version, time_words(p.cpu_time),
                                    std::string(2 * row.depth, ' '), p.command);
@@ -84,7 +84,7 @@ std::string json_of(const std::vector<Row>& rows, size_t hidden) {
     json.text("format", "phlox list");
     json.integer("version", 1);
     json.objects("processes", rows, [&](const Row& row) {
-      const PythonProcess& p = *row.process;
+      const selection::PythonProcess& p = *row.process;
       json.integer("pid", p.pid);
       json.integer("parent", p.parent);
       json.text("user", p.user);
@@ -102,7 +102,7 @@ int list(const CommandLine& line, Talk& talk) {
   auto processes = process::read_processes();
   std::erase(processes, ::getpid());
   python::Recogniser recogniser;
-  const Pythons pythons = find_pythons(processes, recogniser);
+  const selection::Pythons pythons = selection::find_pythons(processes, recogniser);
   winsize size{};
   const bool terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40;
   auto output = OutputFile::open("-", {.text = true});

@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "phlox/base/text.h"
-#include "phlox/cli/attach_error.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/output_file.h"
@@ -24,6 +23,7 @@
 #include "phlox/report/dump.h"
 #include "phlox/sampler/session/instant.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/selection/attach_error.h"
 
 namespace phlox::cli {
 namespace {
@@ -196,7 +196,7 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
 }
 
 Error explained(Error error, pid_t pid) {
-  return explain_attach_error(std::move(error), pid, "pyflame");
+  return selection::explain_attach_error(std::move(error), pid, "pyflame");
 }
 
 Result<void> write(const Arguments& a, const profile::Profile& profile, OutputFile& output) {

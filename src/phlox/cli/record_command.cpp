@@ -16,12 +16,10 @@
 #include "phlox/base/private_folder.h"
 #include "phlox/base/text.h"
 #include "phlox/base/write_all.h"
-#include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
-#include "phlox/cli/other_pythons.h"
 #include "phlox/cli/overdue.h"
 #include "phlox/cli/record_request.h"
 #include "phlox/cli/record_words.h"
@@ -36,6 +34,8 @@
 #include "phlox/recording/snapshot.h"
 #include "phlox/report/report.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/selection/attach_error.h"
+#include "phlox/selection/other_pythons.h"
 #include "phlox/view/empty_view.h"
 
 namespace phlox::cli {
@@ -135,7 +135,7 @@ class Recording {
   // The sibling processes that were not recorded.
   void put_not_recorded() {
     std::string summary;
-    for (const OtherPythons& others : others_) {
+    for (const selection::OtherPythons& others : others_) {
       if (const std::string words = others.unjudged_words(); !words.empty()) talk_.warn(words);
       if (const std::string one = others.summary(); !one.empty())
         summary += (summary.empty() ? "" : ". ") + one;
@@ -155,7 +155,7 @@ class Recording {
   }
 
   void check_siblings(bool at_the_end) {
-    for (OtherPythons& others : others_) {
+    for (selection::OtherPythons& others : others_) {
       others.check();
       if (options_.follow && !at_the_end) continue;  // they may still be recorded
       for (const std::string& line : others.news()) talk_.warn(line);
@@ -164,7 +164,7 @@ class Recording {
 
   // A Python that one of the processes started, and that is now recorded too.
   void on_descendant(pid_t pid) {
-    for (OtherPythons& others : others_) others.recorded(pid);
+    for (selection::OtherPythons& others : others_) others.recorded(pid);
     ++descendants_;
     fresh_.push_back(pid);
   }
@@ -294,7 +294,7 @@ class Recording {
 
   int not_attached(Error error) {
     overdue_.reset();
-    error = explain_attach_error(std::move(error), pid_, "record");
+    error = selection::explain_attach_error(std::move(error), pid_, "record");
     if (!program_ || !released_) return failed(error);
     if (stop_)
       error = {ErrorKind::target_gone, "ended before the Python of the program was up: nothing was recorded",
@@ -421,7 +421,7 @@ class Recording {
   std::unique_ptr<Destination> destination_;
   std::unique_ptr<Triggers> triggers_;
   std::optional<process::LaunchedProgram> program_;
-  std::vector<OtherPythons> others_;
+  std::vector<selection::OtherPythons> others_;
   int descendants_ = 0, lines_of_descendants_ = 0;
   std::vector<pid_t> fresh_;        // descendants not reported yet
   std::optional<Overdue> overdue_;  // the threads of this and the next member use the members above

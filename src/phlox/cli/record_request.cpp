@@ -21,7 +21,7 @@ namespace {
 Result<void> read_targets(const CommandLine& line, RecordRequest& request) {
   const RecordArguments& a = line.record;
   if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return checked;
-  auto selection = Selection::of(a.selection);
+  auto selection = selection::Selection::of(a.selection);
   if (!selection) return fail(selection);
   request.selection = *std::move(selection);
   if (line.has_program == (!a.pids.empty() || request.selection)) {

@@ -12,16 +12,16 @@
 #include "phlox/base/result.h"
 #include "phlox/cli/arguments.h"
 #include "phlox/cli/destination.h"
-#include "phlox/cli/selection.h"
 #include "phlox/cli/trigger_request.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/selection/selection.h"
 #include "phlox/view/loop_stalls.h"
 
 namespace phlox::cli {
 
 struct RecordRequest {
   std::vector<pid_t> pids;
-  std::shared_ptr<Selection> selection;  // null: only the named processes
+  std::shared_ptr<selection::Selection> selection;  // null: only the named processes
   std::vector<std::string> program;
   sampler::Options options;
   Destination::Options destination;

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/cli/pythons.h"
 #include "phlox/process/process_state.h"
 #include "phlox/process/process_tree.h"
+#include "phlox/selection/pythons.h"
 
 namespace phlox::cli {
 
@@ -41,12 +41,13 @@ std::array<std::string, 5> progress_lines(const sampler::Progress& p) {
           time + end};
 }
 
-std::string none_runs(const Selection& selection) {
+std::string none_runs(const selection::Selection& selection) {
   constexpr size_t kMost = 5, kLongest = 60;
   python::Recogniser recogniser;
   std::string there;
   size_t more = 0;
-  for (const PythonProcess& one : find_pythons(process::read_processes(), recogniser).found) {
+  for (const selection::PythonProcess& one :
+       selection::find_pythons(process::read_processes(), recogniser).found) {
     if (one.pid == ::getpid()) continue;
     if (++more > kMost) continue;
     there += fmt::format("{}{} ({})", there.empty() ? "" : ", ", one.pid, shortened(one.command, kLongest));

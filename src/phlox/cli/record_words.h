@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "phlox/cli/selection.h"
 #include "phlox/cli/talk.h"
 #include "phlox/naming/native_names.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/selection/selection.h"
 #include "phlox/view/quality.h"
 
 namespace phlox::cli {
@@ -24,7 +24,7 @@ view::QualitySummary quality_of(const sampler::Progress& p);
 // The longest first: how to end the recording is the last part that a narrow terminal loses.
 std::array<std::string, 5> progress_lines(const sampler::Progress& p);
 // "no Python whose command line matches 'x' is running; here run 4711 (python3 app.py), ...".
-std::string none_runs(const Selection& selection);
+std::string none_runs(const selection::Selection& selection);
 // A process that joined a recording, and its command line; empty: not known.
 struct Newcomer {
   pid_t pid = 0;

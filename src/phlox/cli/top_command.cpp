@@ -19,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/commands.h"
 #include "phlox/cli/exit_status.h"
@@ -29,6 +28,7 @@
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/top_source.h"
 #include "phlox/cli/values.h"
+#include "phlox/selection/attach_error.h"
 #include "phlox/top/layout.h"
 #include "phlox/top/terminal.h"
 #include "phlox/view/forks.h"
@@ -48,7 +48,7 @@ struct Request {
 Result<void> read_programs(const CommandLine& line, TopSource::Options& source) {
   const TopArguments& a = line.top;
   if (auto checked = check_container(!a.pids.empty(), a.container); !checked) return checked;
-  auto selection = Selection::of(a.selection);
+  auto selection = selection::Selection::of(a.selection);
   if (!selection) return fail(selection);
   source.selection = *std::move(selection);
   if (int(line.has_program) + int(!a.pids.empty() || source.selection) + int(!a.file.empty()) != 1) {

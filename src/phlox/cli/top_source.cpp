@@ -20,7 +20,6 @@
 #include "phlox/base/folder.h"
 #include "phlox/base/temporary_folder.h"
 #include "phlox/base/text.h"
-#include "phlox/cli/attach_error.h"
 #include "phlox/cli/attempts.h"
 #include "phlox/cli/destination.h"
 #include "phlox/cli/values.h"
@@ -31,6 +30,7 @@
 #include "phlox/recording/reader.h"
 #include "phlox/recording/snapshot.h"
 #include "phlox/recording/writer.h"
+#include "phlox/selection/attach_error.h"
 
 namespace phlox::cli {
 namespace {
@@ -247,7 +247,7 @@ class LiveSource : public TopSource {
     say_attempts(attempts, talk);
     if (!recorder)
       return tl::unexpected<Error>(
-          explain_attach_error(recorder.error(), pids.empty() ? 0 : pids.front(), "top"));
+          selection::explain_attach_error(recorder.error(), pids.empty() ? 0 : pids.front(), "top"));
     recorder_ = *std::move(recorder);
     auto writer = recording::Writer::create(scratch_.recording());
     if (!writer) return fail(writer);

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "phlox/base/result.h"
-#include "phlox/cli/selection.h"
 #include "phlox/cli/talk.h"
 #include "phlox/sampler/session/recorder.h"
+#include "phlox/selection/selection.h"
 #include "phlox/symbols/debug_files.h"
 #include "phlox/top/layout.h"
 #include "phlox/top/model.h"
@@ -25,8 +25,8 @@ class TopSource {
   struct Options {
     std::string file;  // a recording; otherwise:
     std::vector<pid_t> pids;
-    std::shared_ptr<Selection> selection;  // null: only those processes
-    std::vector<std::string> program;      // started if there are neither
+    std::shared_ptr<selection::Selection> selection;  // null: only those processes
+    std::vector<std::string> program;                 // started if there are neither
     sampler::Options recorder;
     symbols::DebugSearch debug_search;
     Nanoseconds window = 5 * kSecond;

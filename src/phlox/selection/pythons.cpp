@@ -1,4 +1,4 @@
-#include "phlox/cli/pythons.h"
+#include "phlox/selection/pythons.h"
 
 #include <fmt/format.h>
 #include <pwd.h>
@@ -11,7 +11,7 @@
 #include "phlox/python/locate.h"
 #include "phlox/python/version.h"
 
-namespace phlox::cli {
+namespace phlox::selection {
 namespace {
 
 std::string user_name(uint32_t uid) {
@@ -69,4 +69,4 @@ Pythons find_pythons(std::span<const pid_t> processes, python::Recogniser& recog
   return pythons;
 }
 
-}  // namespace phlox::cli
+}  // namespace phlox::selection

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/cli/pythons.h"
+#include "phlox/selection/pythons.h"
 
-namespace phlox::cli {
+namespace phlox::selection {
 
 class OtherPythons {
  public:
@@ -53,4 +53,4 @@ class OtherPythons {
   bool searched_siblings_ = false, said_siblings_ = false;
 };
 
-}  // namespace phlox::cli
+}  // namespace phlox::selection

@@ -12,7 +12,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/python/recognise.h"
 
-namespace phlox::cli {
+namespace phlox::selection {
 
 struct PythonProcess {
   pid_t pid = 0, parent = 0;
@@ -30,4 +30,4 @@ struct Pythons {
 // Which of these are Pythons, as a recording would find them. Processes that end meanwhile are left out.
 Pythons find_pythons(std::span<const pid_t> processes, python::Recogniser& recogniser);
 
-}  // namespace phlox::cli
+}  // namespace phlox::selection

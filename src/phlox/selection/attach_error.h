@@ -7,10 +7,10 @@
 
 #include "phlox/base/result.h"
 
-namespace phlox::cli {
+namespace phlox::selection {
 
 // `command`: "record", for the hint. Finds out which of the kernel's checks refused, and which Python was
 // probably meant instead of the shell script that started it.
 Error explain_attach_error(Error error, pid_t pid, const std::string& command);
 
-}  // namespace phlox::cli
+}  // namespace phlox::selection

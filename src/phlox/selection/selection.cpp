@@ -1,4 +1,4 @@
-#include "phlox/cli/selection.h"
+#include "phlox/selection/selection.h"
 
 #include <fmt/format.h>
 #include <pwd.h>
@@ -14,7 +14,7 @@
 #include "phlox/process/process_tree.h"
 #include "phlox/process/text_file.h"
 
-namespace phlox::cli {
+namespace phlox::selection {
 namespace {
 
 constexpr size_t kMostNamed = 4, kLongestTitle = 60;
@@ -76,7 +76,7 @@ bool is_in_group(const std::string& memberships, const std::string& group) {
   });
 }
 
-Result<std::unique_ptr<Selection>> Selection::of(const SelectionArguments& a) {
+Result<std::unique_ptr<Selection>> Selection::of(const Chosen& a) {
   if (a.name.empty() && a.user.empty() && a.cgroup.empty() && !a.all) return std::unique_ptr<Selection>();
   std::unique_ptr<Selection> made(new Selection);
   const auto add = [&](const std::string& words) {
@@ -157,4 +157,4 @@ std::string Selection::refused() {
       refused_.size() == 1 ? "is" : "are", named, refused_.size() == 1 ? "it is" : "they are");
 }
 
-}  // namespace phlox::cli
+}  // namespace phlox::selection

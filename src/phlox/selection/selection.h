@@ -13,19 +13,19 @@
 #include <vector>
 
 #include "phlox/base/result.h"
-#include "phlox/cli/arguments.h"
 #include "phlox/python/recognise.h"
+#include "phlox/selection/chosen.h"
 
 namespace re2 {
 class RE2;
 }
 
-namespace phlox::cli {
+namespace phlox::selection {
 
 class Selection {
  public:
-  // Null: none of --name, --user, --cgroup, --all was given.
-  static Result<std::unique_ptr<Selection>> of(const SelectionArguments& arguments);
+  // Null: none of them was given.
+  static Result<std::unique_ptr<Selection>> of(const Chosen& chosen);
   ~Selection();
 
   // Whether this process is a requested Python. False for phlox itself and for processes that it started.
@@ -57,4 +57,4 @@ std::string group_path(const std::string& given, const std::string& mountinfo);
 // Whether one of these memberships (the text of /proc/PID/cgroup) is the group or below it. Pure.
 bool is_in_group(const std::string& memberships, const std::string& group);
 
-}  // namespace phlox::cli
+}  // namespace phlox::selection

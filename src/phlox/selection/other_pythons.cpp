@@ -1,4 +1,4 @@
-#include "phlox/cli/other_pythons.h"
+#include "phlox/selection/other_pythons.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "phlox/process/process_state.h"
 #include "phlox/process/process_tree.h"
 
-namespace phlox::cli {
+namespace phlox::selection {
 namespace {
 
 // With thousands of children, one check judges only as many as it has time for; the next one continues.
@@ -145,4 +145,4 @@ std::string OtherPythons::summary() const {
   return text;
 }
 
-}  // namespace phlox::cli
+}  // namespace phlox::selection

@@ -1,8 +1,8 @@
-#include "phlox/cli/selection.h"
+#include "phlox/selection/selection.h"
 
 #include <gtest/gtest.h>
 
-namespace phlox::cli {
+namespace phlox::selection {
 namespace {
 
 constexpr const char* kUnified =
@@ -59,4 +59,4 @@ TEST(InGroup, itself_and_all_below_but_not_a_longer_name) {
 }
 
 }  // namespace
-}  // namespace phlox::cli
+}  // namespace phlox::selection

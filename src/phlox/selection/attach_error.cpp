@@ -1,13 +1,13 @@
-#include "phlox/cli/attach_error.h"
+#include "phlox/selection/attach_error.h"
 
 #include <fmt/format.h>
 
-#include "phlox/cli/pythons.h"
 #include "phlox/process/permission.h"
 #include "phlox/process/process_state.h"
 #include "phlox/process/process_tree.h"
+#include "phlox/selection/pythons.h"
 
-namespace phlox::cli {
+namespace phlox::selection {
 
 Error explain_attach_error(Error error, pid_t pid, const std::string& command) {
   if (error.kind == ErrorKind::not_python) {
@@ -25,4 +25,4 @@ Error explain_attach_error(Error error, pid_t pid, const std::string& command) {
                : error;
 }
 
-}  // namespace phlox::cli
+}  // namespace phlox::selection
