@@ -18,7 +18,7 @@
 #include "phlox/sampler/session/scheduling.h"
 #include "phlox/symbols/debug_files.h"
 
-namespace phlox::cli {
+namespace phlox::doctor {
 
 struct Findings {
   // The process that was named; 0: none, and the tries were made on a process of our own that is no child of
@@ -64,4 +64,4 @@ struct Findings {
 // `pid`: none: only the host.
 Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search);
 
-}  // namespace phlox::cli
+}  // namespace phlox::doctor

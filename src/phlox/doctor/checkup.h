@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "phlox/cli/findings.h"
+#include "phlox/doctor/findings.h"
 
-namespace phlox::cli {
+namespace phlox::doctor {
 
 enum class Grade {
   works,
@@ -37,6 +37,7 @@ struct Plan {
   std::string why;   // the reason for the judgement
   std::string line;  // all of it: the last line of the output
 };
-Plan plan_of(const Findings& findings);
+// `status`: the exit status of a recording that is refused.
+Plan plan_of(const Findings& findings, int status);
 
-}  // namespace phlox::cli
+}  // namespace phlox::doctor

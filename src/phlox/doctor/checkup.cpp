@@ -1,4 +1,4 @@
-#include "phlox/cli/checkup.h"
+#include "phlox/doctor/checkup.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "phlox/base/text.h"
-#include "phlox/cli/exit_status.h"
 #include "phlox/process/cpu_list.h"
 #include "phlox/process/permission.h"
 #include "phlox/sampler/session/sampler_thread.h"
 
-namespace phlox::cli {
+namespace phlox::doctor {
 namespace {
 
 using sampler::SchedulingClass;
@@ -459,12 +458,11 @@ std::vector<Check> checks_of(const Findings& f) {
   return rows;
 }
 
-Plan plan_of(const Findings& f) {
+Plan plan_of(const Findings& f, int status) {
   Plan plan;
   if (f.refused) {
     plan.why = f.refused->message;
-    plan.line = fmt::format("phlox {} would fail with status {}: {}", f.retry, exit_status(f.refused->kind),
-                            f.refused->message);
+    plan.line = fmt::format("phlox {} would fail with status {}: {}", f.retry, status, f.refused->message);
     return plan;
   }
   judge(f, plan);
@@ -479,4 +477,4 @@ Plan plan_of(const Findings& f) {
   return plan;
 }
 
-}  // namespace phlox::cli
+}  // namespace phlox::doctor

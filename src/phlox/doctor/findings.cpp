@@ -1,4 +1,4 @@
-#include "phlox/cli/findings.h"
+#include "phlox/doctor/findings.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -13,6 +13,8 @@
 #include "phlox/process/root_folder.h"
 #include "phlox/process/text_file.h"
 #include "phlox/process/thread_probe.h"
+#include "phlox/profile/native_module.h"
+#include "phlox/profile/sink.h"
 #include "phlox/python/locate.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/perf_source.h"
@@ -22,7 +24,7 @@
 #include "phlox/symbols/kernel_symbols.h"
 #include "phlox/symbols/module_names.h"
 
-namespace phlox::cli {
+namespace phlox::doctor {
 namespace {
 
 // Long enough for the sampler to settle on a CPU (sampler/capture/sample_timer.h) and to report on its
@@ -184,4 +186,4 @@ Findings find(std::optional<pid_t> pid, const symbols::DebugSearch& search) {
   return f;
 }
 
-}  // namespace phlox::cli
+}  // namespace phlox::doctor

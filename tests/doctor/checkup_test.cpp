@@ -1,11 +1,11 @@
-#include "phlox/cli/checkup.h"
+#include "phlox/doctor/checkup.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cerrno>
 
-namespace phlox::cli {
+namespace phlox::doctor {
 namespace {
 
 using sampler::SchedulingClass;
@@ -56,13 +56,13 @@ TEST(Checkup, everything_granted_is_good) {
     EXPECT_TRUE(row.grade == Grade::works || row.grade == Grade::fact) << row.name << ": " << row.found;
     EXPECT_TRUE(row.hints.empty()) << row.name;
   }
-  const Plan plan = plan_of(f);
+  const Plan plan = plan_of(f, 114);
   EXPECT_EQ(plan.forecast, Forecast::good);
   EXPECT_EQ(plan.mode, "in the kernel (BPF)");
 }
 
 TEST(Checkup, without_the_kernel_mode_the_next_one_is_good) {
-  const Plan plan = plan_of(without_bpf());
+  const Plan plan = plan_of(without_bpf(), 114);
   EXPECT_EQ(plan.forecast, Forecast::good);
   EXPECT_EQ(plan.mode, "same CPU (real time)");
 }
@@ -75,8 +75,8 @@ TEST(Checkup, what_is_refused_is_said_once_in_records_words) {
   EXPECT_EQ(row_of(f, "memory").grade, Grade::fails);
   EXPECT_EQ(row_of(f, "memory").found, f.refused->message);
   EXPECT_EQ(row_of(f, "memory").hints, std::vector<std::string>{f.refused->hint});
-  EXPECT_EQ(plan_of(f).forecast, Forecast::none);
-  EXPECT_EQ(plan_of(f).line,
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::none);
+  EXPECT_EQ(plan_of(f, 114).line,
             "phlox record -p 4711 would fail with status 114: cannot read memory of process 4711: because");
 }
 
@@ -84,34 +84,34 @@ TEST(Checkup, the_ordinary_class_leans) {
   Findings f = without_bpf();
   f.scheduling = SchedulingClass::ordinary;
   f.real_time = EPERM;
-  EXPECT_EQ(plan_of(f).forecast, Forecast::fair);
-  EXPECT_TRUE(holds(plan_of(f).why, "biased"));
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::fair);
+  EXPECT_TRUE(holds(plan_of(f, 114).why, "biased"));
   f.scheduling = SchedulingClass::short_slice;
-  EXPECT_EQ(plan_of(f).forecast, Forecast::good);
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::good);
 }
 
 TEST(Checkup, a_refused_cpu_is_read_by_stops_or_unproved) {
   Findings f = without_bpf();
   f.cpus.refused = {2, 3};
   f.cpus.error = EINVAL;
-  EXPECT_EQ(plan_of(f).forecast, Forecast::fair);
-  EXPECT_EQ(plan_of(f).mode, "same CPU (real time), ptrace stop where that CPU is refused");
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::fair);
+  EXPECT_EQ(plan_of(f, 114).mode, "same CPU (real time), ptrace stop where that CPU is refused");
   EXPECT_TRUE(holds(row_of(f, "CPUs").found, "may not use 2-3 of its CPUs 0-3"));
   f.cpus.refused = f.cpus.wanted;
-  EXPECT_EQ(plan_of(f).mode, "ptrace stop (the program's CPUs are refused)");
+  EXPECT_EQ(plan_of(f, 114).mode, "ptrace stop (the program's CPUs are refused)");
   f.stop = EPERM;
-  EXPECT_EQ(plan_of(f).forecast, Forecast::poor);
-  EXPECT_EQ(plan_of(f).mode, "hands off (unproved) (the program's CPUs are refused)");
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::poor);
+  EXPECT_EQ(plan_of(f, 114).mode, "hands off (unproved) (the program's CPUs are refused)");
   f.stop = 0;
   f.state->status.tracer = 17;
-  EXPECT_EQ(plan_of(f).forecast, Forecast::poor);
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::poor);
 }
 
 TEST(Checkup, no_schedule_counts_prove_nothing) {
   Findings f = without_bpf();
   f.schedstat = false;
-  EXPECT_EQ(plan_of(f).forecast, Forecast::poor);
-  EXPECT_TRUE(holds(plan_of(f).mode, "unproved"));
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::poor);
+  EXPECT_TRUE(holds(plan_of(f, 114).mode, "unproved"));
 }
 
 TEST(Checkup, a_trial_that_rejects_much_is_not_good) {
@@ -120,10 +120,10 @@ TEST(Checkup, a_trial_that_rejects_much_is_not_good) {
   f.trial->mode = "same CPU (real time)";
   f.trial->samples = 100;
   f.trial->rejected_moved = 5;
-  EXPECT_EQ(plan_of(f).forecast, Forecast::fair);
-  EXPECT_TRUE(holds(plan_of(f).line, "100 samples were tried, 5 rejected"));
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::fair);
+  EXPECT_TRUE(holds(plan_of(f, 114).line, "100 samples were tried, 5 rejected"));
   f.trial->rejected_moved = 1;
-  EXPECT_EQ(plan_of(f).forecast, Forecast::good);
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::good);
 }
 
 TEST(Checkup, kernel_frames_without_names) {
@@ -168,8 +168,8 @@ TEST(Checkup, of_the_host_alone_nothing_of_a_process_is_said) {
   for (const Check& row : checks_of(f))
     EXPECT_TRUE(row.name != "process" && row.name != "Python" && row.name != "files" &&
                 row.name != "symbols");
-  EXPECT_EQ(plan_of(f).forecast, Forecast::good);
+  EXPECT_EQ(plan_of(f, 114).forecast, Forecast::good);
 }
 
 }  // namespace
-}  // namespace phlox::cli
+}  // namespace phlox::doctor
