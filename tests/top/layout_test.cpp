@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "phlox/base/utf8.h"
 #include "support/profile_of.h"
 
 namespace phlox::top {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "phlox/base/valid_utf8.h"
+#include "phlox/base/utf8.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/time_kinds.h"
 #include "phlox/profile/sampled_events.h"

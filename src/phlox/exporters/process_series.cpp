@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "phlox/base/valid_utf8.h"
+#include "phlox/base/utf8.h"
 #include "phlox/exporters/event_trees.h"
 #include "phlox/exporters/pprof.h"
 #include "phlox/exporters/recording_picture.h"

@@ -1,4 +1,5 @@
 #include "phlox/exporters/svg.h"
+#include "phlox/base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -103,7 +104,7 @@ void write_box(const FlamePicture& picture, const FlameBox& box, double y, std::
                  class_of(picture, box.node), x, y, width, kRowHeight - 1, box.width >= 8 ? " rx=\"2\"" : "");
   double room = box.width - 2 * kTextMargin;
   const auto columns = room > 0 ? static_cast<size_t>(room / kColumnWidth) : 0;
-  const bool has_room = !label.full.empty() && display_columns(label.full) <= columns;
+  const bool has_room = !label.full.empty() && columns_of(label.full) <= columns;
   std::string text = fit_name(has_room ? label.full : label.name, columns);
   if (!text.empty()) {
     fmt::format_to(std::back_inserter(out), "<text x=\"{}\" y=\"{}\">{}</text>",

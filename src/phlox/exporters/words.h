@@ -24,10 +24,6 @@ size_t visible_character(std::string_view text);
 // For text and attribute values of XML. The input is displayable.
 std::string xml_escaped(std::string_view text);
 
-// Columns that a monospaced font needs, at least: 2 for East Asian and emoji, 0 for combining marks. The
-// input is displayable.
-size_t display_columns(std::string_view text);
-
 // The longest beginning of at most `columns`, ending in "…" if the text is truncated; "" if there is no room
 // for two characters and the dots.
 std::string fit_columns(std::string_view text, size_t columns);

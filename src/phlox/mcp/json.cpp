@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "phlox/base/text.h"
-#include "phlox/base/valid_utf8.h"
+#include "phlox/base/utf8.h"
 
 namespace phlox::mcp {
 namespace {

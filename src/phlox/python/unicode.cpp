@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "phlox/base/load.h"
+#include "phlox/base/utf8.h"
 
 namespace phlox::python {
 namespace {
@@ -46,28 +47,10 @@ void append_character(std::string& text, uint32_t c) {
   }
 }
 
-// Length of the valid UTF-8 character (no NUL, no surrogate) at the start of `bytes`; 0: none.
+// Length of the valid UTF-8 character (no NUL) at the start of `bytes`; 0: none.
 size_t utf8_length(std::span<const std::byte> bytes) {
-  auto at = [&](size_t i) { return std::to_integer<uint32_t>(bytes[i]); };
-  const uint32_t first = at(0);
-  if (first == 0) return 0;
-  if (first < 0x80) return 1;
-  size_t length = 0;
-  uint32_t value = 0, least = 0;
-  if (first >= 0xc2 && first < 0xe0) {
-    length = 2, value = first & 31, least = 0x80;
-  } else if (first >= 0xe0 && first < 0xf0) {
-    length = 3, value = first & 15, least = 0x800;
-  } else if (first >= 0xf0 && first < 0xf5) {
-    length = 4, value = first & 7, least = 0x10000;
-  }
-  if (length == 0 || length > bytes.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((at(i) & 0xc0) != 0x80) return 0;
-    value = value << 6 | (at(i) & 63);
-  }
-  if (value < least || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return 0;
-  return length;
+  const auto character = first_character({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return character.valid && character.code != 0 ? character.bytes : 0;
 }
 
 void append_bytes(std::string& text, std::span<const std::byte> content) {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "phlox/base/valid_utf8.h"
+#include "phlox/base/utf8.h"
 
 namespace phlox::report {
 namespace {

@@ -5,60 +5,10 @@
 #include <algorithm>
 
 #include "phlox/base/number_words.h"
+#include "phlox/base/utf8.h"
 
 namespace phlox::report {
 namespace {
-
-// Length of the valid UTF-8 character at the start; 0: none.
-size_t character_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
-      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f))
-    return 0;
-  return length;
-}
-
-// C0, DEL, C1, and the characters that change the direction of the following text (U+061C, U+200E, U+200F,
-// U+202A to E, U+2066 to 9) or break lines.
-bool is_shown(std::string_view character) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
-  if (character.size() == 1) return byte(0) >= 0x20 && byte(0) != 0x7f;
-  if (character.size() == 2)
-    return !(byte(0) == 0xc2 && byte(1) < 0xa0) && !(byte(0) == 0xd8 && byte(1) == 0x9c);
-  if (character.size() != 3 || byte(0) != 0xe2) return true;
-  if (byte(1) == 0x80) return !(byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xa8 && byte(2) <= 0xae));
-  return !(byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
-}
-
-size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-// Where character `count` begins; the end if there are fewer.
-size_t place_of_character(std::string_view text, size_t count) {
-  size_t at = 0;
-  for (; at < text.size(); ++at) {
-    const bool begins = (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
-    if (begins && count-- == 0) break;
-  }
-  return at;
-}
-
-std::string_view first_columns(std::string_view text, size_t count) {
-  return text.substr(0, place_of_character(text, count));
-}
-std::string_view last_columns(std::string_view text, size_t count) {
-  const size_t all = columns_of(text);
-  return count >= all ? text : text.substr(place_of_character(text, all - count));
-}
 
 constexpr std::string_view kCut = "…";
 constexpr size_t kShortInner = 12;
@@ -101,15 +51,14 @@ std::string plain(std::string_view name) {
   std::string out;
   out.reserve(name.size());
   while (!name.empty()) {
-    const size_t length = character_length(name);
-    if (length != 0 && is_shown(name.substr(0, length))) {
-      out += name.substr(0, length);
-      name.remove_prefix(length);
-      continue;
+    const Character character = first_character(name);
+    const std::string_view bytes = name.substr(0, character.bytes);
+    if (character.valid && !is_control(character.code) && !is_deceiving(character.code)) {
+      out += bytes;
+    } else {
+      for (const char c : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
-    for (char c : name.substr(0, std::max<size_t>(length, 1)))
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    name.remove_prefix(std::max<size_t>(length, 1));
+    name.remove_prefix(character.bytes);
   }
   return out;
 }

@@ -12,8 +12,8 @@
 
 namespace phlox::report {
 
-// Valid UTF-8 without control characters: all other bytes are shown as \xNN, so that no name moves the
-// cursor.
+// Valid UTF-8 without control and deceiving characters (utf8.h): all other bytes are shown as \xNN, so that
+// no name moves the cursor.
 std::string plain(std::string_view name);
 
 std::string time_words(Nanoseconds value);                        // "1.23 s", "45.6 ms", "1 min 5 s"

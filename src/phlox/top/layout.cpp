@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "phlox/base/utf8.h"
 #include "phlox/report/table.h"
 
 namespace phlox::top {
@@ -15,38 +16,6 @@ using report::plain;
 
 constexpr size_t kHeadLines = 4;  // title, numbers, choices, table header
 constexpr size_t kFootLines = 1;
-
-// The text's first code point, and its length in bytes. Expects valid UTF-8.
-std::pair<uint32_t, size_t> first_of(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const uint32_t c = byte(0);
-  if (c < 0x80) return {c, 1};
-  if (c < 0xe0) return {(c & 0x1f) << 6 | (byte(1) & 0x3f), 2};
-  if (c < 0xf0) return {(c & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f), 3};
-  return {(c & 7) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
-}
-
-// The wide blocks of East Asian Width (Unicode's UAX 11), and characters that combine with the previous one.
-size_t width_of(uint32_t c) {
-  const auto in = [&](std::initializer_list<std::pair<uint32_t, uint32_t>> ranges) {
-    return std::any_of(ranges.begin(), ranges.end(),
-                       [&](const auto& r) { return r.first <= c && c <= r.second; });
-  };
-  if (in({{0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}})) return 0;
-  if (in({{0x1100, 0x115f},
-          {0x2e80, 0x303e},
-          {0x3041, 0xa4cf},
-          {0xac00, 0xd7a3},
-          {0xf900, 0xfaff},
-          {0xfe30, 0xfe6f},
-          {0xff00, 0xff60},
-          {0xffe0, 0xffe6},
-          {0x1f300, 0x1f64f},
-          {0x1f900, 0x1f9ff},
-          {0x20000, 0x3fffd}}))
-    return 2;
-  return 1;
-}
 
 // "  9.8", "100.0"; blank for nothing, since "   . " would be too much to read.
 std::string percent(double share) {
@@ -362,30 +331,12 @@ std::vector<Line> page_lines(const Picture& picture, const Controls& controls,
 
 }  // namespace
 
-size_t columns_of(std::string_view text) {
-  size_t columns = 0;
-  while (!text.empty()) {
-    const auto [c, bytes] = first_of(text);
-    columns += width_of(c);
-    text.remove_prefix(std::min(bytes, text.size()));
-  }
-  return columns;
-}
-
 std::string fit(std::string_view text, size_t columns) {
   const size_t width = columns_of(text);
   if (width <= columns) return std::string(text) + std::string(columns - width, ' ');
   if (columns == 0) return {};
-  std::string out;
-  size_t used = 0;
-  while (!text.empty()) {
-    const auto [c, bytes] = first_of(text);
-    if (used + width_of(c) + 1 > columns) break;
-    used += width_of(c);
-    out += text.substr(0, bytes);
-    text.remove_prefix(std::min(bytes, text.size()));
-  }
-  return out + "…" + std::string(columns - used - 1, ' ');
+  const std::string_view start = first_columns(text, columns - 1);
+  return std::string(start) + "…" + std::string(columns - 1 - columns_of(start), ' ');
 }
 
 size_t visible_rows(Size size) {

@@ -37,8 +37,6 @@ size_t visible_rows(Size size);
 // As text, without features of a terminal: the head and the first rows.
 std::string as_text(const Head& head, const Picture& picture, const Controls& controls, Size size);
 
-// The number of terminal columns of the text, which must be valid UTF-8.
-size_t columns_of(std::string_view text);
 // Truncated to this many columns (the last one is then "…"), or padded with blanks.
 std::string fit(std::string_view text, size_t columns);
 
