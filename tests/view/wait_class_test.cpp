@@ -1,11 +1,14 @@
 #include "phlox/view/wait_class.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "phlox/view/ended_waits.h"
 #include "phlox/view/system_calls.h"
+#include "support/cases.h"
 #include "support/profile_of.h"
 
 namespace phlox::view {
@@ -166,6 +169,52 @@ TEST_F(Waits, are_added_up_by_function_and_waker) {
   Choices choices;
   choices.thread_regex = "producer";
   EXPECT_TRUE(ended(choices).empty()) << "the choices are about who waits";
+}
+
+TEST(WaitSumsTwin, is_that_of_the_common_cases) {
+  const auto document = test::common_cases("wait_sums");
+  ASSERT_TRUE(document.IsObject());
+  for (const auto& row : document["cases"].GetArray()) {
+    Profile profile;
+    ProfileMaker maker(profile);
+    std::vector<ThreadId> threads;
+    for (const char* name : {"0", "1", "2", "3"}) threads.push_back(maker.thread(name));
+    for (const auto& wait : row["waits"].GetArray()) {
+      const int call = document["calls"][wait[4].GetString()].GetInt();
+      Sample sample = maker.blocked(threads[wait[0].GetUint()], wait[1].GetString(), wait[3].GetInt() * kMs,
+                                    static_cast<int16_t>(call));
+      sample.start = ProfileMaker::kStart + wait[2].GetInt() * kMs;
+      Waker waker;
+      if (wait[5].IsString()) {
+        waker.other = wait[5].GetString();
+      } else {
+        waker.thread = threads[wait[5].GetUint()];
+        if (wait[6].GetStringLength() > 0) waker.stack = maker.stack(wait[6].GetString());
+      }
+      sample.waker = WakerId(static_cast<uint32_t>(profile.wakers().size()) + 1);
+      profile.emit(sample.waker, waker);
+      maker.put(sample);
+    }
+    const auto filter = SampleFilter::make(profile, {});
+    ASSERT_TRUE(filter);
+    const auto place_of = [&](FrameId id) {
+      if (!id) return std::string();
+      return profile.frame(id).function + ":" + std::to_string(profile.frame(id).line);
+    };
+    std::vector<std::string> sums, expected;
+    for (const EndedWaits& sum : ended_waits(profile, *filter, WaitTargetGroups(profile))) {
+      const int by = sum.by ? static_cast<int>(sum.by.value - threads[0].value) : -1;
+      const uint32_t more = sum.by_threads == 0 ? 0 : sum.by_threads - 1;
+      sums.push_back(fmt::format("{} {} {} {} {} {} {} {}", sum.system_call, place_of(sum.frame),
+                                 sum.wall / kMs, sum.threads, by, more, place_of(sum.by_frame), sum.other));
+    }
+    for (const auto& r : row["rows"].GetArray()) {
+      expected.push_back(fmt::format("{} {} {} {} {} {} {} {}", document["calls"][r[0].GetString()].GetInt(),
+                                     r[1].GetString(), r[2].GetInt(), r[3].GetInt(), r[4].GetInt(),
+                                     r[5].GetInt(), r[6].GetString(), r[7].GetString()));
+    }
+    EXPECT_EQ(sums, expected) << row["name"].GetString();
+  }
 }
 
 }  // namespace
