@@ -14,10 +14,8 @@
 #include "phlox/recording/reader.h"
 #include "phlox/recording/task_tables.h"
 #include "phlox/view/await_time.h"
-#include "phlox/view/endpoints.h"
 #include "phlox/view/loop_threads.h"
-#include "phlox/view/native_frames.h"
-#include "phlox/view/process_names.h"
+#include "phlox/view/prepared.h"
 
 namespace phlox::cli {
 Result<std::unique_ptr<Destination>> Destination::open(Options options, const std::string& name) {
@@ -93,22 +91,14 @@ Result<void> Destination::finish() {
   profile_ = *std::move(read);
   if (auto sound = recording::check_tasks(task_rows_, profile_, where_); !sound) return sound;
   view::name_loop_threads(task_rows_, profile_);
-  view::show_process_names(profile_);
-  const exporters::Format* format = exported_ ? exporters::find_format(options_.output.format) : nullptr;
-  auto with_inherited = format != nullptr ? with_inherited_frames(profile_, *format) : std::nullopt;
-  view::show_forks(profile_, with_inherited ? view::Inherited::hidden : options_.inherited);
-  view::show_native_frames(profile_, options_.choices);
-  if (with_inherited) view::show_native_frames(*with_inherited, options_.choices);
-  if (!exported_) return {};
+  if (!exported_) return view::prepare_view(profile_, options_.choices, options_.inherited);
+  const exporters::Format* format = exporters::find_format(options_.output.format);
   const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);
-  for (profile::Profile* one : {&profile_, with_inherited ? &*with_inherited : nullptr}) {
-    if (one == nullptr) continue;
-    if (auto added = add_await_time(*one, task_rows_, options_.weighed, *format, choices, where_); !added)
-      return added;
-    if (choices.by.endpoint) view::show_endpoints(*one);
-  }
+  const auto with_inherited =
+      prepare_export(profile_, task_rows_, options_.weighed, *format, choices, options_.inherited, where_);
+  if (!with_inherited) return fail(with_inherited);
   exporters::ExportOptions options;
-  options.with_inherited = with_inherited ? &*with_inherited : nullptr;
+  options.with_inherited = *with_inherited ? &**with_inherited : nullptr;
   options.show_inherited = options_.inherited == view::Inherited::shown;
   options.weigh_awaits = options_.weighed == Weighed::tasks;
   options.remarks = &remarks_;

@@ -25,11 +25,8 @@
 #include "phlox/view/await_time.h"
 #include "phlox/view/empty_view.h"
 #include "phlox/view/endpoints.h"
-#include "phlox/view/forks.h"
-#include "phlox/view/native_frames.h"
-#include "phlox/view/process_names.h"
+#include "phlox/view/prepared.h"
 #include "phlox/view/shown_event.h"
-#include "phlox/view/time_labels.h"
 
 namespace phlox::cli {
 namespace {
@@ -154,10 +151,7 @@ Result<void> prepare(std::vector<Profile>& profiles, const std::vector<profile::
       talk.warn(fmt::format("{}: {}", names[i], *nothing));
     if (const auto unfinished = profile::unfinished_words(profiles[i]); !unfinished.empty())
       talk.note(fmt::format("{}: {}", names[i], unfinished));
-    view::show_process_names(profiles[i]);
-    view::show_forks(profiles[i], inherited_of(a.view));
-    view::show_native_frames(profiles[i], choices);
-    if (auto labelled = view::show_time_labels(profiles[i], choices); !labelled) return labelled;
+    if (auto ready = view::prepare_view(profiles[i], choices, inherited_of(a.view)); !ready) return ready;
     if (weighed_by(a.view) == Weighed::tasks) {
       if (auto shown = show_await_time(profiles[i], tasks[i], choices, names[i], names.size() == 2); !shown)
         return shown;

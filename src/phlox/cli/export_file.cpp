@@ -17,21 +17,9 @@
 #include "phlox/view/empty_view.h"
 #include "phlox/view/endpoints.h"
 #include "phlox/view/forks.h"
-#include "phlox/view/native_frames.h"
-#include "phlox/view/process_names.h"
-#include "phlox/view/time_labels.h"
+#include "phlox/view/prepared.h"
 
 namespace phlox::cli {
-
-std::optional<profile::Profile> with_inherited_frames(const profile::Profile& profile,
-                                                      const exporters::Format& format) {
-  if (format.name != "html" || profile.processes().size() < 2 || !profile.samples_of_others().empty())
-    return {};
-  profile::Profile all = profile;
-  view::show_forks(all, view::Inherited::shown);
-  const bool any = std::any_of(all.frames().begin(), all.frames().end(), view::is_fork_marker);
-  return any ? std::optional(std::move(all)) : std::nullopt;
-}
 
 namespace {
 
@@ -51,29 +39,35 @@ Result<exporters::ExportOptions> options_of(const ExportRequest& request, const 
   return options;
 }
 
-// What the choices make of the recording before it is written. Returns it with inherited frames too, if the
-// format shows both.
-Result<std::optional<profile::Profile>> prepare(profile::Profile& profile, const profile::TaskRows& tasks,
-                                                Weighed weighed, const exporters::Format& format,
-                                                const view::Choices& choices, const ExportRequest& request) {
-  view::show_process_names(profile);
+// `profile` as it was read, with the frames that forked children inherited. None: the format has only one
+// form, or no child inherited any.
+std::optional<profile::Profile> with_inherited_frames(const profile::Profile& profile,
+                                                      const exporters::Format& format) {
+  if (format.name != "html" || profile.processes().size() < 2 || !profile.samples_of_others().empty())
+    return {};
+  profile::Profile all = profile;
+  view::prepare_processes(all, view::Inherited::shown);
+  const bool any = std::any_of(all.frames().begin(), all.frames().end(), view::is_fork_marker);
+  return any ? std::optional(std::move(all)) : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::optional<profile::Profile>> prepare_export(profile::Profile& profile,
+                                                       const profile::TaskRows& tasks, Weighed weighed,
+                                                       const exporters::Format& format,
+                                                       const view::Choices& choices,
+                                                       view::Inherited inherited, const std::string& file) {
   auto with_inherited = with_inherited_frames(profile, format);
-  view::show_forks(profile, with_inherited ? view::Inherited::hidden : inherited_of(request.view));
+  view::prepare_processes(profile, with_inherited ? view::Inherited::hidden : inherited);
   for (profile::Profile* one : {&profile, with_inherited ? &*with_inherited : nullptr}) {
     if (one == nullptr) continue;
-    view::show_native_frames(*one, choices);
-    if (auto labelled = view::show_time_labels(*one, choices); !labelled) return fail(labelled);
-  }
-  for (profile::Profile* one : {&profile, with_inherited ? &*with_inherited : nullptr}) {
-    if (one == nullptr) continue;
-    if (auto added = add_await_time(*one, tasks, weighed, format, choices, request.file); !added)
-      return fail(added);
+    if (auto ready = view::prepare_frames(*one, choices); !ready) return fail(ready);
+    if (auto added = add_await_time(*one, tasks, weighed, format, choices, file); !added) return fail(added);
     if (choices.by.endpoint) view::show_endpoints(*one);
   }
   return with_inherited;
 }
-
-}  // namespace
 
 Result<void> export_file(const ExportRequest& request, const exporters::Format& format, Talk& talk) {
   auto choices = choices_of(request.view);
@@ -97,7 +91,8 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (weighed == Weighed::threads || format.awaits == exporters::Awaits::page) {
     if (const auto nothing = view::why_empty(*profile, *choices)) talk.warn(*nothing);
   }
-  auto with_inherited = prepare(*profile, *tasks, weighed, format, *choices, request);
+  auto with_inherited =
+      prepare_export(*profile, *tasks, weighed, format, *choices, inherited_of(request.view), request.file);
   if (!with_inherited) return fail(with_inherited);
   if (view::shows_await_time(*profile)) {
     if (const auto nothing = view::why_empty(*profile, *choices)) talk.warn(*nothing);

@@ -7,7 +7,9 @@
 #include "phlox/base/result.h"
 #include "phlox/cli/arguments.h"
 #include "phlox/cli/talk.h"
+#include "phlox/cli/task_rows.h"
 #include "phlox/exporters/registry.h"
+#include "phlox/view/forks.h"
 
 namespace phlox::cli {
 
@@ -20,10 +22,13 @@ struct ExportRequest {
   ViewArguments view;
 };
 
-// For a page (ExportOptions::with_inherited): `profile` as it was read, with the frames that forked children
-// inherited. None: the format has only one form, or no child inherited any.
-std::optional<profile::Profile> with_inherited_frames(const profile::Profile& profile,
-                                                      const exporters::Format& format);
+// Prepares `profile`, as it was read from `file`, to be written. For a page (ExportOptions::with_inherited),
+// returns it with the frames that forked children inherited, if any did.
+Result<std::optional<profile::Profile>> prepare_export(profile::Profile& profile,
+                                                       const profile::TaskRows& tasks, Weighed weighed,
+                                                       const exporters::Format& format,
+                                                       const view::Choices& choices,
+                                                       view::Inherited inherited, const std::string& file);
 
 Result<void> export_file(const ExportRequest& request, const exporters::Format& format, Talk& talk);
 

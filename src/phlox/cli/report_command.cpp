@@ -14,11 +14,8 @@
 #include "phlox/recording/task_tables.h"
 #include "phlox/report/report.h"
 #include "phlox/view/empty_view.h"
-#include "phlox/view/forks.h"
 #include "phlox/view/loop_threads.h"
-#include "phlox/view/native_frames.h"
-#include "phlox/view/process_names.h"
-#include "phlox/view/time_labels.h"
+#include "phlox/view/prepared.h"
 #include "phlox/view/together.h"
 
 namespace phlox::cli {
@@ -44,8 +41,7 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
     if (auto sound = recording::check_tasks(*tasks, *one, file); !sound) return fail(sound);
     view::name_loop_threads(*tasks, *one);
     if (auto settled = settle_weight(options.choices, a.view, a.input, *one); !settled) return fail(settled);
-    view::show_process_names(*one);
-    view::show_forks(*one, inherited_of(a.view));
+    view::prepare_processes(*one, inherited_of(a.view));
     if (a.files.size() > 1) {
       auto row = report::recording_row(file, *one, options.choices);
       if (!row) return fail(row);
@@ -96,8 +92,7 @@ Result<void> run_report(const ReportArguments& a, Talk& talk) {
   if (!profile) return fail(profile);
   options.tasks = &tasks;
   if (const auto nothing = view::why_empty(*profile, options.choices)) talk.warn(*nothing);
-  view::show_native_frames(*profile, options.choices);
-  if (auto labelled = view::show_time_labels(*profile, options.choices); !labelled) return fail(labelled);
+  if (auto ready = view::prepare_frames(*profile, options.choices); !ready) return fail(ready);
   const auto made = report::make_report(*profile, options);
   if (!made) return fail(made);
   if (a.json && talk.wants_text()) talk.text(report::report_text(*made));

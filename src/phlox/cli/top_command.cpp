@@ -32,8 +32,7 @@
 #include "phlox/top/layout.h"
 #include "phlox/top/terminal.h"
 #include "phlox/view/forks.h"
-#include "phlox/view/native_frames.h"
-#include "phlox/view/process_names.h"
+#include "phlox/view/prepared.h"
 
 namespace phlox::cli {
 namespace {
@@ -208,11 +207,8 @@ class Top {
     if (auto refreshed = source_->refresh(); !refreshed) return refreshed;
     whole_ = source_->seen();
     head_ = source_->head();
-    view::Choices choices;
     for (profile::Profile* part : {&whole_.lately, &whole_.all}) {
-      view::show_process_names(*part);
-      view::show_forks(*part, view::Inherited::hidden);
-      view::show_native_frames(*part, choices);
+      if (auto ready = view::prepare_view(*part, {}, view::Inherited::hidden); !ready) return ready;
     }
     return pick();
   }

@@ -1,6 +1,6 @@
 // Where a forked process begins. A child of fork() has its parent's frames on its stack, as they were at the
 // fork: they show what the parent did then, and nothing about the child. They end at a marker frame, and are
-// shown or left out. Everything that shows a recording calls this once, before show_native_frames(). Pure.
+// shown or left out. For prepared.h. Pure.
 //
 // Inherited frames are proved in one of two ways; otherwise nothing is changed:
 // - a library's function calls its child's part only in the child: Popen._launch, and _bootstrap below it;

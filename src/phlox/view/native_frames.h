@@ -1,6 +1,6 @@
 // Prepares a recording to be shown: inlined functions become frames of their own, and the interpreter's own C
 // (its loop, functions that only pass a call on, functions that start a program or a thread) is folded away
-// where Python or C frames show the same. Everything that shows a recording calls this once, first. Pure.
+// where Python or C frames show the same. For prepared.h. Pure.
 #pragma once
 
 #include <string>
