@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "phlox/base/number_words.h"
 #include "phlox/base/utf8.h"
 
 namespace phlox::report {
@@ -63,22 +62,10 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-std::string time_words(Nanoseconds value) {
-  return phlox::time_words(value);
-}
-
 std::string weight_words(int64_t value, view::Weight weight) {
   if (view::is_time(weight)) return time_words(value);
   const uint64_t size = value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
   return (value < 0 ? "-" : "") + (weight == view::Weight::bytes ? byte_words(size) : count_words(size));
-}
-
-std::string share_words(double share) {
-  return phlox::share_words(share);
-}
-
-std::string points_words(double share) {
-  return phlox::points_words(share);
 }
 
 std::string_view weight_name(view::Weight weight) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "phlox/base/number_words.h"
 #include "phlox/base/text.h"
 #include "phlox/view/view.h"
 
@@ -16,11 +17,8 @@ namespace phlox::report {
 // no name moves the cursor.
 std::string plain(std::string_view name);
 
-std::string time_words(Nanoseconds value);                        // "1.23 s", "45.6 ms", "1 min 5 s"
 std::string weight_words(int64_t value, view::Weight weight);     // "1.23 s", "1,234", "1.23 MB"
 std::string_view weight_name(view::Weight weight);                // "wall time", of time and samples
-std::string share_words(double share);                            // "12.3 %", "0.12 %", "< 0.01 %"
-std::string points_words(double share);                           // "+1.2", "-0.05": percentage points
 std::string location_words(std::string_view file, int32_t line);  // "app.py:7"
 std::string part_words(Nanoseconds time, Nanoseconds whole);      // "12.3 %"; "-": none
 // "read (app.py:7)", with the last part of the path: for tables with two such columns.

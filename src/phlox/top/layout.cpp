@@ -31,7 +31,7 @@ std::string right(const std::string& text, size_t columns) {
 // Its width does not change all the time.
 std::string elapsed_words(Nanoseconds time) {
   if (time < 119 * kSecond) return fmt::format("{:.1f} s", static_cast<double>(time) * 1e-9);
-  return report::time_words(time);
+  return time_words(time);
 }
 
 Line title_line(const Head& head, const Controls& controls, size_t columns) {
