@@ -34,7 +34,7 @@ class Consumers : public testing::Test {
   void sample(std::vector<CodeLocation> locations) {
     ++samples_;
     ThreadSample record = sample_at(1, 1000 * samples_, 1000 * samples_ - 1000);
-    record.fresh = static_cast<uint32_t>(locations.size());
+    record.stack.fresh = static_cast<uint32_t>(locations.size());
     push(record, locations);
   }
   std::string leaf() {
@@ -85,10 +85,10 @@ TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
   const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran,
                        Nanoseconds queued) {
     ThreadSample record = sample_at(1, time, time - 10'000'000);
-    record.cpu_state = state;
-    record.ran = ran + queued;
-    record.queued = queued;
-    record.fresh = 1;
+    record.state.cpu_state = state;
+    record.time.ran = ran + queued;
+    record.time.queued = queued;
+    record.stack.fresh = 1;
     push(record, {&at, 1});
   };
   saw(10'000'000, nap, profile::CpuState::blocked, 0, 0);
@@ -114,18 +114,18 @@ TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
 TEST_F(Consumers, time_whose_stack_is_not_known_is_not_cut) {
   const CodeLocation nap{send({.name = "nap"}), 0};
   ThreadSample record = sample_at(1, 10'000'000, 0);
-  record.cpu_state = profile::CpuState::blocked;
-  record.quality = profile::Quality::cut;
-  record.ran = 4'000'000;
-  record.queued = 0;
-  record.fresh = 1;
+  record.state.cpu_state = profile::CpuState::blocked;
+  record.state.quality = profile::Quality::cut;
+  record.time.ran = 4'000'000;
+  record.time.queued = 0;
+  record.stack.fresh = 1;
   push(record, {&nap, 1});
   ThreadSample rest = sample_at(1, 20'000'000, 10'000'000);
-  rest.cpu_state = profile::CpuState::blocked;
-  rest.quality = profile::Quality::cut;
-  rest.samples = 0;
-  rest.cpu = 1'000'000;
-  rest.keep = 1;
+  rest.state.cpu_state = profile::CpuState::blocked;
+  rest.state.quality = profile::Quality::cut;
+  rest.time.samples = 0;
+  rest.time.cpu = 1'000'000;
+  rest.stack.keep = 1;
   push(rest, {});
   consumer_.drain(ring_);
   consumer_.settle_all();
@@ -144,10 +144,10 @@ TEST_F(Consumers, a_wait_for_a_cpu_that_is_counted_later_is_reported_as_one) {
   const CodeLocation work{send({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, Nanoseconds ran, Nanoseconds queued) {
     ThreadSample record = sample_at(1, time, time - 10'000'000);
-    record.cpu_state = profile::CpuState::running;
-    record.ran = ran + queued;
-    record.queued = queued;
-    record.fresh = 1;
+    record.state.cpu_state = profile::CpuState::running;
+    record.time.ran = ran + queued;
+    record.time.queued = queued;
+    record.stack.fresh = 1;
     push(record, {&work, 1});
   };
   saw(10'000'000, 10'000'000, 0);
@@ -184,13 +184,13 @@ TEST_P(WaitTargets, time_before_a_sample_has_none_of_the_sample_before) {
   const CodeLocation nap{send({.name = "nap"}), 0}, work{send({.name = "work"}), 0};
   const auto saw = [&](Nanoseconds time, CodeLocation at, profile::CpuState state, Nanoseconds ran) {
     ThreadSample record = sample_at(1, time, time - 10'000'000);
-    record.cpu_state = state;
-    record.ran = ran;
-    record.queued = GetParam();
-    record.fresh = 1;
+    record.state.cpu_state = state;
+    record.time.ran = ran;
+    record.time.queued = GetParam();
+    record.stack.fresh = 1;
     if (state == profile::CpuState::blocked) {
-      record.waits_for = {.kind = process::WaitsFor::Kind::time};
-      record.wait_since = time;
+      record.state.waits_for = {.kind = process::WaitsFor::Kind::time};
+      record.time.wait_since = time;
     }
     push(record, {&at, 1});
   };
@@ -258,15 +258,15 @@ class Ends : public Consumers {
     begin.used = used_before;
     push(begin);
     ThreadSample sample = sample_at(2, kSecond, 0);
-    sample.cpu = 900'000;
-    sample.cpu_state = profile::CpuState::blocked;
-    sample.fresh = 1;
+    sample.time.cpu = 900'000;
+    sample.state.cpu_state = profile::CpuState::blocked;
+    sample.stack.fresh = 1;
     const CodeLocation location{send({.name = "f"}), 0};
     push(sample, {&location, 1});
     if (rejected_until_ > 0) {
       ThreadSample rejected = sample_at(2, rejected_until_, kSecond);
-      rejected.quality = profile::Quality::rejected;
-      rejected.rejected = Rejected::moved;
+      rejected.state.quality = profile::Quality::rejected;
+      rejected.state.rejected = Rejected::moved;
       push(rejected);
     }
     ThreadEndRecord end;

@@ -192,7 +192,7 @@ class NativeSamples : public testing::Test {
       ThreadSample record;
       if (bytes.size() < sizeof record) continue;
       std::memcpy(&record, bytes.data(), sizeof record);
-      if (record.kind == RecordKind::sample) all.emplace_back(record.native, record.native_place);
+      if (record.kind == RecordKind::sample) all.emplace_back(record.native.part, record.native.place);
     }
     return all;
   }

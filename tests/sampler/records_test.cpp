@@ -9,18 +9,18 @@ namespace {
 
 TEST(ThreadSample, one_that_proves_rest_counts_for_the_skipped_turns) {
   ThreadSample last = sample_at(3, 5'000'000, 4'000'000);
-  last.cpu = 400'000;
-  last.ran = 500'000;
-  last.fresh = 7;
-  last.cpu_state = profile::CpuState::blocked;
-  const ThreadSample sample = same_sample(last, 9'000'000, last.time, 4);
-  EXPECT_EQ(sample.samples, 4u);
-  EXPECT_EQ(sample.wall, 4'000'000);
-  EXPECT_EQ(sample.cpu, 0);
-  EXPECT_EQ(sample.ran, 0);
-  EXPECT_EQ(sample.fresh, 0u);
+  last.time.cpu = 400'000;
+  last.time.ran = 500'000;
+  last.stack.fresh = 7;
+  last.state.cpu_state = profile::CpuState::blocked;
+  const ThreadSample sample = same_sample(last, 9'000'000, last.time.end, 4);
+  EXPECT_EQ(sample.time.samples, 4u);
+  EXPECT_EQ(sample.time.wall, 4'000'000);
+  EXPECT_EQ(sample.time.cpu, 0);
+  EXPECT_EQ(sample.time.ran, 0);
+  EXPECT_EQ(sample.stack.fresh, 0u);
   EXPECT_EQ(sample.thread, 3u);
-  EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
+  EXPECT_EQ(sample.state.cpu_state, profile::CpuState::blocked);
 }
 
 TEST(AwakeState, a_thread_that_neither_ran_nor_waited_is_asked_where_it_is) {
@@ -45,17 +45,17 @@ TEST(AwakeState, without_the_kernels_counts_no_thread_is_reported_as_waiting) {
 
 TEST(ThreadSample, time_not_known_to_be_run_or_slept_stays_so) {
   const ThreadSample last = sample_at(3, 5'000'000, 4'000'000);
-  EXPECT_EQ(same_sample(last, 6'000'000, last.time, 1).ran, -1);
+  EXPECT_EQ(same_sample(last, 6'000'000, last.time.end, 1).time.ran, -1);
 }
 
 TEST(ThreadSample, equal_samples_add_up) {
   ThreadSample held = sample_at(3, 5'000'000, 4'000'000);
-  held.cpu = 100;
-  join(held, same_sample(held, 9'000'000, held.time, 4));
-  EXPECT_EQ(held.samples, 5u);
-  EXPECT_EQ(held.wall, 5'000'000);
-  EXPECT_EQ(held.time, 9'000'000);
-  EXPECT_EQ(held.cpu, 100);
+  held.time.cpu = 100;
+  join(held, same_sample(held, 9'000'000, held.time.end, 4));
+  EXPECT_EQ(held.time.samples, 5u);
+  EXPECT_EQ(held.time.wall, 5'000'000);
+  EXPECT_EQ(held.time.end, 9'000'000);
+  EXPECT_EQ(held.time.cpu, 100);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class SampleLogs : public testing::Test {
   ThreadSample found(CpuState state) {
     now_ += kTurn;
     ThreadSample sample = sample_at(thread_.index, now_, thread_.last_time);
-    sample.cpu_state = state;
+    sample.state.cpu_state = state;
     return sample;
   }
   void see(CpuState state, std::vector<CodeLocation> stack) {
@@ -52,7 +52,7 @@ class SampleLogs : public testing::Test {
       if (kind != RecordKind::sample) continue;
       Sent one;
       std::memcpy(&one.sample, record.data(), sizeof one.sample);
-      one.fresh.resize(one.sample.fresh);
+      one.fresh.resize(one.sample.stack.fresh);
       std::memcpy(one.fresh.data(), record.data() + sizeof one.sample,
                   one.fresh.size() * sizeof(CodeLocation));
       out.push_back(std::move(one));
@@ -74,11 +74,11 @@ TEST_F(SampleLogs, of_a_stack_is_sent_what_differs_from_the_one_before) {
   see(CpuState::running, {{1, 0}});
   const auto samples = sent();
   ASSERT_EQ(samples.size(), 3U);
-  EXPECT_EQ(samples[0].sample.keep, 0U);
+  EXPECT_EQ(samples[0].sample.stack.keep, 0U);
   EXPECT_EQ(samples[0].fresh.size(), 3U);
-  EXPECT_EQ(samples[1].sample.keep, 2U);
+  EXPECT_EQ(samples[1].sample.stack.keep, 2U);
   EXPECT_EQ(samples[1].fresh, (std::vector<CodeLocation>{{4, 0}, {5, 2}}));
-  EXPECT_EQ(samples[2].sample.keep, 1U);
+  EXPECT_EQ(samples[2].sample.stack.keep, 1U);
   EXPECT_TRUE(samples[2].fresh.empty());
 }
 
@@ -88,9 +88,9 @@ TEST_F(SampleLogs, equal_samples_are_one_record_and_lose_no_time) {
   log_.flush(thread_);
   const auto samples = sent();
   ASSERT_EQ(samples.size(), 1U);
-  EXPECT_EQ(samples[0].sample.samples, 4U);
-  EXPECT_EQ(samples[0].sample.wall, 4 * kTurn);
-  EXPECT_EQ(samples[0].sample.keep, 1U);
+  EXPECT_EQ(samples[0].sample.time.samples, 4U);
+  EXPECT_EQ(samples[0].sample.time.wall, 4 * kTurn);
+  EXPECT_EQ(samples[0].sample.stack.keep, 1U);
   log_.flush(thread_);
   EXPECT_TRUE(sent().empty());
 }
@@ -109,9 +109,9 @@ TEST_F(SampleLogs, a_thread_that_did_not_run_is_seen_as_before_for_all_turns_tha
   log_.flush(thread_);
   const auto samples = sent();
   ASSERT_EQ(samples.size(), 2U);
-  EXPECT_EQ(samples[1].sample.samples, 12U);
-  EXPECT_EQ(samples[1].sample.wall, 12 * kTurn);
-  EXPECT_EQ(samples[1].sample.cpu_state, CpuState::blocked);
+  EXPECT_EQ(samples[1].sample.time.samples, 12U);
+  EXPECT_EQ(samples[1].sample.time.wall, 12 * kTurn);
+  EXPECT_EQ(samples[1].sample.state.cpu_state, CpuState::blocked);
 }
 
 TEST_F(SampleLogs, cpu_time_waits_for_a_stack_that_ran) {
@@ -120,8 +120,8 @@ TEST_F(SampleLogs, cpu_time_waits_for_a_stack_that_ran) {
   see(CpuState::running, {{2, 0}});
   const auto samples = sent();
   ASSERT_EQ(samples.size(), 2U);
-  EXPECT_EQ(samples[0].sample.cpu, 0);
-  EXPECT_EQ(samples[1].sample.cpu, 300);
+  EXPECT_EQ(samples[0].sample.time.cpu, 0);
+  EXPECT_EQ(samples[1].sample.time.cpu, 300);
 }
 
 TEST_F(SampleLogs, cpu_time_of_a_thread_that_is_never_found_running_again_goes_to_its_last_stack) {
@@ -130,8 +130,8 @@ TEST_F(SampleLogs, cpu_time_of_a_thread_that_is_never_found_running_again_goes_t
   log_.end(thread_, now_);
   const auto samples = sent();
   ASSERT_EQ(samples.size(), 2U);
-  EXPECT_EQ(samples[1].sample.cpu, 300);
-  EXPECT_EQ(samples[1].sample.samples, 0U);
+  EXPECT_EQ(samples[1].sample.time.cpu, 300);
+  EXPECT_EQ(samples[1].sample.time.samples, 0U);
   EXPECT_EQ(last_kind_, RecordKind::thread_end);
 }
 
@@ -144,9 +144,9 @@ TEST_F(SampleLogs, after_a_rejected_sample_the_stack_is_sent_whole) {
   EXPECT_EQ(thread_.empty_samples, 0U);
   const auto samples = sent();
   ASSERT_EQ(samples.size(), 3U);
-  EXPECT_EQ(samples[1].sample.rejected, Rejected::moved);
-  EXPECT_EQ(samples[1].sample.wall, kTurn);
-  EXPECT_EQ(samples[2].sample.keep, 0U);
+  EXPECT_EQ(samples[1].sample.state.rejected, Rejected::moved);
+  EXPECT_EQ(samples[1].sample.time.wall, kTurn);
+  EXPECT_EQ(samples[2].sample.stack.keep, 0U);
   EXPECT_EQ(samples[2].fresh.size(), 2U);
 }
 
@@ -160,7 +160,7 @@ TEST_F(SampleLogs, what_the_ring_has_no_room_for_is_counted_and_the_next_stack_i
   see(CpuState::running, {{1, 0}, {2, 0}});
   const auto samples = sent();
   ASSERT_EQ(samples.size(), 1U);
-  EXPECT_EQ(samples[0].sample.keep, 0U);
+  EXPECT_EQ(samples[0].sample.stack.keep, 0U);
   EXPECT_EQ(samples[0].fresh.size(), 2U);
 }
 
@@ -169,8 +169,8 @@ TEST_F(SampleLogs, a_wait_goes_on_as_long_as_its_thread_has_not_run) {
   const std::vector<CodeLocation> stack{{1, 0}};
   const auto waits = [&] {
     ThreadSample sample = found(CpuState::blocked);
-    sample.waits_for = {process::WaitsFor::Kind::descriptor, 3, 0};
-    sample.wait_since = sample.time;
+    sample.state.waits_for = {process::WaitsFor::Kind::descriptor, 3, 0};
+    sample.time.wait_since = sample.time.end;
     thread_.saw(log_, sample, thread_.seen, ++tick_, &stack, {});
   };
   waits();
@@ -187,12 +187,12 @@ TEST_F(SampleLogs, a_wait_goes_on_as_long_as_its_thread_has_not_run) {
   log_.flush(thread_);
   const auto samples = sent();
   ASSERT_EQ(samples.size(), 5U);
-  EXPECT_EQ(samples[0].sample.wait_since, first);
-  EXPECT_EQ(samples[1].sample.wait_since, first);
-  EXPECT_EQ(samples[2].sample.wait_since, second);
-  EXPECT_EQ(samples[3].sample.wait_since, second);
-  EXPECT_EQ(samples[4].sample.wait_since, 0) << "two waits";
-  for (const Sent& one : samples) EXPECT_EQ(one.sample.waits_for.number, 3);
+  EXPECT_EQ(samples[0].sample.time.wait_since, first);
+  EXPECT_EQ(samples[1].sample.time.wait_since, first);
+  EXPECT_EQ(samples[2].sample.time.wait_since, second);
+  EXPECT_EQ(samples[3].sample.time.wait_since, second);
+  EXPECT_EQ(samples[4].sample.time.wait_since, 0) << "two waits";
+  for (const Sent& one : samples) EXPECT_EQ(one.sample.state.waits_for.number, 3);
 }
 
 }  // namespace

@@ -223,9 +223,9 @@ void PlayedSource::take(Nanoseconds time, Nanoseconds before) {
     const Nanoseconds from = before + (time - before) * static_cast<Nanoseconds>(i - 1) / part;
     const Nanoseconds to = before + (time - before) * static_cast<Nanoseconds>(i) / part;
     sampler::ThreadSample sample = sampler::sample_at(1, to, from);
-    sample.cpu = to - from;
-    sample.cpu_state = profile::CpuState::running;
-    sample.fresh = 1;
+    sample.time.cpu = to - from;
+    sample.state.cpu_state = profile::CpuState::running;
+    sample.stack.fresh = 1;
     push(sample, stack);
   }
   publish([&](sampler::SourceNumbers& numbers) {

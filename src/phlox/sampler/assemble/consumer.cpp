@@ -117,22 +117,24 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
   ThreadState& thread = found->second;
   profile::Sample sample;
   sample.thread = thread.id;
-  sample.wall = record.wall;
-  sample.start = record.time - record.wall;
-  sample.cpu = record.cpu;
-  sample.samples = record.part ? 0 : record.samples;
-  sample.cpu_number = record.cpu_number;
-  sample.cpu_state = record.cpu_state;
-  sample.gil_state = record.gil_state;
-  sample.collecting = record.collecting;
-  sample.system_call = record.system_call;
-  sample.quality = record.quality;
-  if (const auto waker = wakers_.find(record.waker); waker != wakers_.end()) sample.waker = waker->second;
-  if (record.cpu_state == profile::CpuState::blocked) sample.wait_target = wait_target_of(record, thread);
-  if (const auto file = code_files_.find(record.code_file); file != code_files_.end())
+  sample.wall = record.time.wall;
+  sample.start = record.time.end - record.time.wall;
+  sample.cpu = record.time.cpu;
+  sample.samples = record.part ? 0 : record.time.samples;
+  sample.cpu_number = record.state.cpu_number;
+  sample.cpu_state = record.state.cpu_state;
+  sample.gil_state = record.python.gil_state;
+  sample.collecting = record.python.collecting;
+  sample.system_call = record.state.system_call;
+  sample.quality = record.state.quality;
+  if (const auto waker = wakers_.find(record.state.waker); waker != wakers_.end())
+    sample.waker = waker->second;
+  if (record.state.cpu_state == profile::CpuState::blocked)
+    sample.wait_target = wait_target_of(record, thread);
+  if (const auto file = code_files_.find(record.state.code_file); file != code_files_.end())
     sample.code_file = file->second;
-  if (record.rejected != Rejected::no) {
-    sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.rejected))));
+  if (record.state.rejected != Rejected::no) {
+    sample.stack = identities_.interner.stack({}, marker(std::string(describe(record.state.rejected))));
     // The sampler restarts this thread's stack after a rejected sample.
     thread.stacks.clear();
     thread.frames.clear();
@@ -140,9 +142,9 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
   } else if (native_ != nullptr) {
     take_native(record, body, thread, sample);
   } else {
-    const size_t keep = std::min<size_t>(record.keep, thread.stacks.size());
+    const size_t keep = std::min<size_t>(record.stack.keep, thread.stacks.size());
     thread.stacks.resize(keep);
-    for (size_t i = 0; i < record.fresh && (i + 1) * sizeof(CodeLocation) <= body.size(); ++i) {
+    for (size_t i = 0; i < record.stack.fresh && (i + 1) * sizeof(CodeLocation) <= body.size(); ++i) {
       CodeLocation location;
       std::memcpy(&location, body.data() + i * sizeof(CodeLocation), sizeof location);
       const profile::StackId parent = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
@@ -153,7 +155,8 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
     sample.stack = thread.stacks.empty() ? profile::StackId{} : thread.stacks.back();
   }
   // CPU time left at the thread's end, without a running sample to charge it to.
-  if (record.samples == 0 && record.cpu > 0 && record.cpu_state != profile::CpuState::running) {
+  if (record.time.samples == 0 && record.time.cpu > 0 &&
+      record.state.cpu_state != profile::CpuState::running) {
     move_between_samples(sample);
     sample.cpu_state = profile::CpuState::running;
     sample.system_call = -1;
@@ -161,9 +164,9 @@ void Consumer::take(const ThreadSample& record, std::span<const std::byte> body)
     sample.wait_target = {};
   }
   put_split(record, thread, sample);
-  if (thread.tid == first_) charged_ += record.cpu;
-  if (record.rejected == Rejected::no) thread.last = sample;
-  thread.until = record.time;
+  if (thread.tid == first_) charged_ += record.time.cpu;
+  if (record.state.rejected == Rejected::no) thread.last = sample;
+  thread.until = record.time.end;
 }
 
 // Its stack is not known, and so not cut either.
@@ -173,39 +176,39 @@ void Consumer::move_between_samples(profile::Sample& sample) {
 }
 
 profile::WaitTargetId Consumer::wait_target_of(const ThreadSample& record, ThreadState& thread) {
-  if (const auto known = wait_targets_.find(record.wait_target); known != wait_targets_.end())
+  if (const auto known = wait_targets_.find(record.state.wait_target); known != wait_targets_.end())
     return known->second;
-  if (files_ == nullptr || record.waits_for.kind == process::WaitsFor::Kind::unknown) return {};
-  const bool same = record.wait_since != 0 && record.wait_since == thread.wait_target_since;
+  if (files_ == nullptr || record.state.waits_for.kind == process::WaitsFor::Kind::unknown) return {};
+  const bool same = record.time.wait_since != 0 && record.time.wait_since == thread.wait_target_since;
   if (same && thread.wait_target) return thread.wait_target;
-  const auto found =
-      files_->of_wait({record.waits_for, record.time - record.wall, record.wait_since, record.time});
+  const auto found = files_->of_wait(
+      {record.state.waits_for, record.time.end - record.time.wall, record.time.wait_since, record.time.end});
   thread.wait_target = found ? identities_.interner.wait_target(*found) : profile::WaitTargetId();
-  thread.wait_target_since = record.wait_since;
+  thread.wait_target_since = record.time.wait_since;
   return thread.wait_target;
 }
 
 // Keeps the Python frames, not their stacks: the merged stack becomes a row.
 void Consumer::take_native(const ThreadSample& record, std::span<const std::byte> body, ThreadState& thread,
                            profile::Sample& sample) {
-  thread.frames.resize(std::min<size_t>(record.keep, thread.frames.size()));
+  thread.frames.resize(std::min<size_t>(record.stack.keep, thread.frames.size()));
   size_t at = 0;
-  for (uint32_t i = 0; i < record.fresh && at + sizeof(CodeLocation) <= body.size();
+  for (uint32_t i = 0; i < record.stack.fresh && at + sizeof(CodeLocation) <= body.size();
        ++i, at += sizeof(CodeLocation)) {
     CodeLocation location;
     std::memcpy(&location, body.data() + at, sizeof location);
     thread.frames.push_back(frame_of(location));
   }
-  if (record.native == NativePart::fresh && parse_native_sample(body.subspan(at), native_sample_)) {
+  if (record.native.part == NativePart::fresh && parse_native_sample(body.subspan(at), native_sample_)) {
     const NativeStacks::Stack merged = native_->merge(native_sample_, thread.frames);
     thread.merged = merged.id;
     thread.merged_cut = merged.cut;
-    thread.kept[static_cast<size_t>(record.native_place)] = {record.native_id, merged};
-  } else if (const auto& kept = thread.kept[static_cast<size_t>(record.native_place)];
-             record.native == NativePart::kept && kept.id == record.native_id && kept.stack.id) {
+    thread.kept[static_cast<size_t>(record.native.place)] = {record.native.id, merged};
+  } else if (const auto& kept = thread.kept[static_cast<size_t>(record.native.place)];
+             record.native.part == NativePart::kept && kept.id == record.native.id && kept.stack.id) {
     thread.merged = kept.stack.id;
     thread.merged_cut = kept.stack.cut;
-  } else if (record.native != NativePart::same || !thread.merged) {
+  } else if (record.native.part != NativePart::same || !thread.merged) {
     thread.merged = {};
     thread.merged_cut = false;
     for (const profile::FrameId frame : thread.frames) {
@@ -442,7 +445,7 @@ void Consumer::discard(Ring& ring) {
   for (auto bytes = ring.front(); bytes.data() != nullptr; ring.pop(), bytes = ring.front()) {
     if (bytes.size() < sizeof(RecordKind)) continue;
     const auto kind = record_at<RecordKind>(bytes);
-    if (kind == RecordKind::sample) discarded_ += record_at<ThreadSample>(bytes).samples;
+    if (kind == RecordKind::sample) discarded_ += record_at<ThreadSample>(bytes).time.samples;
     if (kind == RecordKind::code || kind == RecordKind::codes_gone) ring.take_handed();
     if (kind == RecordKind::thread_end) end_thread(record_at<ThreadEndRecord>(bytes));
   }

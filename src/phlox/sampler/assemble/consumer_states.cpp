@@ -66,10 +66,10 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
 void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
   using profile::CpuState;
   const bool was_awake = thread.last && thread.last->cpu_state != CpuState::blocked;
-  const StateSplit::Parts parts = thread.states.split(record.wall, record.ran - record.queued, record.queued,
-                                                      record.cpu_state, was_awake);
+  const StateSplit::Parts parts = thread.states.split(record.time.wall, record.time.ran - record.time.queued,
+                                                      record.time.queued, record.state.cpu_state, was_awake);
   settle(thread, parts.late);
-  if (record.wall > 0 && parts.queued == record.wall) {
+  if (record.time.wall > 0 && parts.queued == record.time.wall) {
     sample.cpu_state = CpuState::runnable;
     emit_sample(thread, sample);
     return;
@@ -82,7 +82,7 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
               parts.asleep, sample);
   }
   profile::Sample awake = sample;
-  if (record.cpu_state == CpuState::blocked && (parts.ran > 0 || parts.queued > 0)) {
+  if (record.state.cpu_state == CpuState::blocked && (parts.ran > 0 || parts.queued > 0)) {
     const bool fresh =
         thread.awake && sample.start - thread.awake->start - thread.awake->wall < kLongestMemory;
     if (fresh) awake = *thread.awake;
@@ -90,20 +90,21 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
   }
   put_piece(thread, awake, CpuState::running, parts.ran, sample);
   put_piece(thread, awake, CpuState::runnable, parts.queued, sample);
-  if (record.cpu_state == CpuState::running) thread.awake = sample;
+  if (record.state.cpu_state == CpuState::running) thread.awake = sample;
   emit_sample(thread, sample);
 }
 
 void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
-  if (record.queued >= 0 && record.rejected == Rejected::no && sample.stack) {
+  if (record.time.queued >= 0 && record.state.rejected == Rejected::no && sample.stack) {
     put_states(record, thread, sample);
     return;
   }
   settle(thread);
-  if (record.ran >= 0 && record.rejected == Rejected::no) {
-    const bool asleep = record.cpu_state == profile::CpuState::blocked;
+  if (record.time.ran >= 0 && record.state.rejected == Rejected::no) {
+    const bool asleep = record.state.cpu_state == profile::CpuState::blocked;
     const auto& other = asleep ? thread.awake : thread.asleep;
-    const TimeSplit::Parts parts = thread.time.split(record.wall, record.ran, asleep, other.has_value());
+    const TimeSplit::Parts parts =
+        thread.time.split(record.time.wall, record.time.ran, asleep, other.has_value());
     if (parts.other > 0) {
       profile::Sample before = *other;
       before.start = sample.start;

@@ -132,23 +132,23 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
     if (!copied) break;
     native_.taken();
     ThreadSample sample = sample_at(slot.index, now, slot.last_time);
-    sample.gil_state = profile::GilState::not_applicable;
-    sample.native = NativePart::fresh;
+    sample.python.gil_state = profile::GilState::not_applicable;
+    sample.native.part = NativePart::fresh;
     if (!native_.proves(source) || (after->off() && source->needs_proof()))
-      sample.quality = profile::Quality::unproved;
+      sample.state.quality = profile::Quality::unproved;
     slot.cpu_carried += static_cast<Nanoseconds>((*after - slot.seen).run_ns);
-    sample.ran = native_.ran_between(slot.seen, *after);
+    sample.time.ran = native_.ran_between(slot.seen, *after);
     if (sleeps) {
-      sample.cpu_state = profile::CpuState::blocked;
-      sample.system_call = static_cast<int16_t>(blocked.last().number);
-      sample.wait_since = now;
+      sample.state.cpu_state = profile::CpuState::blocked;
+      sample.state.system_call = static_cast<int16_t>(blocked.last().number);
+      sample.time.wait_since = now;
       // Threads without Python poll rarely; arguments in memory would have to be proved.
       if (!process::stands_in_memory(blocked.last()))
-        sample.waits_for = process::waits_for(blocked.last(), memory_);
+        sample.state.waits_for = process::waits_for(blocked.last(), memory_);
     } else {
-      sample.cpu_state = held_state(*after, slot.seen);
+      sample.state.cpu_state = held_state(*after, slot.seen);
     }
-    slot.saw(log_, sample, *after, tick_, nullptr, native_.parts_for(sample.native));
+    slot.saw(log_, sample, *after, tick_, nullptr, native_.parts_for(sample.native.part));
     ++numbers_.samples;
     return;
   }

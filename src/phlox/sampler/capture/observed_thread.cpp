@@ -8,7 +8,7 @@ void ObservedThread::saw(SampleLog& log, const ThreadSample& sample, const proce
                          uint64_t tick, const std::vector<CodeLocation>* frames, const NativeParts& native) {
   log.saw(*this, sample, frames, native);
   seen = stat;
-  was_blocked = sample.cpu_state == profile::CpuState::blocked;
+  was_blocked = sample.state.cpu_state == profile::CpuState::blocked;
   blocked_since = was_blocked ? event.last : 0;
   idle_samples = empty_samples = 0;
   last_tick = tick;
@@ -26,9 +26,9 @@ uint64_t ObservedThread::did_not_run(SampleLog& log, const process::SchedStat& s
 
 void ObservedThread::reject(SampleLog& log, profile::GilState gil, Nanoseconds now, Rejected why) {
   ThreadSample sample = sample_at(index, now, last_time);
-  sample.gil_state = gil;
+  sample.python.gil_state = gil;
   if (const auto stat = probe->schedstat()) {
-    sample.cpu = std::exchange(cpu_carried, 0) + static_cast<Nanoseconds>((*stat - seen).run_ns);
+    sample.time.cpu = std::exchange(cpu_carried, 0) + static_cast<Nanoseconds>((*stat - seen).run_ns);
     seen = *stat;
   }
   log.reject(*this, sample, why);

@@ -181,10 +181,10 @@ CpuState ProcessSampler::free_state(PythonThread& slot, const process::SchedStat
 
 void ProcessSampler::is_in(PythonThread& slot, const process::BlockedIn& call,
                            const process::SchedStat& since, Seen& seen) {
-  seen.cpu_state = CpuState::blocked;
-  seen.system_call = static_cast<int16_t>(call.number);
-  seen.waits_for = process::waits_for(call, memory_);
-  if (process::stands_in_memory(call) && !still_unmoved(slot, since)) seen.waits_for = {};
+  seen.state.cpu_state = CpuState::blocked;
+  seen.state.system_call = static_cast<int16_t>(call.number);
+  seen.state.waits_for = process::waits_for(call, memory_);
+  if (process::stands_in_memory(call) && !still_unmoved(slot, since)) seen.state.waits_for = {};
 }
 
 // While the GIL's holder does not run, no other thread's Python frames can change: what was copied with its
@@ -207,14 +207,14 @@ bool ProcessSampler::read_with_holder(PythonThread& slot, Domain& domain, Nanose
     return true;
   }
   Seen seen;
-  seen.quality = reading.quality;
+  seen.state.quality = reading.quality;
   if (in && !in->running) {
     is_in(slot, *in, slot.first, seen);
   } else {
-    seen.cpu_state = free_state(slot, slot.first);
-    if (slot.cpu_known_at == tick_) seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
+    seen.state.cpu_state = free_state(slot, slot.first);
+    if (slot.cpu_known_at == tick_) seen.state.cpu_number = static_cast<int16_t>(slot.last_cpu);
   }
-  seen.gil_state = domain.gil.state_of(in ? &*in : nullptr);
+  seen.python.gil_state = domain.gil.state_of(in ? &*in : nullptr);
   accept(slot, slot.first, now, seen, reading);
   return true;
 }
@@ -273,9 +273,9 @@ void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds 
     }
     Seen seen;
     is_in(slot, *in, *before, seen);
-    seen.gil_state = domain.gil.state_of(&*in);
-    seen.quality = reading.quality;
-    if (after->off() && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    seen.python.gil_state = domain.gil.state_of(&*in);
+    seen.state.quality = reading.quality;
+    if (after->off() && seen.state.quality == Quality::ok) seen.state.quality = Quality::unproved;
     accept(slot, *after, now, seen, reading);
     return;
   }
@@ -290,27 +290,22 @@ void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, 
   // CPU time used since the last sample is carried to a sample that finds the thread running.
   if (slot.nested == nullptr || slot.nested->stack.empty())
     slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
-  sample.cpu_number = seen.cpu_number;
-  sample.system_call = seen.system_call;
-  sample.cpu_state = seen.cpu_state;
-  sample.gil_state = seen.gil_state;
-  sample.quality = seen.quality;
-  sample.collecting = seen.collecting;
-  sample.waits_for = seen.waits_for;
-  sample.wait_since = now;
+  sample.state = seen.state;
+  sample.python = seen.python;
+  sample.time.wait_since = now;
   NativeParts native;
   if (native_) {
-    sample.native = native_->part();
-    sample.ran = native_->ran_between(slot.seen, stat);
-    native = native_->parts_for(sample.native);
+    sample.native.part = native_->part();
+    sample.time.ran = native_->ran_between(slot.seen, stat);
+    native = native_->parts_for(sample.native.part);
   } else if (!stat.off()) {
     const process::SchedStat since = stat - slot.seen;
-    sample.ran = static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
-    sample.queued = static_cast<Nanoseconds>(since.wait_ns);
+    sample.time.ran = static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
+    sample.time.queued = static_cast<Nanoseconds>(since.wait_ns);
   }
-  if (seen.quality != Quality::unproved) reader_.codes().keep_proved();
-  const bool woken = sample.queued >= 0 && sample.cpu_state == CpuState::runnable &&
-                     may_have_been_woken(sample.wall, stat - slot.seen);
+  if (seen.state.quality != Quality::unproved) reader_.codes().keep_proved();
+  const bool woken = sample.time.queued >= 0 && sample.state.cpu_state == CpuState::runnable &&
+                     may_have_been_woken(sample.time.wall, stat - slot.seen);
   const Nanoseconds carried = woken ? std::exchange(slot.cpu_carried, 0) : 0;
   slot.saw(log_, sample, stat, tick_, &reader_.locations(), native);
   slot.cpu_carried += carried;
@@ -318,7 +313,7 @@ void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, 
   ++counts_.samples;
   if (reading.quality == Quality::detached) ++counts_.detached;
   if (reading.quality == Quality::cut) ++counts_.cut;
-  if (seen.quality == Quality::unproved) ++counts_.unproved;
+  if (seen.state.quality == Quality::unproved) ++counts_.unproved;
 }
 
 void ProcessSampler::did_not_run(PythonThread& slot, const process::SchedStat& stat, Nanoseconds now) {

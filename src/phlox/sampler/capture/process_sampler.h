@@ -112,14 +112,8 @@ class ProcessSampler {
   static constexpr int kAttempts = 4;
 
   struct Seen {
-    profile::CpuState cpu_state = profile::CpuState::unknown;
-    profile::GilState gil_state = profile::GilState::unknown;
-    profile::Quality quality = profile::Quality::ok;
-    Rejected rejected = Rejected::no;
-    int16_t system_call = -1;
-    int16_t cpu_number = -1;
-    bool collecting = false;
-    process::WaitsFor waits_for;
+    SampleState state;
+    SamplePython python;
   };
 
   // `since`: from a moment before the call was read.

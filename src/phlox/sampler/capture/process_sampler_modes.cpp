@@ -65,11 +65,11 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
       continue;
     }
     if (!unmoved(*before, *after)) continue;
-    seen.cpu_number = static_cast<int16_t>(cpu);
-    seen.quality = reading.quality;
+    seen.state.cpu_number = static_cast<int16_t>(cpu);
+    seen.state.quality = reading.quality;
     if (after->off()) {
       schedstat_off_ = true;
-      if (seen.quality == Quality::ok) seen.quality = Quality::unproved;
+      if (seen.state.quality == Quality::ok) seen.state.quality = Quality::unproved;
     }
     if (!reading.whole) {
       // It did not run, yet is unreadable: another attempt reads the same.
@@ -80,7 +80,7 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
     // little of either needs another check.
     const process::SchedStat since = *after - slot.seen;
     const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(now - slot.last_time, 1));
-    seen.cpu_state = held_state(*after, slot.seen);
+    seen.state.cpu_state = held_state(*after, slot.seen);
     process::BlockedIn in;
     if (asleep || since.run_ns + since.wait_ns < wall / 2) {
       if (const auto asked = asleep ? asleep : slot.probe->blocked_in()) {
@@ -88,10 +88,10 @@ bool ProcessSampler::read_standing_still(PythonThread& slot, Nanoseconds now, bo
         if (!in.running) is_in(slot, in, *after, seen);
       }
     }
-    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
-                     : holds                      ? GilState::holds
-                                                  : domain.gil.state_of(&in);
-    seen.collecting = holds && domain.gil.collecting(snapshot_);
+    seen.python.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                            : holds                      ? GilState::holds
+                                                         : domain.gil.state_of(&in);
+    seen.python.collecting = holds && domain.gil.collecting(snapshot_);
     // A thread that has just taken the GIL is named a moment later (take_gil() sets `locked` before
     // `last_holder`). The holder is read again after the copy; otherwise another thread could run while
     // this one's stillness was proved.
@@ -149,19 +149,19 @@ bool ProcessSampler::read_from_elsewhere(PythonThread& slot, Nanoseconds now, bo
       reject(slot, now, reading.rejected);
       return true;
     }
-    seen.quality = reading.quality;
+    seen.state.quality = reading.quality;
     if (after->off()) schedstat_off_ = true;
     const bool proved = stopped || (sleeps && !after->off());
-    if (!proved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    if (!proved && seen.state.quality == Quality::ok) seen.state.quality = Quality::unproved;
     if (sleeps) {
       is_in(slot, *in, *before, seen);
     } else {
-      seen.cpu_state = stopped ? held_state(*after, slot.seen) : free_state(slot, *after);
+      seen.state.cpu_state = stopped ? held_state(*after, slot.seen) : free_state(slot, *after);
     }
-    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
-                     : holds                      ? GilState::holds
-                                                  : domain.gil.state_of(in ? &*in : nullptr);
-    seen.collecting = holds && domain.gil.collecting(snapshot_);
+    seen.python.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                            : holds                      ? GilState::holds
+                                                         : domain.gil.state_of(in ? &*in : nullptr);
+    seen.python.collecting = holds && domain.gil.collecting(snapshot_);
     accept(slot, *after, now, seen, reading);
     return true;
   }

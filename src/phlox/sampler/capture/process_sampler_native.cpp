@@ -113,22 +113,22 @@ bool ProcessSampler::read_with_native(PythonThread& slot, Nanoseconds now, bool 
       return true;
     }
     if (copied) native.taken();
-    seen.quality = reading.quality;
-    seen.cpu_number = static_cast<int16_t>(slot.last_cpu);
+    seen.state.quality = reading.quality;
+    seen.state.cpu_number = static_cast<int16_t>(slot.last_cpu);
     if (after->off()) schedstat_off_ = true;
     const bool unproved = !native.proves(source) || (after->off() && source->needs_proof());
-    if (unproved && seen.quality == Quality::ok) seen.quality = Quality::unproved;
+    if (unproved && seen.state.quality == Quality::ok) seen.state.quality = Quality::unproved;
     const process::BlockedIn* in = nullptr;
     if (sleeps) {
       in = &blocked.last();
       is_in(slot, *in, *before, seen);
     } else {
-      seen.cpu_state = held_state(*after, slot.seen);
+      seen.state.cpu_state = held_state(*after, slot.seen);
     }
-    seen.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
-                     : holds                      ? GilState::holds
-                                                  : domain.gil.state_of(in);
-    seen.collecting = holds && domain.gil.collecting(snapshot_);
+    seen.python.gil_state = layout_.traits.free_threaded ? GilState::not_applicable
+                            : holds                      ? GilState::holds
+                                                         : domain.gil.state_of(in);
+    seen.python.collecting = holds && domain.gil.collecting(snapshot_);
     accept(slot, *after, now, seen, reading);
     native.begin_sample();
     return true;

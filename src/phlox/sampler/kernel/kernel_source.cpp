@@ -162,12 +162,12 @@ void KernelSource::begin(const ParkedThreads& parked, Nanoseconds now) {
     Thread& thread = begin_thread(one.tid, one.python_id, one.interpreter, now);
     thread.asleep_stack = stack_of(one, codes);
     ThreadSample sample = sample_at(thread.index, now, now);
-    sample.cpu_state = CpuState::blocked;
-    sample.gil_state = one.gil;
-    sample.system_call = one.system_call;
-    sample.waits_for = one.waits_for;
-    sample.wait_since = now;
-    sample.quality = one.quality;
+    sample.state.cpu_state = CpuState::blocked;
+    sample.python.gil_state = one.gil;
+    sample.state.system_call = one.system_call;
+    sample.state.waits_for = one.waits_for;
+    sample.time.wait_since = now;
+    sample.state.quality = one.quality;
     NativeParts native;
     if (one.native) {
       halves_.take({*one.native, one.native_bytes}, NativeHalves::Registers::ip_and_sp);
@@ -224,17 +224,18 @@ KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_sample& sam
 ThreadSample KernelSource::sample_of(const Thread& thread, const kernel_sample& sample,
                                      Quality quality) const {
   ThreadSample record = sample_at(thread.index, 0, 0);
-  record.quality = quality;
-  record.cpu_number = sample.cpu;
-  record.collecting = (sample.stack.flags & KERNEL_COLLECTING) != 0;
+  record.state.quality = quality;
+  record.state.cpu_number = sample.cpu;
+  record.python.collecting = (sample.stack.flags & KERNEL_COLLECTING) != 0;
   if (layout_.traits.free_threaded || !thread.runs_python) {
-    record.gil_state = GilState::not_applicable;
+    record.python.gil_state = GilState::not_applicable;
   } else if ((sample.stack.flags & KERNEL_HOLDS_GIL) != 0) {
-    record.gil_state = GilState::holds;
+    record.python.gil_state = GilState::holds;
   } else if ((sample.stack.flags & KERNEL_WAITS_GIL) != 0) {
-    record.gil_state = GilState::waits;
+    record.python.gil_state = GilState::waits;
   } else {
-    record.gil_state = (sample.stack.flags & KERNEL_GIL_UNKNOWN) != 0 ? GilState::unknown : GilState::none;
+    record.python.gil_state =
+        (sample.stack.flags & KERNEL_GIL_UNKNOWN) != 0 ? GilState::unknown : GilState::none;
   }
   return record;
 }
@@ -243,13 +244,13 @@ ThreadSample KernelSource::sample_of(const Thread& thread, const kernel_sample& 
 void KernelSource::put(Thread& thread, Piece piece, ThreadSample& sample, Nanoseconds wall,
                        const std::vector<CodeLocation>& stack, const NativeParts& native) {
   ThreadSample one = sample;
-  one.wall = wall;
-  one.time = thread.last_time + wall;
-  one.samples = 1;
+  one.time.wall = wall;
+  one.time.end = thread.last_time + wall;
+  one.time.samples = 1;
   one.part = piece == Piece::part;
-  const bool fresh = one.native == NativePart::fresh;
+  const bool fresh = one.native.part == NativePart::fresh;
   log_.saw(thread, one, &stack, fresh ? native : NativeParts());
-  if (fresh) sample.native = NativePart::kept;
+  if (fresh) sample.native.part = NativePart::kept;
 }
 
 // The native half that the kernel's sample names, in the form for the consumer.
@@ -257,10 +258,10 @@ NativeParts KernelSource::native_of(Thread& thread, const kernel_sample& from, N
                                     const std::vector<CodeLocation>& stack, ThreadSample& sample) {
   if (!native_ || from.native == 0 || (from.stack.flags & KERNEL_NOT_WALKED) != 0) return {};
   Thread::Sent& sent = thread.native[static_cast<size_t>(place)];
-  sample.native_place = place;
+  sample.native.place = place;
   if (sent.time == from.native) {
-    sample.native = NativePart::kept;
-    sample.native_id = sent.id;
+    sample.native.part = NativePart::kept;
+    sample.native.id = sent.id;
     return {};
   }
   const bool marked = !stack.empty() && (stack[0].code == kFramesLeftOut || stack[0].code == kCallersUnknown);
@@ -268,9 +269,9 @@ NativeParts KernelSource::native_of(Thread& thread, const kernel_sample& from, N
   if (&stack == &KernelStacks::kFramesNotRead) shape = {};
   const auto parts = halves_.parts(layout_, from, shape);
   if (parts.head.empty()) return {};
-  sample.native = NativePart::fresh;
-  sample.native_id = next_native_++;
-  sent = {from.native, sample.native_id};
+  sample.native.part = NativePart::fresh;
+  sample.native.id = next_native_++;
+  sent = {from.native, sample.native.id};
   return parts;
 }
 
@@ -283,15 +284,15 @@ void KernelSource::found_running(Thread& thread, const kernel_sample& sample, co
   const Nanoseconds slept = due(thread.owed_asleep, spent.blocked, own);
   own -= slept;
   if (slept > 0) put_short_waits(thread, slept, now, stack, native);
-  now.cpu_state = CpuState::runnable;
+  now.state.cpu_state = CpuState::runnable;
   const Nanoseconds queued = spent.queued >= std::min(kMinSlice, own / 8) ? std::min(spent.queued, own) : 0;
   if (queued > 0) put(thread, Piece::part, now, queued, stack, native);
-  now.cpu_state = CpuState::running;
-  now.code_file = code_file_of(sample);
+  now.state.cpu_state = CpuState::running;
+  now.state.code_file = code_file_of(sample);
   thread.cpu_carried = carried;
   put(thread, Piece::sample, now, own - queued, stack, native);
   thread.awake = now;
-  thread.awake->time = thread.last_time;
+  thread.awake->time.end = thread.last_time;
   thread.awake_stack = stack;
 }
 
@@ -308,13 +309,13 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
   ThreadSample now = sample_of(thread, sample, quality);
   const NativePlace place = away > spent.queued ? NativePlace::asleep : NativePlace::queued;
   const auto native = native_of(thread, sample, place, stack, now);
-  now.cpu_state = CpuState::running;
+  now.state.cpu_state = CpuState::running;
   Nanoseconds own = spent.window;
   const Nanoseconds ran = due(thread.owed_awake, spent.ran, own, kMinSliceBeforeWait);
   own -= ran;
   if (ran > 0) put_run(thread, now, (sample.stack.flags & KERNEL_HELD_GIL) != 0, ran, stack, native);
   if (thread.asleep || !thread.awake) {
-    const bool ran_before = thread.awake && thread.last_time - thread.awake->time < kStale;
+    const bool ran_before = thread.awake && thread.last_time - thread.awake->time.end < kStale;
     const Nanoseconds earlier = due(thread.owed_asleep, all - away, own, kMinSliceBeforeWait);
     own -= earlier;
     const auto& run = ran_before ? *thread.awake : now;
@@ -322,30 +323,31 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
   }
   // A thread that was only pre-empted has not blocked, however briefly it ran before.
   const Nanoseconds queued = spent.blocked > 0 ? std::min(std::min(spent.queued, away), own) : own;
-  now.cpu_state = CpuState::blocked;
-  now.system_call = sample.system_call;
+  now.state.cpu_state = CpuState::blocked;
+  now.state.system_call = sample.system_call;
   if (own > queued) {
     // The waker and the target of the last wait do not belong to the stack that stands in for it.
     if ((sample.stack.flags & KERNEL_STANDS_IN) == 0) {
       // A wait for the GIL times out every few milliseconds, to ask for it again.
-      const bool may_want_gil = now.gil_state == GilState::waits || now.gil_state == GilState::unknown;
-      if (!may_want_gil || sample.waker.ended != KERNEL_ENDED_BY_TIMEOUT) now.waker = waker_of(sample);
-      now.wait_target = wait_target_of(thread, sample);
-      now.waits_for = record.waits_for;
+      const bool may_want_gil =
+          now.python.gil_state == GilState::waits || now.python.gil_state == GilState::unknown;
+      if (!may_want_gil || sample.waker.ended != KERNEL_ENDED_BY_TIMEOUT) now.state.waker = waker_of(sample);
+      now.state.wait_target = wait_target_of(thread, sample);
+      now.state.waits_for = record.waits_for;
     }
-    now.wait_since = static_cast<Nanoseconds>(sample.off_since);
+    now.time.wait_since = static_cast<Nanoseconds>(sample.off_since);
     put(thread, Piece::sample, now, own - queued, stack, native);
-    now.waker = 0;
+    now.state.waker = 0;
     thread.asleep = now;
     thread.asleep_stack = stack;
     thread.slept_until = thread.last_time;
   }
-  now.cpu_state = CpuState::runnable;
-  now.system_call = -1;
+  now.state.cpu_state = CpuState::runnable;
+  now.state.system_call = -1;
   if (queued > 0) put(thread, own > queued ? Piece::part : Piece::sample, now, queued, stack, native);
   thread.cpu_carried = carried;
   thread.came_back = thread.last_time;
-  thread.wanted_gil = now.gil_state == GilState::waits;
+  thread.wanted_gil = now.python.gil_state == GilState::waits;
   thread.handed_gil = thread.wanted_gil && sample.waker.thread != 0;
 }
 
@@ -354,19 +356,19 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
 // for the GIL and was handed it: take_gil() wakes every few milliseconds to ask for it, and then waits on.
 void KernelSource::put_run(Thread& thread, const ThreadSample& left, bool held, Nanoseconds ran,
                            const std::vector<CodeLocation>& stack, const NativeParts& native) {
-  const bool fresh = thread.awake && thread.last_time - thread.awake->time < kStale;
+  const bool fresh = thread.awake && thread.last_time - thread.awake->time.end < kStale;
   ThreadSample run = fresh ? *thread.awake : left;
-  const bool found_since = fresh && thread.awake->time > thread.came_back;
-  const bool wants_again = left.gil_state == GilState::waits;
+  const bool found_since = fresh && thread.awake->time.end > thread.came_back;
+  const bool wants_again = left.python.gil_state == GilState::waits;
   if (!found_since && !layout_.traits.free_threaded) {
     if (held || (thread.wanted_gil && (thread.handed_gil || !wants_again))) {
-      run.gil_state = GilState::holds;
-    } else if (thread.wanted_gil || run.gil_state == GilState::waits) {
-      run.gil_state = GilState::none;
+      run.python.gil_state = GilState::holds;
+    } else if (thread.wanted_gil || run.python.gil_state == GilState::waits) {
+      run.python.gil_state = GilState::none;
     }
   }
   // The wait before this one may still get more time, so its native frames stay where they are kept.
-  if (run.native == NativePart::fresh) run.native_place = NativePlace::queued;
+  if (run.native.part == NativePart::fresh) run.native.place = NativePlace::queued;
   put(thread, Piece::part, run, ran, fresh ? thread.awake_stack : stack, native);
 }
 
@@ -397,8 +399,8 @@ void KernelSource::take(const KernelSample& record) {
     const bool broken = sample.stack.end == KERNEL_END_BROKEN;
     if (!broken) stacks_.bring_in(sample.stack.hash);
     ThreadSample rejected = sample_at(thread->index, thread->last_time + spent.window, thread->last_time);
-    rejected.cpu = std::exchange(thread->cpu_carried, 0) + spent.ran;
-    rejected.gil_state = sample_of(*thread, sample, Quality::rejected).gil_state;
+    rejected.time.cpu = std::exchange(thread->cpu_carried, 0) + spent.ran;
+    rejected.python.gil_state = sample_of(*thread, sample, Quality::rejected).python.gil_state;
     log_.reject(*thread, rejected, broken ? Rejected::broken : Rejected::unreadable);
     ++(broken ? counts_.broken : counts_.unreadable);
     thread->awake.reset();

@@ -115,24 +115,24 @@ void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSampl
                                    const std::vector<CodeLocation>& stack, const NativeParts& native) {
   const bool is_recent = thread.asleep && thread.last_time + time - thread.slept_until < kRecent;
   const bool is_run =
-      thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time);
+      thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time.end);
   ThreadSample wait = is_run || !thread.asleep ? run : *thread.asleep;
-  wait.cpu_state = CpuState::blocked;
-  wait.waker = wait.wait_target = 0;
-  wait.waits_for = {};
-  wait.wait_since = 0;
+  wait.state.cpu_state = CpuState::blocked;
+  wait.state.waker = wait.state.wait_target = 0;
+  wait.state.waits_for = {};
+  wait.time.wait_since = 0;
   if (is_run || !thread.asleep) {
-    wait.system_call = profile::kCallNotRecorded;
-    if (wait.gil_state != GilState::not_applicable) wait.gil_state = GilState::unknown;
+    wait.state.system_call = profile::kCallNotRecorded;
+    if (wait.python.gil_state != GilState::not_applicable) wait.python.gil_state = GilState::unknown;
   }
   if (is_run) {
-    if (wait.native == NativePart::fresh) wait.native_place = NativePlace::queued;
+    if (wait.native.part == NativePart::fresh) wait.native.place = NativePlace::queued;
     put(thread, Piece::part, wait, time, stack, native);
   } else if (thread.asleep) {
     put(thread, Piece::part, wait, time, thread.asleep_stack);
   } else {
-    wait.native = NativePart::none;
-    wait.quality = profile::Quality::ok;  // a stack that is not known is not cut
+    wait.native.part = NativePart::none;
+    wait.state.quality = profile::Quality::ok;  // a stack that is not known is not cut
     put(thread, Piece::part, wait, time, KernelStacks::kWaitNotWalked);
   }
 }
@@ -150,9 +150,9 @@ void KernelSource::put_last(Thread& thread, const kernel_sample& sample) {
     time = std::min(time, own);
     own -= time;
     ThreadSample piece = like;
-    piece.cpu_state = state;
-    if (state != CpuState::blocked) piece.system_call = -1;
-    if (state != CpuState::running) piece.code_file = 0;
+    piece.state.cpu_state = state;
+    if (state != CpuState::blocked) piece.state.system_call = -1;
+    if (state != CpuState::running) piece.state.code_file = 0;
     if (state == CpuState::running) thread.cpu_carried = carried;
     if (time > 0 || (state == CpuState::running && carried > 0)) put(thread, Piece::part, piece, time, stack);
   };
@@ -162,8 +162,8 @@ void KernelSource::put_last(Thread& thread, const kernel_sample& sample) {
     put_short_waits(thread, slept, *last, thread.awake ? thread.awake_stack : kNotSeenRunning, {});
   }
   ThreadSample run = *last;
-  if (!thread.awake && run.gil_state == GilState::waits) run.gil_state = GilState::none;
-  if (!thread.awake) run.quality = profile::Quality::ok;
+  if (!thread.awake && run.python.gil_state == GilState::waits) run.python.gil_state = GilState::none;
+  if (!thread.awake) run.state.quality = profile::Quality::ok;
   const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : kNotSeenRunning;
   put_some(run, CpuState::runnable, spent.queued, stack);
   put_some(run, CpuState::running, own, stack);

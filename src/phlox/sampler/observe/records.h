@@ -50,49 +50,75 @@ enum class RecordKind : uint32_t {
 enum class NativePart : uint8_t { none, same, fresh, kept };
 enum class NativePlace : uint8_t { none, awake, asleep, queued };
 
-// One sample of a thread, or several equal ones. Followed by `fresh` CodeLocations, root first: the stack is
-// the first `keep` locations of this thread's last sample, then these. After them, if `native` is fresh, the
-// native half (native_capture.h).
-struct ThreadSample {
-  RecordKind kind = RecordKind::sample;
-  uint32_t thread = 0;
-  Nanoseconds time = 0;  // of the last sample
+// The times of a sample; the only part in which joined samples differ.
+struct SampleTime {
+  Nanoseconds end = 0;   // of the last sample
   Nanoseconds wall = 0;  // since the last record
   Nanoseconds cpu = 0;
   // The part of `wall` in which it ran or waited for a CPU (time_split.h); below zero: not known, or not
   // read: all of the time has the state in which it was found.
   Nanoseconds ran = -1;
   Nanoseconds queued = -1;  // the part of `ran` in which it waited for a CPU; below zero: not separate
+  // Blocked: since when it is known to be in this call; 0: several similar waits.
+  Nanoseconds wait_since = 0;
   uint32_t samples = 0;
-  uint32_t waker = 0;  // blocked: the waker, by the number of its record; 0: not known
-  uint32_t keep = 0;
-  uint32_t fresh = 0;
-  int16_t cpu_number = -1;
-  int16_t system_call = -1;
+};
+
+// How the kernel's thread was found.
+struct SampleState {
   profile::CpuState cpu_state = profile::CpuState::unknown;
-  profile::GilState gil_state = profile::GilState::unknown;
   profile::Quality quality = profile::Quality::ok;
   Rejected rejected = Rejected::no;
-  bool collecting = false;
-  bool part = false;  // of the time before a sample, with a stack of its own; not a sample itself
-  NativePart native = NativePart::none;
-  NativePlace native_place = NativePlace::none;  // fresh: the stack is kept there
-  uint32_t native_id = 0;
+  int16_t cpu_number = -1;
+  int16_t system_call = -1;
   uint32_t code_file = 0;  // running: the file of its own code, by the number of its record; 0: not known
+  uint32_t waker = 0;      // blocked: the waker, by the number of its record; 0: not known
   // Blocked: the wait target. As reported with the wait, by the number of its record; 0: from its call.
   uint32_t wait_target = 0;
   process::WaitsFor waits_for;
-  // Since when it is known to be in this call; 0: several similar waits.
-  Nanoseconds wait_since = 0;
+  friend bool operator==(const SampleState&, const SampleState&) = default;
+};
+
+// What the interpreter says of it.
+struct SamplePython {
+  profile::GilState gil_state = profile::GilState::unknown;
+  bool collecting = false;
+  friend bool operator==(const SamplePython&, const SamplePython&) = default;
+};
+
+// The stack is the first `keep` locations of the thread's last sample, then `fresh` new ones.
+struct SampleStack {
+  uint32_t keep = 0;
+  uint32_t fresh = 0;
+};
+
+struct SampleNative {
+  NativePart part = NativePart::none;
+  NativePlace place = NativePlace::none;  // fresh: the stack is kept there
+  uint32_t id = 0;
+  friend bool operator==(const SampleNative&, const SampleNative&) = default;
+};
+
+// One sample of a thread, or several equal ones. Followed by `stack.fresh` CodeLocations, root first, and if
+// `native.part` is fresh, by the native half (native_sample.h).
+struct ThreadSample {
+  RecordKind kind = RecordKind::sample;
+  uint32_t thread = 0;
+  bool part = false;  // of the time before a sample, with a stack of its own; not a sample itself
+  SampleTime time;
+  SampleState state;
+  SamplePython python;
+  SampleStack stack;
+  SampleNative native;
 };
 
 // A sample of a thread whose last one was at `before`.
 inline ThreadSample sample_at(uint32_t thread, Nanoseconds now, Nanoseconds before) {
   ThreadSample sample;
   sample.thread = thread;
-  sample.time = now;
-  sample.wall = now - before;
-  sample.samples = 1;
+  sample.time.end = now;
+  sample.time.wall = now - before;
+  sample.time.samples = 1;
   return sample;
 }
 
@@ -101,13 +127,13 @@ inline ThreadSample sample_at(uint32_t thread, Nanoseconds now, Nanoseconds befo
 inline ThreadSample same_sample(const ThreadSample& last, Nanoseconds now, Nanoseconds before,
                                 uint64_t turns) {
   ThreadSample sample = last;
-  sample.time = now;
-  sample.wall = now - before;
-  sample.cpu = 0;
-  if (sample.ran > 0) sample.ran = 0;
-  if (sample.queued > 0) sample.queued = 0;
-  sample.samples = static_cast<uint32_t>(turns);
-  sample.fresh = 0;
+  sample.time.end = now;
+  sample.time.wall = now - before;
+  sample.time.cpu = 0;
+  if (sample.time.ran > 0) sample.time.ran = 0;
+  if (sample.time.queued > 0) sample.time.queued = 0;
+  sample.time.samples = static_cast<uint32_t>(turns);
+  sample.stack.fresh = 0;
   return sample;
 }
 
@@ -116,13 +142,13 @@ inline constexpr Nanoseconds kHoldBack = kSecond / 10;
 
 // A further sample that differs from `held` only in its times is sent with it.
 inline void join(ThreadSample& held, const ThreadSample& sample) {
-  held.time = sample.time;
-  held.wall += sample.wall;
-  held.cpu += sample.cpu;
-  if (held.ran >= 0 && sample.ran >= 0) held.ran += sample.ran;
-  if (held.queued >= 0 && sample.queued >= 0) held.queued += sample.queued;
-  held.samples += sample.samples;
-  if (held.wait_since != sample.wait_since) held.wait_since = 0;
+  held.time.end = sample.time.end;
+  held.time.wall += sample.time.wall;
+  held.time.cpu += sample.time.cpu;
+  if (held.time.ran >= 0 && sample.time.ran >= 0) held.time.ran += sample.time.ran;
+  if (held.time.queued >= 0 && sample.time.queued >= 0) held.time.queued += sample.time.queued;
+  held.time.samples += sample.time.samples;
+  if (held.time.wait_since != sample.time.wait_since) held.time.wait_since = 0;
 }
 
 // A new code object (or another one at a known address). Hands over Handed::code.

@@ -23,8 +23,8 @@ struct ReportedThread {
 
   bool has_stack = false;           // the next sample may be compared with the last one
   std::vector<CodeLocation> stack;  // root first, as last sent
-  ThreadSample state;               // states of the last one sent; samples 0: none, or it was rejected
-  ThreadSample more;                // equal samples, held back; samples 0: none
+  ThreadSample sent;  // the last one; of its times only the number; samples 0: none, or it was rejected
+  ThreadSample more;  // equal samples, held back; samples 0: none
 };
 
 class SampleLog {
