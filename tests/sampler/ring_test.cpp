@@ -152,6 +152,7 @@ TEST(Handover, one_without_room_stays_with_its_sender_and_the_others_in_order) {
   EXPECT_FALSE(ring.push_with(refused, std::array<std::byte, 64>())) << "its record";
   ASSERT_NE(refused.code, nullptr);
   EXPECT_EQ(refused.code->address, RemoteAddress(2));
+  ASSERT_NE(ring.front().data(), nullptr);
   EXPECT_EQ(ring.take_handed().code->address, RemoteAddress(1));
   ring.pop();
   ASSERT_TRUE(ring.push_with(refused, uint64_t{2}));
