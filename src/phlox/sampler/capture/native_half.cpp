@@ -111,6 +111,18 @@ uint64_t NativeHalf::longest_pause() const {
   return static_cast<uint64_t>(std::max<Nanoseconds>(kIdlePause / interval_, 1));
 }
 
+NativeCapture* NativeHalf::hold(pid_t tid, process::ThreadProbe& probe, Nanoseconds waiting, bool caught,
+                                unwind::Registers& registers, NativeCapture::Held& held) {
+  using Held = NativeCapture::Held;
+  held = caught ? Held::running : blocked_.hold(tid, probe, registers);
+  was_blocked_ = held == Held::yes;
+  if (held == Held::running) return hold_running(tid, probe, waiting, registers, held);
+  if (was_blocked_ && (blocked_.last().number < 0 || sampled_once())) {
+    if (NativeCapture* stopped = hold_stopped(tid, probe, registers)) return stopped;
+  }
+  return &blocked_;
+}
+
 NativeCapture* NativeHalf::hold_stopped(pid_t tid, process::ThreadProbe& probe,
                                         unwind::Registers& registers) {
   using Held = NativeCapture::Held;

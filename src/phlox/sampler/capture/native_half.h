@@ -26,15 +26,13 @@ class NativeHalf {
   NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time, process::StopCounts& stops,
              Workers& workers);
 
-  // Holds a running thread by the source in use; `waiting`: since its last sample. With Held::yes returns the
-  // source that must release it. later: not in this turn; it keeps waiting, and its time with it.
-  NativeCapture* hold_running(pid_t tid, process::ThreadProbe& probe, Nanoseconds waiting,
-                              unwind::Registers& registers, NativeCapture::Held& held);
-  // A thread that job control has stopped, blocked by its system call file. That file has only two registers,
-  // and a stop costs the thread nothing: there is no call to interrupt. nullptr: use the file. Called for
-  // every blocked thread in a dump, otherwise for those outside a call: it takes 3 us.
-  NativeCapture* hold_stopped(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers);
-  BlockedCapture& for_blocked() { return blocked_; }
+  // Holds a thread: a blocked one where it is, a running one by the source in use. `waiting`: since its last
+  // sample. `caught`: by an event just now, so it is not blocked. With Held::yes returns the source that must
+  // release it. later: not in this turn; it keeps waiting, and its time with it.
+  NativeCapture* hold(pid_t tid, process::ThreadProbe& probe, Nanoseconds waiting, bool caught,
+                      unwind::Registers& registers, NativeCapture::Held& held);
+  // The call in which the last hold() found it blocked; nullptr: it was running.
+  const process::BlockedIn* blocked_in() const { return was_blocked_ ? &blocked_.last() : nullptr; }
   // The known state of a thread before any call; `waiting`: since its last sample. elsewhere: not in this
   // turn; it keeps waiting, and its time with it.
   EventState event_state(pid_t tid, Nanoseconds waiting);
@@ -83,6 +81,12 @@ class NativeHalf {
   NativeParts parts_for(NativePart part) { return part == NativePart::fresh ? copy_.parts() : NativeParts(); }
 
  private:
+  NativeCapture* hold_running(pid_t tid, process::ThreadProbe& probe, Nanoseconds waiting,
+                              unwind::Registers& registers, NativeCapture::Held& held);
+  // A thread that job control has stopped, blocked by its system call file. That file has only two registers,
+  // and a stop costs the thread nothing: there is no call to interrupt. nullptr: use the file. Called for
+  // every blocked thread in a dump, otherwise for those outside a call: it takes 3 us.
+  NativeCapture* hold_stopped(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers);
   NativeCapture::Held stop_on_its_cpu(pid_t tid, process::ThreadProbe& probe, unwind::Registers& registers);
   // Threads that no source holds in this turn.
   void wait_on(pid_t tid, Nanoseconds waiting);
@@ -95,6 +99,7 @@ class NativeHalf {
   Workers& workers_;
   StopCapture stop_;
   BlockedCapture blocked_;
+  bool was_blocked_ = false;
   std::optional<PerfCapture> perf_;
   NativeCopy copy_;
   bool fresh_ = false;

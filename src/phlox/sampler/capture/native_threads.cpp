@@ -100,25 +100,17 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
       return;
     }
     unwind::Registers registers;
-    BlockedCapture& blocked = native_.for_blocked();
-    NativeCapture* source = &blocked;
     auto held = NativeCapture::Held::running;
-    if (attempt > 0 || slot.event.kind != EventState::Kind::preempted)
-      held = blocked.hold(slot.tid, *slot.probe, registers);
-    if (held == NativeCapture::Held::running) {
-      source = native_.hold_running(slot.tid, *slot.probe, now - slot.last_time, registers, held);
-      if (held == NativeCapture::Held::later) return;
-    }
+    const bool caught = attempt == 0 && slot.event.kind == EventState::Kind::preempted;
+    NativeCapture* const source =
+        native_.hold(slot.tid, *slot.probe, now - slot.last_time, caught, registers, held);
+    if (held == NativeCapture::Held::later) return;
     if (held == NativeCapture::Held::gone) {
       slot.alive = false;
       return;
     }
     if (held == NativeCapture::Held::refused) break;
     if (held == NativeCapture::Held::running) continue;
-    const bool sleeps = source == &blocked;
-    if (sleeps && (blocked.last().number < 0 || native_.sampled_once())) {
-      if (NativeCapture* stopped = native_.hold_stopped(slot.tid, *slot.probe, registers)) source = stopped;
-    }
     native_.begin_sample();
     const bool copied = native_.copy().take(memory_, registers, native_.name_of(source),
                                             source->kernel_frames(), slot.c_stack_end);
@@ -138,13 +130,12 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
       sample.state.quality = profile::Quality::unproved;
     slot.cpu_carried += static_cast<Nanoseconds>((*after - slot.seen).run_ns);
     sample.time.ran = native_.ran_between(slot.seen, *after);
-    if (sleeps) {
+    if (const process::BlockedIn* in = native_.blocked_in()) {
       sample.state.cpu_state = profile::CpuState::blocked;
-      sample.state.system_call = static_cast<int16_t>(blocked.last().number);
+      sample.state.system_call = static_cast<int16_t>(in->number);
       sample.time.wait_since = now;
       // Threads without Python poll rarely; arguments in memory would have to be proved.
-      if (!process::stands_in_memory(blocked.last()))
-        sample.state.waits_for = process::waits_for(blocked.last(), memory_);
+      if (!process::stands_in_memory(*in)) sample.state.waits_for = process::waits_for(*in, memory_);
     } else {
       sample.state.cpu_state = held_state(*after, slot.seen);
     }

@@ -133,8 +133,7 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
     // serves the others, and it need not be checked for sleeping.
     PythonThread* slot = domain.runner;
     if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && !is_over(*slot) && on_its_cpu()) {
-      Seen seen;
-      read_standing_still(*slot, now, false, seen);
+      read_awake(*slot, now, false);
       return Holder::known;
     }
     domain.runner = nullptr;
@@ -163,10 +162,7 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
     if (seen_lately(*slot, now) || slot->event.kind == EventState::Kind::awake ||
         (slot->done && slot->event.kind == EventState::Kind::asleep))
       return Holder::known;
-    Seen seen;
-    const bool settled =
-        native_ ? read_with_native(*slot, now, true, seen) : read_running(*slot, now, true, seen);
-    if (settled) {
+    if (read_awake(*slot, now, true)) {
       slot->done = true;
       return Holder::known;
     }
@@ -217,69 +213,6 @@ bool ProcessSampler::read_with_holder(PythonThread& slot, Domain& domain, Nanose
   seen.python.gil_state = domain.gil.state_of(in ? &*in : nullptr);
   accept(slot, slot.first, now, seen, reading);
   return true;
-}
-
-void ProcessSampler::read_other(PythonThread& slot, Domain& domain, Nanoseconds now) {
-  // Read before the memory was copied: a thread that is off the CPU now with the same count was off it
-  // throughout.
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (attempt > 0) ++counts_.retried;
-    const auto before =
-        attempt == 0 && slot.first_valid ? std::optional(slot.first) : slot.probe->schedstat();
-    if (!before) {
-      threads_.has_ended(slot);
-      return;
-    }
-    if (slot.has_slept_on(*before)) {
-      did_not_run(slot, *before, now);
-      return;
-    }
-    if (native_) {
-      Seen seen;
-      read_with_native(slot, now, false, seen);
-      return;
-    }
-    if (attempt == 0 && slot.first_valid && !before->off() && domain.frozen != nullptr &&
-        domain.frozen_sample == snapshot_.sample_number() && read_with_holder(slot, domain, now)) {
-      return;
-    }
-    const auto in = slot.probe->blocked_in();
-    if (in && process::has_ended(*in)) {
-      threads_.has_ended(slot);
-      return;
-    }
-    const bool blocked = in && !in->running;
-    if (!blocked) {
-      // Runs or is runnable: without the GIL its frames change only once it gets it.
-      if (layout_.traits.free_threaded) domain.runner = &slot;
-      Seen seen;
-      (void)read_running(slot, now, false, seen);
-      return;
-    }
-    // There is no copy in this turn yet: the first thread ended before one was made.
-    if (attempt > 0 || !slot.first_valid || snapshot_.sample_number() == last_turns_sample_)
-      capture_for(slot.index);
-    const StackReader::Reading reading = read_stack(slot);
-    if (!slot.in_python()) return;
-    const auto after = slot.probe->schedstat();
-    if (!after) {
-      threads_.has_ended(slot);
-      return;
-    }
-    if (!unmoved(*before, *after)) continue;
-    if (!reading.whole) {
-      reject(slot, now, reading.rejected);
-      return;
-    }
-    Seen seen;
-    is_in(slot, *in, *before, seen);
-    seen.python.gil_state = domain.gil.state_of(&*in);
-    seen.state.quality = reading.quality;
-    if (after->off() && seen.state.quality == Quality::ok) seen.state.quality = Quality::unproved;
-    accept(slot, *after, now, seen, reading);
-    return;
-  }
-  reject(slot, now, Rejected::moved);
 }
 
 // ---- sending samples

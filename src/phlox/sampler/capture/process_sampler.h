@@ -132,14 +132,23 @@ class ProcessSampler {
   void read_others(Nanoseconds now);
   void note_who_moved();
   void capture_for(Snapshot::Reader reader, RemoteAddress last = {});
-  void read_other(PythonThread& slot, Domain& domain, Nanoseconds now);
+  // settled: sampled, rejected or ended. refused: it cannot be held this way.
+  enum class Next : uint8_t { go_on, again, ended, settled, other_holder, refused };
+  // process_sampler_modes.cpp
+  struct Attempt;
+  struct Hold;
+  struct OnItsCpu;
+  struct FromElsewhere;
+  struct AsItSleeps;
+  struct WithNative;
+  Next read_held(PythonThread& slot, Nanoseconds now, bool holds, Hold& hold);
+  Next read_once(Attempt& attempt, Hold& hold);
+  // A thread that runs, or may. False: it does not hold the GIL, although `holds` says so.
+  bool read_awake(PythonThread& slot, Nanoseconds now, bool holds);
+  void read_other(PythonThread& slot, Nanoseconds now);
   bool read_with_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
-  bool read_standing_still(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
-  bool read_from_elsewhere(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   profile::CpuState free_state(PythonThread& slot, const process::SchedStat& stat);
-  bool read_running(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   bool on_its_cpu() const { return config_.mode != Mode::ptrace && config_.mode != Mode::hands_off; }
-  bool read_with_native(PythonThread& slot, Nanoseconds now, bool holds, Seen& seen);
   bool by_event() const;
   PythonThread* caught();
   bool seen_lately(const PythonThread& slot, Nanoseconds now) const;

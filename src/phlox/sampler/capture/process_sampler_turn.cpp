@@ -139,8 +139,7 @@ bool ProcessSampler::copy_for_event(Nanoseconds now) {
 
 void ProcessSampler::read_others(Nanoseconds now) {
   // From the copy that was made for it; the others have their own copies.
-  if (PythonThread* slot = by_event() ? caught() : nullptr)
-    read_other(*slot, threads_.domains()[slot->domain], now);
+  if (PythonThread* slot = by_event() ? caught() : nullptr) read_other(*slot, now);
   const size_t threads = threads_.all().size();
   size_t next_first = first_slot_ + kThreadsPerTurn;
   // A dump of thousands of threads takes as long for the stacks as for the counts of all of them.
@@ -153,7 +152,7 @@ void ProcessSampler::read_others(Nanoseconds now) {
         break;
       }
       ++seen;
-      read_other(*slot, threads_.domains()[slot->domain], now);
+      read_other(*slot, now);
     }
     others += slot->uses_cpu ? 0 : 1;
   }
