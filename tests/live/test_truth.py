@@ -1,4 +1,5 @@
 """No impossible stack, no name from another moment, on every interpreter. Short runs; `make bench` does the long ones."""
+import contextlib
 import os
 import pathlib
 import re
@@ -86,6 +87,31 @@ def test_calls_have_no_more_than_their_share(python, record, threads, options):
     assert whole > 0.3e9, done.stderr
     # By its own clock; each call of a function adds a little.
     assert in_call / whole < target.said[0] + 0.15, (in_call / whole, target.said)
+
+
+def used_by(recording, function):
+    """Its share of the CPU time."""
+    done = subprocess.run([PHLOX, "export", "-f", "collapsed", "--weight", "cpu", recording.path], capture_output=True, text=True)
+    rows = [line.rpartition(" ") for line in done.stdout.splitlines()]
+    whole = sum(int(time) for *_, time in rows)
+    assert whole > 0.05e9, done.stderr
+    return sum(int(time) for stack, _, time in rows if f";{function} (" in stack) / whole
+
+
+# Where other programs want the CPU too, a thread waits for it most of the time, in a place that uses none: each such sample once had the CPU time since the last.
+@since(3, 13)  # how a thread is held does not depend on the version
+@once_a_version
+@pytest.mark.parametrize("options", [(), ("--way", "hands-off"), ("--native", "--native-source", "ptrace")], ids=["python", "hands-off", "native"])
+def test_a_wait_for_a_cpu_uses_none(python, record, options):
+    with contextlib.ExitStack() as stack:
+        target = stack.enter_context(Target(python, PROGRAMS / "gives_way.py", 60))
+        for _ in range(2):
+            stack.enter_context(Target(python, PROGRAMS / "gives_way.py", 60, target.said[0]))
+        recording = record(target.pid, 2, "-r", "200", "--max-overhead", "off", *options)
+    waiting, whole = recording.query("SELECT total(s.wall_ns) FILTER (WHERE state.cpu = 2), total(s.wall_ns) FROM sample s JOIN state ON state.id = s.state "
+                                     "JOIN thread t ON t.id = s.thread WHERE t.name = 'works'")[0]
+    assert waiting > 0.3 * whole, "it does wait for its CPU"
+    assert used_by(recording, "give_way") < 0.3  # 0.9 before; by its own clock 0.01
 
 
 @since(3, 6)

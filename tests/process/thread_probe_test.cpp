@@ -116,17 +116,57 @@ TEST(ThreadProbe, a_sleeping_thread_is_off_the_cpu_and_one_that_runs_or_ran_is_n
   while (!asleep()) std::this_thread::yield();
   const auto before = probe.schedstat();
   ASSERT_TRUE(before);
-  EXPECT_TRUE(probe.is_off_cpu_since(*before));
+  EXPECT_EQ(probe.off_cpu_since(*before), true);
   go.set_value();
   while (tid != 0 || !asleep()) std::this_thread::yield();
-  EXPECT_FALSE(probe.is_off_cpu_since(*before));
+  EXPECT_NE(probe.off_cpu_since(*before), true);
   end.set_value();
   sleeper.join();
   // It never slept, so its counts do not differ by what the kernel does not count.
   std::thread([] {
     ThreadProbe self(getpid(), gettid());
-    EXPECT_FALSE(self.is_off_cpu_since(*self.schedstat()));
+    // Unless it is pre-empted in between.
+    std::optional<bool> off;
+    for (int i = 0; i < 100 && !off; ++i) off = self.off_cpu_since(*self.schedstat());
+    EXPECT_EQ(off, false);
   }).join();
+}
+
+TEST(ThreadProbe, the_time_at_which_a_thread_left_its_cpu_is_the_file_s_own) {
+  EXPECT_EQ(parse_exec_start(
+                "cat (8285, #threads: 1)\n-----\nse.exec_start         :      40917165.846563\nse.vruntime"),
+            40917165846563);
+  // A thread's name ends the first line: it may contain this key.
+  EXPECT_EQ(parse_exec_start("a\nse.exec_start:1 (2, #threads: 1)\n--\nse.exec_start : 3.000004\nx"),
+            3000004);
+  for (const char* other :
+       {"", "se.exec_start : 1.000000", "a\nse.exec_start", "a\nse.exec_start : ", "a\nse.exec_start : x",
+        "a\nse.exec_start : 1", "a\nse.exec_start : 1.5\n", "a\nse.exec_start : -1.000000\n",
+        "a\nse.exec_start : 99999999999999999999.000000\n",
+        "a\nse.exec_start : 9223372036854775807.000000\n"})
+    EXPECT_EQ(parse_exec_start(other), std::nullopt) << other;
+}
+
+TEST(ThreadProbe, a_thread_that_sleeps_on_left_its_cpu_once) {
+  std::atomic<pid_t> tid{0};
+  std::promise<void> end;
+  std::thread sleeper([&] {
+    tid = gettid();
+    end.get_future().wait();
+  });
+  while (tid == 0) std::this_thread::yield();
+  ThreadProbe probe(getpid(), tid);
+  for (auto in = probe.blocked_in(); !in || in->running; in = probe.blocked_in()) std::this_thread::yield();
+  const auto left = probe.left_cpu_at();
+  // Not on a kernel without CONFIG_SCHED_DEBUG.
+  if (left) {
+    EXPECT_GT(*left, 0);
+    std::this_thread::yield();
+    EXPECT_EQ(probe.left_cpu_at(), left);
+  }
+  end.set_value();
+  sleeper.join();
+  EXPECT_EQ(probe.left_cpu_at(), std::nullopt);
 }
 
 TEST(ThreadProbe, many_of_them_leave_descriptors_for_others) {

@@ -110,6 +110,42 @@ TEST_F(Consumers, states_before_a_sample_are_the_kernels_account) {
   EXPECT_EQ((wall[{"work", State::unknown}]), 4'000'000);
 }
 
+// It lost its CPU there, which says nothing of where it had used it.
+TEST_F(Consumers, a_thread_that_waits_for_a_cpu_ran_where_it_is_next_found_running) {
+  const CodeLocation yields{send({.name = "yields"}), 0}, work{send({.name = "work"}), 0};
+  Nanoseconds time = 0;
+  const auto saw = [&](CodeLocation at, profile::CpuState state, bool elsewhere) {
+    ThreadSample record = sample_at(1, time + 10'000'000, time);
+    time += 10'000'000;
+    record.state.cpu_state = state;
+    record.state.ran_elsewhere = elsewhere;
+    record.time.ran = record.time.wall;
+    record.time.queued = record.time.wall - 4'000'000;
+    record.stack.fresh = 1;
+    push(record, {&at, 1});
+  };
+  saw(yields, profile::CpuState::runnable, true);
+  saw(work, profile::CpuState::running, false);
+  // Where that is not known.
+  saw(yields, profile::CpuState::runnable, false);
+  for (int i = 0; i < 100; ++i) saw(yields, profile::CpuState::runnable, true);
+  consumer_.drain(ring_);
+  consumer_.settle_all();
+  identities_.spans.flush();
+  std::map<std::pair<std::string, profile::CpuState>, Nanoseconds> wall;
+  for (const auto& sample : seen_.samples())
+    wall[{seen_.frame(seen_.stack(sample.stack).frame).function, sample.cpu_state}] += sample.wall;
+  using State = profile::CpuState;
+  EXPECT_EQ((wall[{"work", State::running}]), 8'000'000);
+  EXPECT_EQ((wall[{"work", State::runnable}]), 2'000'000);
+  EXPECT_EQ((wall[{"yields", State::running}]), 4'000'000);
+  // It is not found running for long: some is not kept for such a sample.
+  EXPECT_NEAR(static_cast<double>(wall[{"(ran between two samples)", State::running}]), 400e6, 251e6);
+  Nanoseconds whole = 0;
+  for (const auto& [key, part] : wall) whole += part;
+  EXPECT_EQ(whole, time);
+}
+
 // A very deep stack is cut; where the thread ran before it went to sleep there is not known.
 TEST_F(Consumers, time_whose_stack_is_not_known_is_not_cut) {
   const CodeLocation nap{send({.name = "nap"}), 0};

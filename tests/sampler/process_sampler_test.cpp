@@ -313,7 +313,10 @@ TEST(StoodStill, the_time_and_the_samples_are_each_threads_that_was_seen_blocked
   for (const profile::Sample& sample : seen.samples()) {
     wall += sample.wall;
     samples += sample.samples;
-    EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
+    // On a busy machine it still waits for a CPU after it was woken.
+    if (sample.start + sample.wall <= first + 3 * kSecond) {
+      EXPECT_EQ(sample.cpu_state, profile::CpuState::blocked);
+    }
   }
   EXPECT_GE(wall, 4 * kSecond);
   EXPECT_LT(wall, 5 * kSecond);

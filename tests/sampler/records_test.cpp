@@ -23,17 +23,15 @@ TEST(ThreadSample, one_that_proves_rest_counts_for_the_skipped_turns) {
   EXPECT_EQ(sample.state.cpu_state, profile::CpuState::blocked);
 }
 
-TEST(AwakeState, a_thread_that_neither_ran_nor_waited_is_asked_where_it_is) {
+TEST(AwakeState, a_thread_that_neither_ran_nor_waited_is_where_it_is) {
   using profile::CpuState;
-  const auto never = []() -> bool {
-    ADD_FAILURE() << "asked";
-    return false;
-  };
-  EXPECT_EQ(awake_state({2, 1, 1}, never), CpuState::running);
-  EXPECT_EQ(awake_state({1, 1, 1}, never), CpuState::running);
-  EXPECT_EQ(awake_state({0, 1, 1}, never), CpuState::runnable);
-  EXPECT_EQ(awake_state({0, 0, 0}, [] { return true; }), CpuState::runnable);
-  EXPECT_EQ(awake_state({0, 0, 0}, [] { return false; }), CpuState::running);
+  for (const bool off : {true, false}) {
+    EXPECT_EQ(awake_state({2, 1, 1}, off), CpuState::running);
+    EXPECT_EQ(awake_state({1, 1, 1}, off), CpuState::running);
+    EXPECT_EQ(awake_state({0, 1, 1}, off), CpuState::runnable);
+  }
+  EXPECT_EQ(awake_state({0, 0, 0}, true), CpuState::runnable);
+  EXPECT_EQ(awake_state({0, 0, 0}, false), CpuState::running);
 }
 
 TEST(AwakeState, without_the_kernels_counts_no_thread_is_reported_as_waiting) {

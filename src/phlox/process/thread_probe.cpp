@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -122,6 +123,27 @@ size_t count_kernel_workers(pid_t pid) {
   return workers;
 }
 
+std::optional<Nanoseconds> parse_exec_start(std::string_view text) {
+  // The first line has the thread's name, in which a program may put this key: the file's own is the last.
+  constexpr std::string_view kKey = "\nse.exec_start";
+  const size_t at = text.rfind(kKey);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + kKey.size());
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  if (!text.starts_with(':')) return {};
+  text.remove_prefix(1);
+  // Milliseconds with six decimal places.
+  Nanoseconds whole = 0, part = 0;
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  if (!take_number(text, whole) || whole < 0 || whole > std::numeric_limits<Nanoseconds>::max() / 2'000'000)
+    return {};
+  if (!text.starts_with('.')) return {};
+  text.remove_prefix(1);
+  const size_t left = text.size();
+  if (!take_number(text, part) || part < 0 || left - text.size() != 6) return {};
+  return whole * 1'000'000 + part;
+}
+
 std::optional<uint64_t> parse_switches(std::string_view text) {
   uint64_t sum = 0;
   for (const std::string_view key : {"\nvoluntary_ctxt_switches:\t", "\nnonvoluntary_ctxt_switches:\t"}) {
@@ -187,6 +209,14 @@ std::optional<ThreadStat> ThreadProbe::stat() {
   return text ? parse_thread_stat(*text) : std::nullopt;
 }
 
+std::optional<Nanoseconds> ThreadProbe::left_cpu_at() {
+  if (!has_sched_) return {};
+  errno = 0;
+  const auto text = read(sched_, "sched");
+  if (!text && errno != ESRCH) has_sched_ = false;
+  return text ? parse_exec_start(*text) : std::nullopt;
+}
+
 int ThreadProbe::cpu() {
   const auto now = stat();
   return now ? now->cpu : -1;
@@ -218,13 +248,14 @@ void ThreadProbe::learn_drift() {
   drift_wanted_ = false;
 }
 
-bool ThreadProbe::is_off_cpu_since(const SchedStat& since) {
-  if (since.off()) return false;
+std::optional<bool> ThreadProbe::off_cpu_since(const SchedStat& since) {
+  if (since.off()) return {};
   drift_wanted_ = true;
   const auto out = switches();
-  if (!out || !drift_.is_off_cpu(*out, since.count)) return false;
-  const auto now = schedstat();
-  return now && unmoved(since, *now);
+  if (!out) return {};
+  if (drift_.is_on_cpu(*out, since.count)) return false;
+  const auto now = drift_.is_off_cpu(*out, since.count) ? schedstat() : std::nullopt;
+  return now && unmoved(since, *now) ? std::optional(true) : std::nullopt;
 }
 
 }  // namespace phlox::process

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 
 namespace phlox::process {
@@ -72,6 +73,13 @@ bool is_kernel_worker(uint64_t flags);
 // How many of the process's threads are such threads; with thousands of threads, none is checked.
 size_t count_kernel_workers(pid_t pid);
 
+// se.exec_start in /proc/PID/task/TID/sched, in ns of its run queue's clock: when the kernel last added to
+// the thread's run time. That is when a thread that is off its CPU left it, and when a thread that has just
+// come to its CPU did (update_curr and set_next_entity, kernel/sched/fair.c; set_next_task_rt,
+// kernel/sched/rt.c;
+// __schedule brings the clock up to date once, so a thread and the next one on its CPU have the same time).
+std::optional<Nanoseconds> parse_exec_start(std::string_view text);
+
 // Times scheduled out: the two counts of switches in /proc/PID/task/TID/status, added up.
 std::optional<uint64_t> parse_switches(std::string_view text);
 
@@ -87,6 +95,7 @@ class SwitchDrift {
     if (out >= in) drift_ = out - in;
   }
   bool is_off_cpu(uint64_t out, uint64_t in) const { return out == in + drift_; }
+  bool is_on_cpu(uint64_t out, uint64_t in) const { return out + 1 == in + drift_; }
 
  private:
   uint64_t drift_ = 0;
@@ -105,10 +114,14 @@ class ThreadProbe {
   std::optional<ThreadStat> stat();
   int cpu();                  // the CPU that it runs on, or ran on last; -1: gone
   std::string kernel_name();  // comm, opened again at each call
-  // Whether it has been off every CPU since `since` was read, and then too: as often scheduled out as in.
-  // Costs one more file, opened again (20 us), and once more when a sample next finds it blocked. False if
-  // the kernel does not count.
-  bool is_off_cpu_since(const SchedStat& since);
+  // Whether it has been off every CPU since `since` was read, and then too: as often scheduled out as in. Or
+  // whether it has been on one since then: once more in than out. Costs one more file, opened again (20 us),
+  // and once more when a sample next finds it blocked. Nothing if it is neither, or the kernel does not
+  // count.
+  std::optional<bool> off_cpu_since(const SchedStat& since);
+  // Of a thread off its CPU: when it left it, by that run queue's clock. 7 us. Nothing: gone, or a kernel
+  // without the file (before Linux 6.15: CONFIG_SCHED_DEBUG).
+  std::optional<Nanoseconds> left_cpu_at();
   // Whether /proc/.../syscall may be read at all: the kernel requires the right to attach.
   bool syscall_readable() const { return syscall_readable_; }
 
@@ -120,9 +133,10 @@ class ThreadProbe {
   pid_t pid_;
   pid_t tid_;
   int most_kept_;  // descriptors from this number on are closed after use
-  Descriptor schedstat_, syscall_, stat_;
+  Descriptor schedstat_, syscall_, stat_, sched_;
   bool syscall_readable_ = true;
   bool has_schedstat_ = true;
+  bool has_sched_ = true;
   SwitchDrift drift_;
   bool drift_wanted_ = false;
   char buffer_[1024];

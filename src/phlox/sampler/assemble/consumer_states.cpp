@@ -66,8 +66,9 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
 void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
   using profile::CpuState;
   const bool was_awake = thread.last && thread.last->cpu_state != CpuState::blocked;
-  const StateSplit::Parts parts = thread.states.split(record.time.wall, record.time.ran - record.time.queued,
-                                                      record.time.queued, record.state.cpu_state, was_awake);
+  const StateSplit::Parts parts =
+      thread.states.split(record.time.wall, record.time.ran - record.time.queued, record.time.queued,
+                          record.state.cpu_state, was_awake, !record.state.ran_elsewhere);
   settle(thread, parts.late);
   if (record.time.wall > 0 && parts.queued == record.time.wall) {
     sample.cpu_state = CpuState::runnable;
@@ -87,6 +88,8 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
         thread.awake && sample.start - thread.awake->start - thread.awake->wall < kLongestMemory;
     if (fresh) awake = *thread.awake;
     if (!fresh) move_between_samples(awake);
+  } else if (record.state.ran_elsewhere) {
+    move_between_samples(awake);
   }
   put_piece(thread, awake, CpuState::running, parts.ran, sample);
   put_piece(thread, awake, CpuState::runnable, parts.queued, sample);

@@ -48,9 +48,10 @@ class StateSplit {
   };
 
   // `ran`: on a CPU, without `queued`, its waiting for one. `was_awake`: it was not blocked in the last
-  // sample.
+  // sample. `ran_here`: the sample's place is one where it ran. A thread that waits for a CPU elsewhere owes
+  // that time to the next sample that finds it running, which gives as much of its own waiting for it.
   Parts split(Nanoseconds wall, Nanoseconds ran, Nanoseconds queued, profile::CpuState found,
-              bool was_awake = false) {
+              bool was_awake = false, bool ran_here = true) {
     ran = std::clamp<Nanoseconds>(ran, 0, wall);
     Parts parts;
     // It cannot have gone to sleep without running. The kernel counts that wait when the thread runs again.
@@ -71,18 +72,32 @@ class StateSplit {
         parts.queued = due(owed_queued_, queued, wall - parts.ran);
         break;
       case profile::CpuState::running:
+        owed_queued_ -= take_back(queued);
         parts.queued = due(owed_queued_, queued, wall);
         parts.asleep = due(owed_asleep_, wall - ran - queued, wall - parts.queued);
         break;
       default:
         // The kernel shows how long it has waited by now only when it runs again: the rest is not known to be
         // sleep.
-        parts.ran = due(owed_ran_, ran, wall);
+        if (ran_here || owed_ran_ + ran > kMostOwed) {
+          parts.ran = due(owed_ran_, ran, wall);
+        } else {
+          owed_ran_ += ran;
+        }
     }
     return parts;
   }
 
  private:
+  // More than this is not kept for a sample that may never come.
+  static constexpr Nanoseconds kMostOwed = kSecond / 4;
+
+  Nanoseconds take_back(Nanoseconds most) {
+    const Nanoseconds taken = std::clamp<Nanoseconds>(owed_ran_, 0, most);
+    owed_ran_ -= taken;
+    return taken;
+  }
+
   // Minimum slice: less than an eighth, or than a quarter of a millisecond, is postponed, and not lost.
   static Nanoseconds due(Nanoseconds& owed, Nanoseconds more, Nanoseconds window) {
     owed += more;

@@ -46,6 +46,7 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, process::ThreadProbe& probe, 
   using Held = NativeCapture::Held;
   bool stop = in_use_ == NativeSource::ptrace;
   held = Held::refused;
+  waited_for_cpu_.reset();
   if (in_use_ == NativeSource::perf) {
     held = perf_->hold(tid, probe, registers);
     if (held == Held::yes) return &*perf_;
@@ -86,6 +87,7 @@ NativeCapture::Held NativeHalf::stop_on_its_cpu(pid_t tid, process::ThreadProbe&
       if (!in) return Held::gone;
       if (!in->running) return Held::running;
     }
+    if (here) waited_for_cpu_ = workers_.current().found_it_waiting(probe);
     const Held held = stop_.hold(tid, probe, registers);
     if (held != Held::yes || !here || meeting == kMeetings || probe.cpu() == workers_.current().cpu)
       return held;

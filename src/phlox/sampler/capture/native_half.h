@@ -68,6 +68,8 @@ class NativeHalf {
     const process::SchedStat since = now - before;
     return static_cast<Nanoseconds>(since.run_ns + since.wait_ns);
   }
+  // Whether the thread that is held had left its CPU before it was stopped; nothing if that is not known.
+  std::optional<bool> waited_for_cpu() const { return waited_for_cpu_; }
   EventNumbers events() const { return perf_ ? perf_->numbers() : EventNumbers(); }
 
   NativeCopy& copy() { return copy_; }
@@ -103,6 +105,7 @@ class NativeHalf {
   std::optional<PerfCapture> perf_;
   NativeCopy copy_;
   bool fresh_ = false;
+  std::optional<bool> waited_for_cpu_;  // the thread that is held
   pid_t longest_ = 0;
   Nanoseconds longest_waiting_ = 0;
 };

@@ -137,7 +137,7 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
       // Threads without Python poll rarely; arguments in memory would have to be proved.
       if (!process::stands_in_memory(*in)) sample.state.waits_for = process::waits_for(*in, memory_);
     } else {
-      sample.state.cpu_state = held_state(*after, slot.seen);
+      set_awake(sample.state, native_.waited_for_cpu(), held_state(*after, slot.seen));
     }
     slot.saw(log_, sample, *after, tick_, nullptr, native_.parts_for(sample.native.part));
     ++numbers_.samples;

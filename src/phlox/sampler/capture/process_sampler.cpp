@@ -1,10 +1,12 @@
 #include "phlox/sampler/capture/process_sampler.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "phlox/process/ended_thread.h"
 #include "phlox/sampler/capture/found_state.h"
@@ -171,8 +173,15 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
 }
 
 // For a thread that is not blocked and may run meanwhile.
-CpuState ProcessSampler::free_state(PythonThread& slot, const process::SchedStat& stat) {
-  return awake_state(stat - slot.seen, [&] { return slot.probe->is_off_cpu_since(stat); });
+void ProcessSampler::judge_free(PythonThread& slot, const process::SchedStat& stat, Nanoseconds now,
+                                SampleState& state) {
+  const process::SchedStat since = stat - slot.seen;
+  std::optional<bool> waited;
+  // We may have taken its CPU.
+  if (!hardly_waited(since, now - slot.last_time))
+    waited = slot.probe->cpu() == ::sched_getcpu() ? workers_.current().found_it_waiting(*slot.probe)
+                                                   : slot.probe->off_cpu_since(stat);
+  set_awake(state, waited, awake_state(since, false));
 }
 
 void ProcessSampler::is_in(PythonThread& slot, const process::BlockedIn& call,
@@ -207,7 +216,7 @@ bool ProcessSampler::read_with_holder(PythonThread& slot, Domain& domain, Nanose
   if (in && !in->running) {
     is_in(slot, *in, slot.first, seen);
   } else {
-    seen.state.cpu_state = free_state(slot, slot.first);
+    judge_free(slot, slot.first, now, seen.state);
     if (slot.cpu_known_at == tick_) seen.state.cpu_number = static_cast<int16_t>(slot.last_cpu);
   }
   seen.python.gil_state = domain.gil.state_of(in ? &*in : nullptr);
@@ -237,11 +246,10 @@ void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, 
     sample.time.queued = static_cast<Nanoseconds>(since.wait_ns);
   }
   if (seen.state.quality != Quality::unproved) reader_.codes().keep_proved();
-  const bool woken = sample.time.queued >= 0 && sample.state.cpu_state == CpuState::runnable &&
-                     may_have_been_woken(sample.time.wall, stat - slot.seen);
-  const Nanoseconds carried = woken ? std::exchange(slot.cpu_carried, 0) : 0;
+  if (sample.time.queued >= 0 && sample.state.cpu_state == CpuState::runnable &&
+      may_have_been_woken(sample.time.wall, stat - slot.seen))
+    sample.state.ran_elsewhere = true;
   slot.saw(log_, sample, stat, tick_, &reader_.locations(), native);
-  slot.cpu_carried += carried;
   slot.done = true;
   ++counts_.samples;
   if (reading.quality == Quality::detached) ++counts_.detached;

@@ -147,7 +147,7 @@ class ProcessSampler {
   bool read_awake(PythonThread& slot, Nanoseconds now, bool holds);
   void read_other(PythonThread& slot, Nanoseconds now);
   bool read_with_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
-  profile::CpuState free_state(PythonThread& slot, const process::SchedStat& stat);
+  void judge_free(PythonThread& slot, const process::SchedStat& stat, Nanoseconds now, SampleState& state);
   bool on_its_cpu() const { return config_.mode != Mode::ptrace && config_.mode != Mode::hands_off; }
   bool by_event() const;
   PythonThread* caught();

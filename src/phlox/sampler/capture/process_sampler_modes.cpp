@@ -138,12 +138,16 @@ struct ProcessSampler::OnItsCpu : Hold {
   }
   void find_state(Attempt& a) override {
     a.seen.state.cpu_number = static_cast<int16_t>(cpu_);
-    a.seen.state.cpu_state = held_state(a.after, a.slot.seen);
-    // The kernel's accounts since the last sample tell running from waiting for a CPU. Only a thread that did
-    // little of either needs another check.
     const process::SchedStat since = a.after - a.slot.seen;
-    const auto wall = static_cast<uint64_t>(std::max<Nanoseconds>(a.now - a.slot.last_time, 1));
-    if (!a.in && since.run_ns + since.wait_ns < wall / 2) a.in = a.slot.probe->blocked_in();
+    const Nanoseconds wall = std::max<Nanoseconds>(a.now - a.slot.last_time, 1);
+    std::optional<bool> waited;
+    if (!a.in && !a.after.off() && !hardly_waited(since, wall))
+      waited = s_.workers_.current().found_it_waiting(*a.slot.probe);
+    set_awake(a.seen.state, waited, held_state(a.after, a.slot.seen));
+    // A thread that ran until we came is not asleep, nor, where that is not known, one that ran or waited for
+    // a CPU most of the time.
+    if (!a.in && waited.value_or(since.run_ns + since.wait_ns < static_cast<uint64_t>(wall) / 2))
+      a.in = a.slot.probe->blocked_in();
     if (a.in && !a.in->running) find_asleep(a, a.after);
     freeze(a);
   }
@@ -182,6 +186,8 @@ struct ProcessSampler::FromElsewhere : Hold {
     // Checked at the last moment: the stop interrupts a call that begins in between.
     a.in = a.slot.probe->blocked_in();
     sleeps_ = a.in && !a.in->running;
+    // A stop ends a wait for a CPU.
+    if (!sleeps_) s_.judge_free(a.slot, a.before, a.now, a.seen.state);
     if (may_stop && a.in && !sleeps_) stop_.emplace(s_.config_.pid, *a.slot.probe, s_.stops_);
     stopped_ = stop_ && stop_->state() == State::stopped;
     const bool gone = stop_ && stop_->state() == State::gone;
@@ -197,11 +203,7 @@ struct ProcessSampler::FromElsewhere : Hold {
     return Next::go_on;
   }
   void find_state(Attempt& a) override {
-    if (sleeps_) {
-      find_asleep(a, a.before);
-    } else {
-      a.seen.state.cpu_state = stopped_ ? held_state(a.after, a.slot.seen) : s_.free_state(a.slot, a.after);
-    }
+    if (sleeps_) find_asleep(a, a.before);
   }
 
   bool sleeps_ = false, stopped_ = false;
@@ -308,7 +310,7 @@ struct ProcessSampler::WithNative : Hold {
     if (a.in) {
       find_asleep(a, a.before);
     } else {
-      a.seen.state.cpu_state = held_state(a.after, a.slot.seen);
+      set_awake(a.seen.state, native_.waited_for_cpu(), held_state(a.after, a.slot.seen));
     }
   }
 

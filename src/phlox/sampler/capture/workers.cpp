@@ -1,6 +1,8 @@
 #include "phlox/sampler/capture/workers.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -26,6 +28,16 @@ void breathe() {
 
 void Worker::wake() const {
   ::eventfd_write(wake_up.get(), 1);
+}
+
+std::optional<bool> Worker::found_it_waiting(process::ThreadProbe& probe) {
+  const auto left = probe.left_cpu_at();
+  if (!left) return {};
+  if (!sched_) sched_ = Descriptor(::open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t size = ::pread(sched_.get(), text, sizeof text, 0);
+  const auto came = size > 0 ? process::parse_exec_start({text, static_cast<size_t>(size)}) : std::nullopt;
+  return came ? std::optional(*left < *came) : std::nullopt;
 }
 
 bool TurnLock::try_lock() {

@@ -11,10 +11,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
+#include "phlox/process/thread_probe.h"
 #include "phlox/sampler/capture/schedule.h"
 
 namespace phlox::sampler {
@@ -41,6 +43,10 @@ struct Worker {
   // Wakes it: there is something else to wait for, or nothing any more.
   void wake() const;
 
+  // Of a thread in the queue of this worker's CPU, asked by this worker: whether it had left the CPU before
+  // the worker came. No: the worker took the CPU from it. Nothing if the kernel does not say.
+  std::optional<bool> found_it_waiting(process::ThreadProbe& probe);
+
   pid_t tid = 0;       // of one that the others may move to another CPU
   uint64_t round = 0;  // of its last turn
   uint64_t list = 0;   // the sequence number of the list that it waits for
@@ -48,6 +54,9 @@ struct Worker {
   // What it waits for, and the owners of the events; `wake_up` is the first.
   std::vector<pollfd> wanted;
   std::vector<pid_t> tids;
+
+ private:
+  Descriptor sched_;  // its own file
 };
 
 class Workers {

@@ -69,6 +69,8 @@ struct SampleState {
   profile::CpuState cpu_state = profile::CpuState::unknown;
   profile::Quality quality = profile::Quality::ok;
   Rejected rejected = Rejected::no;
+  // Runnable: its place says nothing of where it used CPU time since the last sample.
+  bool ran_elsewhere = false;
   int16_t cpu_number = -1;
   int16_t system_call = -1;
   uint32_t code_file = 0;  // running: the file of its own code, by the number of its record; 0: not known

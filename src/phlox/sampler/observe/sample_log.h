@@ -42,9 +42,10 @@ class SampleLog {
   // CPU time that was not charged yet goes to the last stack: no sample will find the thread running again.
   void end(ReportedThread& thread, Nanoseconds now);
 
-  // Sends `sample` with the CPU time that the thread carries, unless it is blocked: then that time waits for
-  // the stack of the next sample that finds it running, because it does not belong to its waiting. `stack`:
-  // as read, root first; nullptr: the thread has none. `native`: the data after a fresh native half.
+  // Sends `sample` with the CPU time that the thread carries, unless it is blocked or ran elsewhere: then
+  // that time waits for the stack of the next sample that finds it running, because it does not belong to its
+  // waiting. `stack`: as read, root first; nullptr: the thread has none. `native`: the data after a fresh
+  // native half.
   void saw(ReportedThread& thread, ThreadSample sample, const std::vector<CodeLocation>* stack,
            const NativeParts& native);
   // It has not run since the last sample, `turns` ago: one more equal sample, and those between that were not
