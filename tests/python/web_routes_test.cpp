@@ -110,6 +110,49 @@ TEST_P(EveryRoute, of_flask_is_found_by_the_name_of_the_endpoint) {
   }
 }
 
+TEST_P(EveryRoute, of_tornado_is_the_pattern_of_the_rule_and_the_methods_of_its_class) {
+  const auto base = [&](const char* name, const char* of) {
+    program.fake.set(program.type(name), layout.type.tp_base, program.type(of).value);
+  };
+  base("Application", "ReversibleRouter");
+  base("_ApplicationRouter", "ReversibleRuleRouter");
+  base("ItemHandler", "RequestHandler");
+  base("RequestHandler", "type");
+  const auto methods = [&](const char* name, const Attributes& of) {
+    program.fake.memory().put_value(program.type(name) + *layout.type.tp_base + 8, program.dict(of).value);
+    program.fake.set(program.type(name), layout.object.ob_type, program.type("type").value);
+  };
+  methods("RequestHandler", {{"post", function("_unimplemented_method")}});
+  methods("ItemHandler", {{"get", function("read_item")}});
+  const RemoteAddress regex = program.object(program.type("re.Pattern"), 64);
+  program.fake.memory().put_value(regex + *layout.object.size + 32, text("/items/(\\d+)$").value);
+  const RemoteAddress rule =
+      program.instance("Rule", {{"matcher", program.instance("PathMatches", {{"regex", regex}})},
+                                {"target", program.type("ItemHandler")}});
+  const RemoteAddress wildcard = program.instance("_ApplicationRouter", {{"rules", list({rule})}});
+  const RemoteAddress any =
+      program.instance("Rule", {{"matcher", program.instance("AnyMatches", {})}, {"target", wildcard}});
+  const RemoteAddress app = program.instance(
+      "Application", {{"wildcard_router", wildcard},
+                      {"default_router", program.instance("_ApplicationRouter", {{"rules", list({any})}})}});
+  EXPECT_EQ(read({{"app", app}}, "tornado.web"), (Words{"GET /items/(\\d+) read_item"}));
+}
+
+TEST_P(EveryRoute, of_bottle_is_also_that_of_the_default_application) {
+  program.fake.set(program.type("AppStack"), layout.type.tp_base, program.type("list").value);
+  const auto route = [&](const char* path, const char* method, const char* name) {
+    return program.instance("Route",
+                            {{"rule", text(path)}, {"method", text(method)}, {"callback", function(name)}});
+  };
+  const RemoteAddress app =
+      program.instance("Bottle", {{"routes", list({route("/items/<i>", "GET", "read_item")})}});
+  const RemoteAddress first = program.instance("Bottle", {{"routes", list({route("/any", "ANY", "any")})}});
+  const RemoteAddress stack = list({first});
+  program.fake.set(stack, layout.object.ob_type, program.type("AppStack").value);
+  EXPECT_EQ(read({{"app", app}}, "bottle", {{"app", stack}, {"default_app", stack}}),
+            (Words{" /any any", "GET /items/<i> read_item"}));
+}
+
 TEST_P(EveryRoute, of_django_is_the_chain_of_patterns_from_the_root_of_the_settings) {
   const auto pattern = [&](const char* path) {
     return program.instance("RoutePattern", {{"_route", text(path)}});
@@ -156,7 +199,7 @@ TEST_P(EveryRoute, of_an_application_that_no_module_has_is_found_in_memory) {
 
 TEST_P(EveryRoute, is_not_looked_for_without_a_framework_and_a_table_that_contains_itself_ends) {
   const RemoteAddress one = app({route("/items", function("read_item"), {"GET"})});
-  EXPECT_EQ(read({{"main", one}}, "tornado.web"), Words());
+  EXPECT_EQ(read({{"main", one}}, "wsgiref.handlers"), Words());
   // Several times, so that it has a million paths.
   const std::vector<RemoteAddress> places(9, RemoteAddress(0x10));
   const RemoteAddress routes = list(places);

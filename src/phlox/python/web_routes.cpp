@@ -37,7 +37,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-enum class AppKind : uint8_t { none, starlette, flask, aiohttp };
+enum class AppKind : uint8_t { none, starlette, flask, aiohttp, tornado, bottle, bottles };
 
 class ReadingRoutes {
  public:
@@ -58,9 +58,12 @@ class ReadingRoutes {
       const auto found = objects_.find(modules_, name);
       return found && *found;
     };
-    if (imported("starlette.routing") || imported("flask.app") || imported("quart.app") ||
-        imported("aiohttp.web_app"))
+    for (const char* framework :
+         {"starlette.routing", "flask.app", "quart.app", "aiohttp.web_app", "tornado.web", "bottle"}) {
+      if (!imported(framework)) continue;
       read_applications();
+      break;
+    }
     if (imported("django.urls.resolvers")) read_django();
   }
   std::vector<WebRoute> take() { return {routes_.begin(), routes_.end()}; }
@@ -94,8 +97,8 @@ class ReadingRoutes {
       const auto members = types_.set_members_once(object, kMostItems);
       return members ? *members : out;
     }
-    if (type != "list" && type != "tuple") return out;
-    const bool list = type == "list";
+    const bool list = derives(object, "list");
+    if (!list && type != "tuple") return out;
     const uint64_t size = word(object + (list ? *layout_.list.ob_size : *layout_.tuple.ob_size)).value;
     const RemoteAddress at = list ? word(object + *layout_.list.ob_item) : object + *layout_.tuple.ob_item;
     for (uint64_t i = 0; i < std::min<uint64_t>(size, kMostItems); ++i) out.push_back(word(at + 8 * i));
@@ -156,6 +159,7 @@ class ReadingRoutes {
     if (known == codes_.end()) known = codes_.emplace(code.value, read_code(layout_, pages_, code)).first;
     if (known->second) {
       const Code& of = *known->second;
+      if (of.qualified_name.ends_with("_unimplemented_method")) return;  // Tornado's, of every other verb
       for (const std::string& method : methods.empty() ? std::vector<std::string>{""} : methods) {
         if (routes_.size() < kMaxWebRoutes)
           routes_.insert({of.qualified_name, of.file, of.first_line, method, path});
@@ -263,6 +267,34 @@ class ReadingRoutes {
     }
   }
 
+  // --- Tornado, Bottle ---
+
+  // Of a router; its rules have a pattern of the path and a class of handlers, or another router.
+  void add_tornado(RemoteAddress router, size_t depth = 0) {
+    if (depth > kMostDeep) return;
+    for (const RemoteAddress rule : items(attribute(router, "rules"))) {
+      const RemoteAddress target = attribute(rule, "target");
+      if (derives(target, "RuleRouter") || derives(target, "ReversibleRuleRouter")) {
+        add_tornado(target, depth + 1);
+        continue;
+      }
+      // `pattern`, the fifth field of a re.Pattern (struct PatternObject, Modules/_sre/sre.h).
+      const RemoteAddress regex = attribute(attribute(rule, "matcher"), "regex");
+      std::string path = is_plausible(regex) ? text(field(regex, 32)) : std::string();
+      if (path.ends_with('$')) path.pop_back();  // which Tornado adds
+      add_handler(target, {}, path);
+    }
+  }
+
+  void add_bottle(RemoteAddress app) {
+    for (const RemoteAddress route : items(attribute(app, "routes"))) {
+      const std::string method = text(attribute(route, "method"));
+      add_handler(attribute(route, "callback"),
+                  method.empty() || method == "ANY" ? std::vector<std::string>() : std::vector{method},
+                  text(attribute(route, "rule")));
+    }
+  }
+
   // --- all of these ---
 
   AppKind kind_of(RemoteAddress object) {
@@ -274,6 +306,12 @@ class ReadingRoutes {
       at->second = AppKind::starlette;
     } else if (types_.derives(type, "Flask") || types_.derives(type, "Quart")) {
       at->second = AppKind::flask;
+    } else if (types_.derives(type, "Bottle")) {
+      at->second = AppKind::bottle;
+    } else if (types_.derives(type, "AppStack")) {
+      at->second = AppKind::bottles;
+    } else if (types_.derives(type, "Application") && types_.derives(type, "ReversibleRouter")) {
+      at->second = AppKind::tornado;
     } else if (types_.derives(type, "Application")) {
       at->second = AppKind::aiohttp;
     }
@@ -289,6 +327,8 @@ class ReadingRoutes {
     };
     if (kind == AppKind::starlette) return has("router", "Router");
     if (kind == AppKind::flask) return has("url_map", "Map") && has("view_functions", "dict");
+    if (kind == AppKind::tornado) return has("wildcard_router", "ReversibleRuleRouter");
+    if (kind == AppKind::bottle) return has("routes", "list");
     return kind == AppKind::aiohttp && has("_router", "UrlDispatcher");
   }
 
@@ -297,7 +337,9 @@ class ReadingRoutes {
                                                                 {"starlette.applications", "Starlette"},
                                                                 {"flask.app", "Flask"},
                                                                 {"quart.app", "Quart"},
-                                                                {"aiohttp.web_app", "Application"}};
+                                                                {"aiohttp.web_app", "Application"},
+                                                                {"tornado.web", "Application"},
+                                                                {"bottle", "Bottle"}};
     std::vector<uint64_t> classes;
     for (const auto& [module, name] : kClasses) {
       const auto names = objects_.names_of(modules_, module);
@@ -336,14 +378,24 @@ class ReadingRoutes {
       for (const DictItem& item : dict(word(module.value + *layout_.module.md_dict))) {
         if (!is_plausible(item.value) || apps.size() >= kMostApplications) continue;
         const AppKind kind = kind_of(item.value);
-        if (kind != AppKind::none && seen.insert(item.value.value).second)
+        if (kind == AppKind::none || !seen.insert(item.value.value).second) continue;
+        if (kind != AppKind::bottles) {
           apps.emplace_back(item.value, kind);
+          continue;
+        }
+        // Bottle's default applications.
+        for (const RemoteAddress app : items(item.value)) {
+          if (is_plausible(app) && kind_of(app) == AppKind::bottle && seen.insert(app.value).second)
+            apps.emplace_back(app, AppKind::bottle);
+        }
       }
     }
     if (apps.empty() && sources_.heap) apps = search_applications();
     for (const auto& [app, kind] : apps) {
       if (kind == AppKind::flask) add_flask(app);
       if (kind == AppKind::aiohttp) add_aiohttp(app);
+      if (kind == AppKind::tornado) add_tornado(attribute(app, "default_router"));
+      if (kind == AppKind::bottle) add_bottle(app);
     }
     // An application that is mounted in another one may be a global variable, too.
     std::set<WebRoute> others = std::exchange(routes_, {});
