@@ -57,6 +57,17 @@ TEST(Condition, the_example_is_of_the_condition_that_was_meant) {
   }
 }
 
+TEST(Condition, several_in_one_text_are_refused_with_the_way_to_give_them) {
+  const auto hint = [](const char* text) {
+    const auto parsed = parse_condition(text);
+    return parsed ? std::string("none") : parsed.error().hint;
+  };
+  EXPECT_EQ(hint("death,stall=1s"), "give --on for each: --on death --on stall=1s");
+  EXPECT_EQ(hint("stall=1s,gil=100ms"), "give --on for each: --on stall=1s --on gil=100ms");
+  EXPECT_EQ(hint("log=/var/log/app:a,death"), "none") << "a regular expression";
+  EXPECT_EQ(hint("deaths,x").find("--on for each"), std::string::npos);
+}
+
 TEST(Condition, hostile_text_is_refused) {
   EXPECT_FALSE(parse_condition(std::string(1 << 20, 'a')));
   EXPECT_FALSE(parse_condition("log=/a:" + std::string(1 << 20, '(')));

@@ -449,6 +449,7 @@ def test_a_full_disk_is_said_and_what_was_written_stays(program, start, small_di
 
 @pytest.mark.parametrize("words, said", [
     (["--on", "stal=1s"], "there is no condition 'stal'"),
+    (["--on", "death,stall=1s"], "there is more than one condition"),
     (["--on", "stall=1h"], "is not a time from 20ms to 10s"),
     (["--on", "log=/no/such/file:x"], "cannot read /no/such/file"),
     (["--on", "log=/etc/passwd:("], "is no regular expression"),

@@ -124,6 +124,11 @@ std::string all_names() {
   return names;
 }
 
+bool is_name(std::string_view text) {
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](const Word& word) { return word.name == text; });
+}
+
 }  // namespace
 
 std::string_view kind_name(Kind kind) {
@@ -135,6 +140,14 @@ Result<Condition> parse_condition(std::string_view text) {
     return fail(ErrorKind::usage, "a condition is too long, or not text", "");
   const size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
+  // A regular expression may contain anything.
+  for (size_t comma = name == "log" ? text.npos : text.find(','); comma != text.npos;
+       comma = text.find(',', comma + 1)) {
+    const std::string_view next = text.substr(comma + 1);
+    if (is_name(next.substr(0, next.find_first_of("=,"))))
+      return fail(ErrorKind::usage, "there is more than one condition",
+                  fmt::format("give --on for each: --on {} --on {}", text.substr(0, comma), next));
+  }
   for (const Word& word : kWords) {
     if (word.name != name) continue;
     if (word.has_value() != (equals != text.npos))
