@@ -104,12 +104,10 @@ bool StackState::join(const StackState& other) {
 void StackState::run(const Instruction& i, uint32_t offset) {
   Value& sp = registers[kRsp];
   switch (i.kind) {
-    case Instruction::push: {
-      const Value pushed = i.reg == kNoRegister ? Value{} : registers[i.reg];
+    case Instruction::push:
+      write(plus(sp, -8), 8, i.reg == kNoRegister ? Value{} : registers[i.reg]);
       sp = plus(sp, -8);
-      write(sp, 8, pushed);
       break;
-    }
     case Instruction::pop: {
       const Value popped = read(sp);
       sp = plus(sp, 8);
@@ -134,26 +132,9 @@ void StackState::run(const Instruction& i, uint32_t offset) {
           by.kind == Value::constant ? plus(registers[i.reg], int64_t{by.offset} * i.value) : Value{};
       break;
     }
-    case Instruction::align: {
-      Value made;
-      if (is_address(registers[i.reg])) {
-        made = {Value::aligned, static_cast<uint8_t>(offset >> 15), static_cast<int16_t>(offset & 0x7fff), 0};
-        // What this instruction produced the last time was another address.
-        for (Value& v : registers) {
-          if (same_base(v, made)) v = {};
-        }
-        for (size_t k = 0; k < count;) {
-          if (same_base(words[k].at, made) || same_base(words[k].holds, made)) {
-            words[k] = words[--count];
-            forgot = true;
-          } else {
-            ++k;
-          }
-        }
-      }
-      registers[i.reg] = made;
+    case Instruction::align:
+      registers[i.reg] = is_address(registers[i.reg]) ? aligned_at(offset) : Value{};
       break;
-    }
     case Instruction::set:
       registers[i.reg] = {Value::constant, 0, 0, i.value};
       break;
@@ -164,21 +145,7 @@ void StackState::run(const Instruction& i, uint32_t offset) {
       break;
     case Instruction::call:
     case Instruction::call_indirect:
-      if (!is_call(i)) {  // of the next instruction, for its address
-        sp = plus(sp, -8);
-        write(sp, 8, {});
-        break;
-      }
-      for (uint8_t reg = 0; reg < kRegisterCount; ++reg) {
-        if ((kCalleeSaved >> reg & 1) == 0) registers[reg] = {};
-      }
-      for (size_t k = 0; k < count;) {
-        if (same_base(words[k].at, sp) && words[k].at.offset < sp.offset) {
-          words[k] = words[--count];
-        } else {
-          ++k;
-        }
-      }
+      call(is_call(i));
       break;
     case Instruction::other:
     case Instruction::branch:
@@ -194,6 +161,44 @@ void StackState::run(const Instruction& i, uint32_t offset) {
     case Instruction::stop:
       break;
   }
+}
+
+// Not a call that returns here: of the next instruction, for its address.
+void StackState::call(bool returns_here) {
+  Value& sp = registers[kRsp];
+  if (!returns_here) {
+    sp = plus(sp, -8);
+    write(sp, 8, {});
+    return;
+  }
+  for (uint8_t reg = 0; reg < kRegisterCount; ++reg) {
+    if ((kCalleeSaved >> reg & 1) == 0) registers[reg] = {};
+  }
+  for (size_t k = 0; k < count;) {
+    if (same_base(words[k].at, sp) && words[k].at.offset < sp.offset) {
+      words[k] = words[--count];
+    } else {
+      ++k;
+    }
+  }
+}
+
+// What the instruction there makes of an address. What it produced the last time was another address.
+Value StackState::aligned_at(uint32_t offset) {
+  const Value made = {Value::aligned, static_cast<uint8_t>(offset >> 15),
+                      static_cast<int16_t>(offset & 0x7fff), 0};
+  for (Value& v : registers) {
+    if (same_base(v, made)) v = {};
+  }
+  for (size_t k = 0; k < count;) {
+    if (same_base(words[k].at, made) || same_base(words[k].holds, made)) {
+      words[k] = words[--count];
+      forgot = true;
+    } else {
+      ++k;
+    }
+  }
+  return made;
 }
 
 StackState StackState::start(bool of_function) {

@@ -59,6 +59,10 @@ struct StackState {
   void run(const Instruction& instruction, uint32_t offset);
   // The state at a function's start; without a return address: a general state in the middle of one.
   static StackState start(bool of_function);
+
+ private:
+  void call(bool returns_here);
+  Value aligned_at(uint32_t offset);
 };
 
 // At a jump from a function to another one in its place, the stack is as on entry.

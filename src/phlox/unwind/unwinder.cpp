@@ -207,97 +207,127 @@ uint64_t Unwinder::find_frame_pointer(const UnwindInput& input, const Registers&
   return 0;
 }
 
+// One stack, frame by frame from the innermost.
 template <class Arch>
-void Unwinder::walk(const UnwindInput& input, NativeStack& out) {
-  StackWords words(input, map_, out.read_more);
-  Registers regs = input.registers;
-  regs.pc = words.code<Arch>(regs.pc.value);
-  out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, FoundBy::registers, true});
-  const Slot* next = nullptr;
-  bool sp_known = true;  // if not, regs.sp is no further out than the real one
-  while (true) {
-    NativeFrame& frame = out.frames.back();
-    const Slot& slot = next != nullptr ? *next : look_up(regs.pc, frame.exact_pc);
-    next = nullptr;
-    frame.module = slot.module;
-    FrameStep step;
-    const Rule rule = slot.rule;  // a copy: the next look_up() may reuse the slot
-    bool by_code = slot.by_code;
-    const bool until_return = slot.until_return;
-    StepOutcome outcome =
-        !sp_known && needs_sp(rule) ? StepOutcome::no_rule : step_by_rule<Arch>(rule, regs, words, step);
-    if (outcome == StepOutcome::end) break;
-    sp_known = true;
-    if (outcome == StepOutcome::no_rule && !regs.fp_known) {
-      outcome = step_by_rule<Arch>(by_stack_pointer(slot, regs.pc, frame.exact_pc), regs, words, step);
-      by_code = by_code || outcome == StepOutcome::stepped;
+class Unwinder::Walk {
+ public:
+  Walk(Unwinder& unwinder, const UnwindInput& input, NativeStack& out)
+      : unwinder_(unwinder), input_(input), out_(out), words_(input, unwinder.map_, out.read_more) {}
+
+  void run() {
+    regs_ = input_.registers;
+    regs_.pc = words_.template code<Arch>(regs_.pc.value);
+    out_.frames.push_back({regs_.pc, regs_.sp, regs_.sp, kNoModule, FoundBy::registers, true});
+    while (true) {
+      FrameStep step;
+      StepOutcome outcome = by_description(step);
+      if (outcome == StepOutcome::end) break;
+      if (outcome == StepOutcome::stepped) {
+        // At the start of a thread or program pc is 0 if the CFI does not mark it.
+        if (!step.caller.pc && !by_code_) {
+          out_.frames.back().cfa = RemoteAddress(step.cfa);
+          break;
+        }
+        outcome = checked(step);
+      }
+      // No description, or a wrong one, as in builds rewritten by BOLT.
+      if ((outcome == StepOutcome::no_rule || outcome == StepOutcome::senseless) &&
+          step_by_frame_pointer<Arch>(unwinder_.map_, regs_, words_, step) && returns_from_call(step)) {
+        outcome = StepOutcome::stepped;
+        // There the pair of words is where the function made room for it, not at the end of its frame.
+        sp_known_ = !Arch::kHasLinkRegister;
+      }
+      if (outcome == StepOutcome::stepped) {
+        out_.frames.back().cfa = RemoteAddress(step.cfa);
+      } else if (!restart(step)) {
+        out_.end = end_of(outcome);
+        return;
+      }
+      if (out_.frames.size() >= kMaxFrames) {
+        out_.end = StackEnd::too_deep;
+        return;
+      }
+      regs_ = step.caller;
+      out_.frames.push_back({regs_.pc, regs_.sp, regs_.sp, kNoModule, step.found_by, step.exact});
     }
-    if (outcome == StepOutcome::no_rule && !regs.fp_known) {
-      if (const uint64_t fp = find_frame_pointer<Arch>(input, regs, rule); fp != 0) {
-        regs.fp = fp;
-        regs.fp_known = true;
-        outcome = step_by_rule<Arch>(rule, regs, words, step);
+    out_.end = StackEnd::reached_end;
+  }
+
+ private:
+  // By the table or the instructions of the function; the result is not checked.
+  StepOutcome by_description(FrameStep& step) {
+    NativeFrame& frame = out_.frames.back();
+    const Slot& slot = next_ != nullptr ? *next_ : unwinder_.look_up(regs_.pc, frame.exact_pc);
+    next_ = nullptr;
+    frame.module = slot.module;
+    const Rule rule = slot.rule;  // a copy: the next look_up() may reuse the slot
+    by_code_ = slot.by_code;
+    until_return_ = slot.until_return;
+    StepOutcome outcome =
+        !sp_known_ && needs_sp(rule) ? StepOutcome::no_rule : step_by_rule<Arch>(rule, regs_, words_, step);
+    if (outcome == StepOutcome::end) return outcome;
+    sp_known_ = true;
+    if (outcome == StepOutcome::no_rule && !regs_.fp_known) {
+      outcome =
+          step_by_rule<Arch>(unwinder_.by_stack_pointer(slot, regs_.pc, frame.exact_pc), regs_, words_, step);
+      by_code_ = by_code_ || outcome == StepOutcome::stepped;
+    }
+    if (outcome == StepOutcome::no_rule && !regs_.fp_known) {
+      if (const uint64_t fp = unwinder_.find_frame_pointer<Arch>(input_, regs_, rule); fp != 0) {
+        regs_.fp = fp;
+        regs_.fp_known = true;
+        outcome = step_by_rule<Arch>(rule, regs_, words_, step);
         step.found_by = FoundBy::frame_pointer;
       }
     }
-    if (outcome == StepOutcome::stepped) {
-      // At the start of a thread or program pc is 0 if the CFI does not mark it.
-      if (!step.caller.pc && !by_code) {
-        frame.cfa = RemoteAddress(step.cfa);
-        break;
-      }
-      const bool grows = step.found_by == FoundBy::signal || step.cfa > regs.sp.value ||
-                         (Arch::kHasLinkRegister && out.frames.size() == 1) ||
-                         (Arch::kHasLinkRegister && frame.exact_pc);
-      if (!grows) {
-        outcome = StepOutcome::senseless;
-      } else if (by_code) {
-        // Not proven yet, so no table is requested for it.
-        if (map_.find(step.caller.pc - 1) == nullptr) outcome = StepOutcome::senseless;
-      } else if (const Slot& caller = look_up(step.caller.pc, step.exact); caller.mapped) {
-        next = &caller;
-      } else {
-        outcome = StepOutcome::senseless;
-      }
-      // A result from instructions is proven like a frame pointer: by the call before the return address. A
-      // path that the program never takes, from one function into the next, is recognised by the stack's
-      // alignment.
-      if (by_code && outcome == StepOutcome::stepped) {
-        step.found_by = FoundBy::code;
-        if ((until_return && (step.cfa & 15) != 0) || !returns_from_call<Arch>(input, step.caller.pc.value))
-          outcome = StepOutcome::no_rule;
-      }
-    }
-    // No description, or a wrong one, as in builds rewritten by BOLT.
-    if ((outcome == StepOutcome::no_rule || outcome == StepOutcome::senseless) &&
-        step_by_frame_pointer<Arch>(map_, regs, words, step) &&
-        returns_from_call<Arch>(input, step.caller.pc.value)) {
-      outcome = StepOutcome::stepped;
-      // There the pair of words is where the function made room for it, not at the end of its frame.
-      sp_known = !Arch::kHasLinkRegister;
-    }
-    if (outcome != StepOutcome::stepped) {
-      const auto restart = step_by_restart<Arch>(input, regs.sp, words);
-      if (!restart || out.frames.size() == kMaxFrames ||
-          map_.find(restart->second.caller.pc - 1) == nullptr) {
-        out.end = end_of(outcome);
-        return;
-      }
-      out.frames.push_back(
-          {{}, restart->first.anchor, restart->first.cfa, kNoModule, FoundBy::restart, false});
-      step = restart->second;
-    } else {
-      frame.cfa = RemoteAddress(step.cfa);
-    }
-    if (out.frames.size() >= kMaxFrames) {
-      out.end = StackEnd::too_deep;
-      return;
-    }
-    regs = step.caller;
-    out.frames.push_back({regs.pc, regs.sp, regs.sp, kNoModule, step.found_by, step.exact});
+    return outcome;
   }
-  out.end = StackEnd::reached_end;
-}
+
+  // Whether the caller lies further out, and in code.
+  StepOutcome checked(FrameStep& step) {
+    const bool grows = step.found_by == FoundBy::signal || step.cfa > regs_.sp.value ||
+                       (Arch::kHasLinkRegister && (out_.frames.size() == 1 || out_.frames.back().exact_pc));
+    if (!grows) return StepOutcome::senseless;
+    if (!by_code_) {
+      const Slot& caller = unwinder_.look_up(step.caller.pc, step.exact);
+      if (!caller.mapped) return StepOutcome::senseless;
+      next_ = &caller;
+      return StepOutcome::stepped;
+    }
+    // Not proven yet, so no table is requested for it.
+    if (unwinder_.map_.find(step.caller.pc - 1) == nullptr) return StepOutcome::senseless;
+    // A result from instructions is proven like a frame pointer: by the call before the return address. A
+    // path that the program never takes, from one function into the next, is recognised by the stack's
+    // alignment.
+    step.found_by = FoundBy::code;
+    const bool aligned = !until_return_ || (step.cfa & 15) == 0;
+    return aligned && returns_from_call(step) ? StepOutcome::stepped : StepOutcome::no_rule;
+  }
+
+  bool returns_from_call(const FrameStep& step) {
+    return unwinder_.returns_from_call<Arch>(input_, step.caller.pc.value);
+  }
+
+  // Resumes at the next Python frame further out.
+  bool restart(FrameStep& step) {
+    const auto found = step_by_restart<Arch>(input_, regs_.sp, words_);
+    if (!found || out_.frames.size() == kMaxFrames ||
+        unwinder_.map_.find(found->second.caller.pc - 1) == nullptr)
+      return false;
+    out_.frames.push_back({{}, found->first.anchor, found->first.cfa, kNoModule, FoundBy::restart, false});
+    step = found->second;
+    return true;
+  }
+
+  Unwinder& unwinder_;
+  const UnwindInput& input_;
+  NativeStack& out_;
+  StackWords words_;
+  Registers regs_;
+  const Slot* next_ = nullptr;  // of the caller, if it was looked up
+  bool sp_known_ = true;        // if not, regs_.sp is no further out than the real one
+  bool by_code_ = false, until_return_ = false;
+};
 
 void Unwinder::unwind(const UnwindInput& input, NativeStack& out) {
   out.frames.clear();
@@ -311,8 +341,8 @@ void Unwinder::unwind(const UnwindInput& input, NativeStack& out) {
     called_.clear();
     generation_ = map_.generation();
   }
-  if (machine_ == X86_64::kMachine) return walk<X86_64>(input, out);
-  if (machine_ == Aarch64::kMachine) return walk<Aarch64>(input, out);
+  if (machine_ == X86_64::kMachine) return Walk<X86_64>(*this, input, out).run();
+  if (machine_ == Aarch64::kMachine) return Walk<Aarch64>(*this, input, out).run();
   out.end = StackEnd::no_cfi;
 }
 

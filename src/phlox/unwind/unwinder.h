@@ -125,7 +125,7 @@ class Unwinder {
     bool until_return = false;  // and only from those still to run
   };
   template <class Arch>
-  void walk(const UnwindInput& input, NativeStack& out);
+  class Walk;
   const Slot& look_up(RemoteAddress pc, bool exact);
   Rule by_stack_pointer(const Slot& slot, RemoteAddress pc, bool exact);
   template <class Arch>
