@@ -147,7 +147,7 @@ def test_few_functions_have_more_than_60_lines():
             for line, count in functions(path.read_text().splitlines()) if count > 60]
     of_kernel = [one for one in long if ".bpf." in one]
     assert len(of_kernel) <= 1, of_kernel
-    assert len(long) - len(of_kernel) <= 7, long
+    assert len(long) - len(of_kernel) <= 3, long
 
 
 def test_layers_txt_has_no_cycle_and_names_only_rooms_it_describes():
