@@ -8,6 +8,7 @@
 
 #include "phlox/base/system_call_numbers.h"
 #include "phlox/memory/recorded_memory.h"
+#include "phlox/process/thread_probe.h"
 
 namespace phlox::process {
 namespace {

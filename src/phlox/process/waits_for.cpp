@@ -8,6 +8,8 @@
 
 #include "phlox/base/address.h"
 #include "phlox/base/system_call_numbers.h"
+#include "phlox/memory/remote_memory.h"
+#include "phlox/process/thread_probe.h"
 
 namespace phlox::process {
 namespace {

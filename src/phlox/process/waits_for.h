@@ -5,10 +5,13 @@
 
 #include <cstdint>
 
-#include "phlox/memory/remote_memory.h"
-#include "phlox/process/thread_probe.h"
+namespace phlox::memory {
+class RemoteMemory;
+}
 
 namespace phlox::process {
+
+struct BlockedIn;
 
 struct WaitsFor {
   enum class Kind : uint8_t { unknown, descriptor, child, time };

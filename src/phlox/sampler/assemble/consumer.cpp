@@ -67,11 +67,13 @@ profile::FrameId Consumer::marker(std::string text) {
   return identities_.interner.frame(frame);
 }
 
-void Consumer::forget_code(uint32_t number) {
-  const auto found = codes_.find(number);
-  if (found == codes_.end()) return;
-  known_frames_ -= found->second.frames.size();
-  codes_.erase(found);
+void Consumer::take_code(const CodeRecord& record, const Handed& handed) {
+  if (const auto gone = codes_.find(record.retired); gone != codes_.end()) {
+    known_frames_ -= gone->second.frames.size();
+    codes_.erase(gone);
+  }
+  auto code = python::decode_code(layout_, *handed.code);
+  codes_[record.code] = KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
 }
 
 profile::FrameId Consumer::frame_of(CodeLocation location) {
@@ -111,7 +113,7 @@ profile::FrameId Consumer::frame_of(CodeLocation location) {
   return at->second;
 }
 
-void Consumer::take(const ThreadSample& record, std::span<const std::byte> body) {
+void Consumer::take_sample(const ThreadSample& record, std::span<const std::byte> body) {
   const auto found = threads_.find(record.thread);
   if (found == threads_.end()) return;
   ThreadState& thread = found->second;
@@ -387,49 +389,31 @@ void Consumer::take_code_file(const CodeFileRecord& record, std::span<const std:
 void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
   if (bytes.size() < sizeof(RecordKind)) return;
   searched_ = 0;
+  const auto with = [&]<class Record>(void (Consumer::*taker)(const Record&, std::span<const std::byte>)) {
+    (this->*taker)(record_at<Record>(bytes), bytes.subspan(sizeof(Record)));
+  };
   switch (record_at<RecordKind>(bytes)) {
-    case RecordKind::sample: {
-      const auto record = record_at<ThreadSample>(bytes);
-      take(record, bytes.subspan(sizeof record));
-      break;
-    }
-    case RecordKind::code: {
-      const auto record = record_at<CodeRecord>(bytes);
-      const Handed handed = ring.take_handed();
-      if (record.retired != 0) forget_code(record.retired);
-      auto code = python::decode_code(layout_, *handed.code);
-      codes_[record.code] = KnownCode{code ? std::make_unique<python::Code>(std::move(*code)) : nullptr, {}};
-      break;
-    }
+    case RecordKind::sample:
+      return with(&Consumer::take_sample);
+    case RecordKind::code:
+      return take_code(record_at<CodeRecord>(bytes), ring.take_handed());
     case RecordKind::codes_gone:
       ring.take_handed();
       codes_.clear();
       known_frames_ = 0;
-      break;
-    case RecordKind::waker: {
-      const auto record = record_at<WakerRecord>(bytes);
-      take_waker(record, bytes.subspan(sizeof record));
-      break;
-    }
-    case RecordKind::wait_target: {
-      const auto record = record_at<WaitTargetRecord>(bytes);
-      take_wait_target(record, bytes.subspan(sizeof record));
-      break;
-    }
+      return;
+    case RecordKind::waker:
+      return with(&Consumer::take_waker);
+    case RecordKind::wait_target:
+      return with(&Consumer::take_wait_target);
     case RecordKind::signal:
-      take_signal(record_at<SignalRecord>(bytes));
-      break;
-    case RecordKind::code_file: {
-      const auto record = record_at<CodeFileRecord>(bytes);
-      take_code_file(record, bytes.subspan(sizeof record));
-      break;
-    }
+      return take_signal(record_at<SignalRecord>(bytes));
+    case RecordKind::code_file:
+      return with(&Consumer::take_code_file);
     case RecordKind::thread:
-      begin_thread(record_at<ThreadRecord>(bytes));
-      break;
+      return begin_thread(record_at<ThreadRecord>(bytes));
     case RecordKind::thread_end:
-      end_thread(record_at<ThreadEndRecord>(bytes));
-      break;
+      return end_thread(record_at<ThreadEndRecord>(bytes));
   }
 }
 

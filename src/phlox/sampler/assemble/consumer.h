@@ -117,7 +117,7 @@ class Consumer {
   };
 
   void take(std::span<const std::byte> bytes, Ring& ring);
-  void forget_code(uint32_t number);
+  void take_code(const CodeRecord& record, const Handed& handed);
   void put_unseen_time(profile::ThreadId thread, std::string what, Nanoseconds start, Nanoseconds end,
                        Nanoseconds used);
   void begin_thread(const ThreadRecord& record);
@@ -130,7 +130,7 @@ class Consumer {
   void take_signal(const SignalRecord& record);
   void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
   profile::WaitTargetId wait_target_of(const ThreadSample& record, ThreadState& thread);
-  void take(const ThreadSample& record, std::span<const std::byte> body);
+  void take_sample(const ThreadSample& record, std::span<const std::byte> body);
   void put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
   void put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
   void put_piece(ThreadState& thread, profile::Sample piece, profile::CpuState state, Nanoseconds wall,

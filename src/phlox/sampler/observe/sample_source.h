@@ -49,7 +49,7 @@ class SampleSource {
   // How often numbers() have changed.
   virtual uint64_t published() const = 0;
   // `threads`: kernel ids of the sampled threads.
-  virtual void stay_above(std::span<const pid_t> threads) = 0;
+  virtual void stay_above(std::span<const pid_t>) {}
 };
 
 }  // namespace phlox::sampler

@@ -88,7 +88,6 @@ class KernelSources {
     std::optional<End> end() const override { return source_.end(); }
     SourceNumbers numbers() override { return numbers_; }
     uint64_t published() const override { return published_; }
-    void stay_above(std::span<const pid_t>) override {}
 
    private:
     friend class KernelSources;
