@@ -64,9 +64,17 @@ void LiveRecorder::begin_program(Finder::Found found) {
   std::optional<profile::ProcessId> parent;
   if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
   note_fork(id, pid, found.parent, found.program->image);
-  const size_t share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany;
-  const ProgramRecording::Shared shared{options_,   *sink_,    *identities_, *host_, files_,
-                                        task_sink_, task_ids_, begin,        share};
+  const ProgramRecording::Shared shared{
+      .options = options_,
+      .sink = *sink_,
+      .identities = *identities_,
+      .host = *host_,
+      .files = files_,
+      .tasks = task_sink_,
+      .task_ids = task_ids_,
+      .begin = begin,
+      .ring_share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany,
+  };
   active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
                                                        std::move(found.pidfd), shared));
   if (const std::string& why = active_.back()->why_otherwise(); !why.empty()) {

@@ -344,7 +344,7 @@ void SamplerThread::run() {
   Workers workers(options_.isolated_cpus ? std::vector<int>() : process::read_kept_free_cpus());
   ProcessSampler sampler(config_, interpreter_, memory_, ring_, workers);
   Schedule schedule(config_.interval, static_cast<uint64_t>(host_.read_clock(CLOCK_REALTIME)));
-  Shared shared{sampler, workers, schedule, numbers, {}, 0, 0, 0, false};
+  Shared shared{.sampler = sampler, .workers = workers, .schedule = schedule, .numbers = numbers};
   Worker& worker = workers.first();
   std::vector<int> cpus = workers.common_cpus(config_.pid);
   std::vector<std::thread> others;

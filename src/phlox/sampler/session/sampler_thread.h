@@ -55,7 +55,7 @@ class SamplerThread : public SampleSource {
     Workers& workers;
     class Schedule& schedule;
     Numbers numbers;
-    TurnLock turn_lock;
+    TurnLock turn_lock{};
     Nanoseconds published = 0;
     Nanoseconds stood = 0;  // of the stops, as measured
     // The shortest time between events: one that comes while the program has its time is useless.
