@@ -153,6 +153,59 @@ TEST_P(EveryRoute, of_bottle_is_also_that_of_the_default_application) {
             (Words{" /any any", "GET /items/<i> read_item"}));
 }
 
+// Classes with __slots__: the attributes are not in a dictionary.
+TEST_P(EveryRoute, of_falcon_and_sanic_are_found_in_slots) {
+  std::map<std::string, std::map<std::string, uint64_t>> slots;
+  const auto with_slots = [&](const char* name, const Words& names) {
+    Attributes descriptors;
+    uint64_t offset = *layout.object.size;
+    for (const std::string& of : names) {
+      const RemoteAddress member = program.fake.memory().allocate(32),
+                          descriptor = program.object(program.type("member_descriptor"), 64);
+      program.fake.memory().put_value(member + 16, offset);
+      program.fake.memory().put_value(descriptor + *layout.object.size + 24, member.value);
+      descriptors[of] = descriptor;
+      slots[name][of] = offset;
+      offset += 8;
+    }
+    const RemoteAddress type = program.type(name);
+    program.fake.set(type, layout.type.tp_basicsize, offset);
+    program.fake.memory().put_value(type + *layout.type.tp_base + 8, program.dict(descriptors).value);
+  };
+  const auto instance = [&](const char* name, const Attributes& of) {
+    const RemoteAddress at = program.object(program.type(name), 128);
+    for (const auto& [attribute, value] : of)
+      program.fake.memory().put_value(at + slots[name][attribute], value.value);
+    return at;
+  };
+  with_slots("App", {"_sinks", "_router"});
+  with_slots("CompiledRouter", {"_roots"});
+  with_slots("Sanic", {"router"});
+  with_slots("Route", {"handler", "methods", "path"});
+  const auto node = [&](const char* path, const Attributes& methods,
+                        const std::vector<RemoteAddress>& children) {
+    return program.instance(
+        "CompiledRouterNode",
+        {{"uri_template", text(path)}, {"method_map", program.dict(methods)}, {"children", list(children)}});
+  };
+  const RemoteAddress roots =
+      list({node("/items", {}, {node("/items/{item}", {{"GET", function("on_get")}}, {})})});
+  const RemoteAddress falcon =
+      instance("App", {{"_router", instance("CompiledRouter", {{"_roots", roots}})}});
+  EXPECT_EQ(read({{"app", falcon}}, "falcon"), (Words{"GET /items/{item} on_get"}));
+  const RemoteAddress route = instance(
+      "Route",
+      {{"handler", function("read_item")}, {"methods", set({"GET"})}, {"path", text("items/<item:int>")}});
+  const RemoteAddress group = program.instance("RouteGroup", {{"_routes", list({route})}});
+  const RemoteAddress router =
+      program.instance("Router", {{"dynamic_routes", program.dict({{"items", group}})}});
+  EXPECT_EQ(read({{"app", instance("Sanic", {{"router", router}})}}, "sanic.app"),
+            (Words{"GET /items/<item:int> read_item"}));
+  // An application of the program's own that has no router.
+  with_slots("App", {"_sinks"});
+  EXPECT_EQ(read({{"app", falcon}}, "falcon"), Words());
+}
+
 TEST_P(EveryRoute, of_django_is_the_chain_of_patterns_from_the_root_of_the_settings) {
   const auto pattern = [&](const char* path) {
     return program.instance("RoutePattern", {{"_route", text(path)}});

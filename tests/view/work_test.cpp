@@ -294,6 +294,20 @@ TEST_F(Work, a_line_that_waits_in_epoll_and_calls_functions_is_an_event_loop) {
   EXPECT_EQ(doing(3), Doing::waiting_unknown);
 }
 
+// A framework's own function between the one that is known to start the loop and the loop.
+TEST_F(Work, a_line_beneath_the_start_of_a_loop_is_that_loop_unless_the_start_waits_itself) {
+  const ThreadId start = main();
+  const std::string run = "main;" + kSite + "uvicorn/server.py/run";
+  blocked(start, run + ";serve:5", 100 * kMs, kEpoll);
+  maker.add(start, run + ";serve:5;handler", 100 * kMs);
+  blocked(start, run + ";serve:5;handler;ask", 100 * kMs, kRecv);
+  EXPECT_EQ(doing(0), Doing::waiting_for_work);
+  EXPECT_EQ(doing(2), Doing::waiting);
+  blocked(start, run, 100 * kMs, kEpoll);
+  EXPECT_EQ(doing(0), Doing::waiting);
+  EXPECT_EQ(doing(3), Doing::waiting_for_work);
+}
+
 TEST_F(Work, a_with_statement_that_polls_is_no_event_loop) {
   const ThreadId start = main();
   blocked(start, "main:7", 100 * kMs, kEpoll);

@@ -197,6 +197,20 @@ bool AsyncioModule::derives(RemoteAddress type, std::string_view name) {
   return false;
 }
 
+// By its member_descriptor (Include/descrobject.h): three pointers, then its PyMemberDef, with the offset
+// after name and type.
+std::optional<uint32_t> AsyncioModule::slot(RemoteAddress type, std::string_view name) {
+  const RemoteAddress names = word(type + *layout_.type.tp_base + 8);  // tp_dict
+  if (!is_plausible(names) || type_of(names).name != "dict") return {};
+  const auto descriptor = objects_.find_in_dict(names, name);
+  if (!descriptor || !is_plausible(*descriptor) || type_of(*descriptor).name != "member_descriptor")
+    return {};
+  const uint64_t offset = word(word(*descriptor + *layout_.object.size + 24) + 16).value;
+  const uint64_t size = word(type + *layout_.type.tp_basicsize).value;
+  if (offset < *layout_.object.size || offset + 8 > size) return {};
+  return static_cast<uint32_t>(offset);
+}
+
 Read<std::vector<RemoteAddress>> AsyncioModule::set_members_once(RemoteAddress set, size_t most) {
   const uint64_t mask = word(set + *layout_.set.mask).value;
   const RemoteAddress table = word(set + *layout_.set.table);

@@ -91,6 +91,8 @@ class AsyncioModule {
   std::vector<RemoteAddress> threads();
   // Whether a class, or one of its bases, has this name.
   bool derives(RemoteAddress type, std::string_view name);
+  // The offset of an attribute in the instances of a class with __slots__.
+  std::optional<uint32_t> slot(RemoteAddress type, std::string_view name);
   // Members of a set object, capped. The second form reads once: its result may be of two moments.
   Read<std::vector<RemoteAddress>> set_members(RemoteAddress set, size_t most);
   Read<std::vector<RemoteAddress>> set_members_once(RemoteAddress set, size_t most);

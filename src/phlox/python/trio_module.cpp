@@ -16,20 +16,6 @@ bool TrioModule::is_dict(RemoteAddress object) {
   return is_plausible(object) && module_.type_of(object).name == "dict";
 }
 
-// By its member_descriptor (Include/descrobject.h): three pointers, then its PyMemberDef, with the offset
-// after name and type.
-std::optional<uint32_t> TrioModule::slot(RemoteAddress type, std::string_view name) {
-  const RemoteAddress names = memory_.word(type + *layout_.type.tp_base + 8);  // tp_dict
-  if (!is_dict(names)) return {};
-  const auto descriptor = module_.objects().find_in_dict(names, name);
-  if (!descriptor || !is_plausible(*descriptor) || module_.type_of(*descriptor).name != "member_descriptor")
-    return {};
-  const uint64_t offset = memory_.word(memory_.word(*descriptor + *layout_.object.size + 24) + 16).value;
-  const uint64_t size = memory_.word(type + *layout_.type.tp_basicsize).value;
-  if (offset < *layout_.object.size || offset + 8 > size) return {};
-  return static_cast<uint32_t>(offset);
-}
-
 bool TrioModule::open(RemoteAddress interpreter) {
   auto& objects = module_.objects();
   const auto modules = objects.modules(interpreter);
@@ -51,11 +37,11 @@ bool TrioModule::open(RemoteAddress interpreter) {
     folder_ = core == std::string::npos ? std::string() : file->substr(0, core);
   }
   const auto of_task = [&](std::string_view name, uint32_t& into) {
-    const auto offset = slot(fields_.type, name);
+    const auto offset = module_.slot(fields_.type, name);
     if (offset) into = *offset;
     return offset.has_value();
   };
-  const auto tasks = slot(runner_type_, "tasks");
+  const auto tasks = module_.slot(runner_type_, "tasks");
   if (tasks) tasks_ = *tasks;
   const bool known = context_ && tasks && module_.code_type() && of_task("coro", fields_.coroutine) &&
                      of_task("name", fields_.name) && of_task("_next_send_fn", fields_.next) &&

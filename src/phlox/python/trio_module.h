@@ -43,7 +43,6 @@ class TrioModule {
   std::vector<RemoteAddress> tasks(RemoteAddress runner, size_t most);
 
  private:
-  std::optional<uint32_t> slot(RemoteAddress type, std::string_view name);
   bool is_dict(RemoteAddress object);
 
   const Layout& layout_;

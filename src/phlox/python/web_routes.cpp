@@ -8,10 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "phlox/python/asyncio_module.h"
 #include "phlox/python/code_object.h"
-#include "phlox/python/objects.h"
-#include "phlox/python/page_memory.h"
+#include "phlox/python/web_objects.h"
 
 namespace phlox::python {
 namespace {
@@ -19,12 +17,7 @@ namespace {
 constexpr size_t kInterpretersWithRoutes = 64;
 constexpr size_t kModulesAtOnce = 32;  // between two pauses
 constexpr size_t kWordsAtOnce = size_t{1} << 17;
-constexpr size_t kMostItems = 10'000;  // of one list
-// Of all objects: a table that contains itself several times has more with each step down.
-constexpr size_t kMostAttributes = 200'000;
-constexpr size_t kAttributesAtOnce = 256;
-constexpr size_t kMostDeep = 12;   // applications in applications, wrappers around wrappers
-constexpr size_t kMostText = 200;  // bytes of a path
+constexpr size_t kMostDeep = 12;  // applications in applications, wrappers around wrappers
 constexpr size_t kMostApplications = 200;
 constexpr std::array<std::string_view, 7> kVerbs = {"get",    "post", "put",    "patch",
                                                     "delete", "head", "options"};
@@ -37,17 +30,12 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-enum class AppKind : uint8_t { none, starlette, flask, aiohttp, tornado, bottle, bottles };
+enum class AppKind : uint8_t { none, starlette, flask, aiohttp, tornado, bottle, bottles, falcon, sanic };
 
-class ReadingRoutes {
+class ReadingRoutes : WebObjects {
  public:
   ReadingRoutes(const Layout& layout, memory::RemoteMemory& memory, const RouteSources& sources)
-      : layout_(layout),
-        source_(memory),
-        pages_(memory),
-        types_(layout, pages_),
-        objects_(layout, pages_),
-        sources_(sources) {}
+      : WebObjects(layout, memory, sources.between), source_(memory), sources_(sources) {}
 
   void read(RemoteAddress interpreter) {
     pages_.forget();
@@ -58,8 +46,8 @@ class ReadingRoutes {
       const auto found = objects_.find(modules_, name);
       return found && *found;
     };
-    for (const char* framework :
-         {"starlette.routing", "flask.app", "quart.app", "aiohttp.web_app", "tornado.web", "bottle"}) {
+    for (const char* framework : {"starlette.routing", "flask.app", "quart.app", "aiohttp.web_app",
+                                  "tornado.web", "bottle", "falcon", "sanic.app"}) {
       if (!imported(framework)) continue;
       read_applications();
       break;
@@ -69,51 +57,6 @@ class ReadingRoutes {
   std::vector<WebRoute> take() { return {routes_.begin(), routes_.end()}; }
 
  private:
-  RemoteAddress attribute(RemoteAddress object, std::string_view name) {
-    if (!is_plausible(object) || ++attributes_ > kMostAttributes) return {};
-    if (sources_.between && attributes_ % kAttributesAtOnce == 0) sources_.between();
-    const auto value = objects_.attribute(object, name);
-    return value ? *value : RemoteAddress();
-  }
-  std::string text(RemoteAddress object) {
-    if (!is_plausible(object) || type_name(object) != "str") return {};
-    const auto read = objects_.string(object, kMostText);
-    return read ? *read : std::string();
-  }
-  const std::string& type_name(RemoteAddress object) { return types_.type_of(object).name; }
-  bool derives(RemoteAddress object, std::string_view name) {
-    return is_plausible(object) && types_.derives(pages_.word(object + *layout_.object.ob_type), name);
-  }
-  RemoteAddress word(RemoteAddress at) { return pages_.word(at); }
-  // `field`: counted from the end of the object's head.
-  RemoteAddress field(RemoteAddress object, uint64_t at) { return word(object + *layout_.object.size + at); }
-
-  // The items of a list, tuple, set or frozenset.
-  std::vector<RemoteAddress> items(RemoteAddress object) {
-    std::vector<RemoteAddress> out;
-    if (!is_plausible(object)) return out;
-    const std::string type = type_name(object);
-    if (type == "set" || type == "frozenset") {
-      const auto members = types_.set_members_once(object, kMostItems);
-      return members ? *members : out;
-    }
-    const bool list = derives(object, "list");
-    if (!list && type != "tuple") return out;
-    const uint64_t size = word(object + (list ? *layout_.list.ob_size : *layout_.tuple.ob_size)).value;
-    const RemoteAddress at = list ? word(object + *layout_.list.ob_item) : object + *layout_.tuple.ob_item;
-    for (uint64_t i = 0; i < std::min<uint64_t>(size, kMostItems); ++i) out.push_back(word(at + 8 * i));
-    return out;
-  }
-  std::vector<DictItem> dict(RemoteAddress object) {
-    if (!is_plausible(object) || !derives(object, "dict")) return {};
-    auto read = objects_.dict(object);
-    return read ? *std::move(read) : std::vector<DictItem>();
-  }
-  RemoteAddress named(const std::vector<DictItem>& names, std::string_view name) {
-    const auto found = objects_.find(names, name);
-    return found ? *found : RemoteAddress();
-  }
-
   // HEAD is answered by the handler of GET, OPTIONS by the framework.
   std::vector<std::string> methods_of(RemoteAddress object) {
     std::vector<std::string> all;
@@ -159,7 +102,9 @@ class ReadingRoutes {
     if (known == codes_.end()) known = codes_.emplace(code.value, read_code(layout_, pages_, code)).first;
     if (known->second) {
       const Code& of = *known->second;
-      if (of.qualified_name.ends_with("_unimplemented_method")) return;  // Tornado's, of every other verb
+      // Tornado's and Falcon's, of every other verb.
+      if (of.qualified_name.ends_with("_unimplemented_method") || of.file.ends_with("/falcon/responders.py"))
+        return;
       for (const std::string& method : methods.empty() ? std::vector<std::string>{""} : methods) {
         if (routes_.size() < kMaxWebRoutes)
           routes_.insert({of.qualified_name, of.file, of.first_line, method, path});
@@ -230,7 +175,7 @@ class ReadingRoutes {
     const RemoteAddress map = attribute(app, "url_map");
     std::vector<RemoteAddress> rules = items(attribute(map, "_rules"));  // up to Werkzeug 2.1
     for (const DictItem& of_endpoint : dict(attribute(map, "_rules_by_endpoint"))) {
-      if (rules.size() >= kMostItems) break;
+      if (rules.size() >= WebObjects::kMostItems) break;
       for (const RemoteAddress rule : items(of_endpoint.value)) rules.push_back(rule);
     }
     for (const RemoteAddress rule : rules) {
@@ -295,6 +240,28 @@ class ReadingRoutes {
     }
   }
 
+  // --- Falcon, Sanic ---
+
+  void add_falcon(const std::vector<RemoteAddress>& nodes, size_t depth = 0) {
+    if (depth > kMostDeep) return;
+    for (const RemoteAddress node : nodes) {
+      const std::string path = text(attribute(node, "uri_template"));
+      for (const DictItem& responder : dict(attribute(node, "method_map")))
+        add_handler(responder.value, {text(responder.key)}, path);
+      add_falcon(items(attribute(node, "children")), depth + 1);
+    }
+  }
+
+  void add_sanic(RemoteAddress router) {
+    for (const char* kind : {"static_routes", "dynamic_routes", "regex_routes"}) {
+      for (const DictItem& group : dict(attribute(router, kind))) {
+        for (const RemoteAddress route : items(attribute(group.value, "_routes")))
+          add_handler(slot(route, "handler"), methods_of(slot(route, "methods")),
+                      "/" + text(slot(route, "path")));
+      }
+    }
+  }
+
   // --- all of these ---
 
   AppKind kind_of(RemoteAddress object) {
@@ -308,6 +275,10 @@ class ReadingRoutes {
       at->second = AppKind::flask;
     } else if (types_.derives(type, "Bottle")) {
       at->second = AppKind::bottle;
+    } else if (types_.derives(type, "Sanic")) {
+      at->second = AppKind::sanic;
+    } else if (types_.derives(type, "App") && slot_of(type, "_router")) {
+      at->second = AppKind::falcon;
     } else if (types_.derives(type, "AppStack")) {
       at->second = AppKind::bottles;
     } else if (types_.derives(type, "Application") && types_.derives(type, "ReversibleRouter")) {
@@ -329,6 +300,8 @@ class ReadingRoutes {
     if (kind == AppKind::flask) return has("url_map", "Map") && has("view_functions", "dict");
     if (kind == AppKind::tornado) return has("wildcard_router", "ReversibleRuleRouter");
     if (kind == AppKind::bottle) return has("routes", "list");
+    if (kind == AppKind::sanic) return derives(slot(object, "router"), "BaseRouter");
+    if (kind == AppKind::falcon) return derives(slot(object, "_router"), "CompiledRouter");
     return kind == AppKind::aiohttp && has("_router", "UrlDispatcher");
   }
 
@@ -339,7 +312,10 @@ class ReadingRoutes {
                                                                 {"quart.app", "Quart"},
                                                                 {"aiohttp.web_app", "Application"},
                                                                 {"tornado.web", "Application"},
-                                                                {"bottle", "Bottle"}};
+                                                                {"bottle", "Bottle"},
+                                                                {"falcon.app", "App"},
+                                                                {"falcon.asgi.app", "App"},
+                                                                {"sanic.app", "Sanic"}};
     std::vector<uint64_t> classes;
     for (const auto& [module, name] : kClasses) {
       const auto names = objects_.names_of(modules_, module);
@@ -396,6 +372,8 @@ class ReadingRoutes {
       if (kind == AppKind::aiohttp) add_aiohttp(app);
       if (kind == AppKind::tornado) add_tornado(attribute(app, "default_router"));
       if (kind == AppKind::bottle) add_bottle(app);
+      if (kind == AppKind::falcon) add_falcon(items(slot(slot(app, "_router"), "_roots")));
+      if (kind == AppKind::sanic) add_sanic(slot(app, "router"));
     }
     // An application that is mounted in another one may be a global variable, too.
     std::set<WebRoute> others = std::exchange(routes_, {});
@@ -449,13 +427,8 @@ class ReadingRoutes {
     }
   }
 
-  const Layout& layout_;
   memory::RemoteMemory& source_;
-  PageMemory pages_;
-  AsyncioModule types_;  // not opened: only its types and sets
-  ObjectReader objects_;
   const RouteSources& sources_;
-  size_t attributes_ = 0;  // so far
   std::vector<DictItem> modules_;
   std::set<WebRoute> routes_;
   std::set<uint64_t> mounted_;

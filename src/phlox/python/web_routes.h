@@ -1,6 +1,6 @@
 // The routes of a target's web applications: which function answers which method and path. Read from the
 // applications' own tables (Starlette, FastAPI, Flask, Quart, aiohttp, Tornado,
-// Bottle, Django), not from requests. For code
+// Bottle, Falcon, Sanic, Django), not from requests. For code
 // that has time, while the target may run: a table that changes meanwhile may be read in part.
 #pragma once
 

@@ -187,7 +187,17 @@ WaitPlace WaitPlaces::place_of(uint32_t path) const {
   return place;
 }
 
+// The path of the function of `stack` that starts a loop in C and calls this one; 0: another function is
+// known to be in between, or none.
+uint32_t WaitPlaces::native_loop_above(uint32_t stack) const {
+  WaitPlace unused;
+  const uint32_t known = paths_[asking(path_of_stack_[stack], unused)].known;
+  return functions_[paths_[known].function].role == Role::native_loop ? known : 0;
+}
+
 // A loop in C that no table knows: a line that itself waits in epoll, and also calls Python functions.
+// Beneath a function that is known to start a loop, it is that loop, unless the function waits itself:
+// frameworks put functions of their own in between.
 void WaitPlaces::find_native_loops(const Profile& profile, const std::vector<uint32_t>& function_of_frame) {
   const auto& stacks = profile.stacks();
   std::vector<uint32_t> innermost(stacks.size() + 1, 0);  // by stack: that of its innermost Python frame
@@ -203,15 +213,21 @@ void WaitPlaces::find_native_loops(const Profile& profile, const std::vector<uin
   places_[0] = {};
   const bool aarch64 = machine_of(profile) == "aarch64";
   std::vector<bool> is_loop(stacks.size() + 1, false);
+  std::vector<bool> waits_itself(paths_.size(), false);
   bool any = false;
+  std::vector<uint32_t> beneath_known;
   for (const Sample& sample : profile.samples()) {
     if (sample.cpu_state != CpuState::blocked || sample.stack.value >= innermost.size()) continue;
     const uint32_t at = innermost[sample.stack.value];
     const WaitPlace& place = places_[at];
-    if (!place.calls_python || place.waits != Role::none ||
-        !is_call(kEpollCalls, sample.system_call, aarch64))
-      continue;
+    if (place.waits != Role::none || !is_call(kEpollCalls, sample.system_call, aarch64)) continue;
+    if (place.position == Position::native_loop) waits_itself[path_of_stack_[at]] = true;
+    if (!place.calls_python) continue;
     if (place.position == Position::root || place.position == Position::elsewhere) any = is_loop[at] = true;
+    if (place.position == Position::within_work && native_loop_above(at) != 0) beneath_known.push_back(at);
+  }
+  for (const uint32_t at : beneath_known) {
+    if (!waits_itself[native_loop_above(at)]) any = is_loop[at] = true;
   }
   if (!any) return;
   const uint32_t name = number_of("native");

@@ -67,6 +67,7 @@ class WaitPlaces {
   WaitPlace place_of(uint32_t path) const;
   uint32_t asking(uint32_t path, WaitPlace& place) const;
   bool is_within_item(uint32_t path) const;
+  uint32_t native_loop_above(uint32_t stack) const;
   void find_native_loops(const profile::Profile& profile, const std::vector<uint32_t>& function_of_frame);
   void learn_fetches(const profile::Profile& profile);
   uint32_t number_of(std::string_view name);
