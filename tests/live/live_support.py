@@ -61,8 +61,9 @@ def of_one_family(names):
 
 
 def sound(recording, running=False):
-    """(names, samples) of stacks that are whole or marked as cut; `running`: only samples of a thread on a CPU."""
-    return ((names, samples) for names, samples, _, quality in recording.stacks(running=running) if quality in (0, 1))
+    """(names, samples) of stacks that are whole or marked as cut; `running`: only samples of a thread on a CPU. Time that no sample saw,
+    such as what a thread ran after its last sample, is not among them."""
+    return ((names, samples) for names, samples, _, quality in recording.stacks(running=running) if quality in (0, 1) and samples > 0)
 
 
 def begins_with_the_generator(recording):
