@@ -72,6 +72,15 @@ def test_a_name_is_of_the_moment_with_templates(python, record):
     names_are_of_the_moment(python, record, "template")
 
 
+def used_by(recording, function, least, *options):
+    """Its share of the CPU time, of which there are at least this many seconds."""
+    done = subprocess.run([PHLOX, "export", "-f", "collapsed", "--weight", "cpu", *options, recording.path], capture_output=True, text=True)
+    rows = [line.rpartition(" ") for line in done.stdout.splitlines()]
+    whole = sum(int(time) for *_, time in rows)
+    assert whole > least * 1e9, done.stderr
+    return sum(int(time) for stack, _, time in rows if f";{function} (" in stack) / whole
+
+
 # When phlox makes a thread leave its CPU from another one, or stops it, that happens where it returns from the kernel: half and more of all samples were in the call.
 @since(3, 13)  # how a thread is held does not depend on the version
 @once_a_version
@@ -80,25 +89,13 @@ def test_a_name_is_of_the_moment_with_templates(python, record):
 def test_calls_have_no_more_than_their_share(python, record, threads, options):
     with Target(python, PROGRAMS / "brief_calls.py", 60, threads) as target:
         recording = record(target.pid, 1.5, "-r", "200", "--max-overhead", "off", *options)
-    done = subprocess.run([PHLOX, "export", "-f", "collapsed", "--weight", "cpu", "--state", "running", recording.path], capture_output=True, text=True)
-    rows = [line.rpartition(" ") for line in done.stdout.splitlines()]
-    whole = sum(int(time) for *_, time in rows)
-    in_call = sum(int(time) for stack, _, time in rows if re.search(r";call \(", stack))
-    assert whole > 0.3e9, done.stderr
+    in_call = used_by(recording, "call", 0.3, "--state", "running")
     # By its own clock; each call of a function adds a little.
-    assert in_call / whole < target.said[0] + 0.15, (in_call / whole, target.said)
+    assert in_call < target.said[0] + 0.15, (in_call, target.said)
 
 
-def used_by(recording, function):
-    """Its share of the CPU time."""
-    done = subprocess.run([PHLOX, "export", "-f", "collapsed", "--weight", "cpu", recording.path], capture_output=True, text=True)
-    rows = [line.rpartition(" ") for line in done.stdout.splitlines()]
-    whole = sum(int(time) for *_, time in rows)
-    assert whole > 0.05e9, done.stderr
-    return sum(int(time) for stack, _, time in rows if f";{function} (" in stack) / whole
-
-
-# Where other programs want the CPU too, a thread waits for it most of the time, in a place that uses none: each such sample once had the CPU time since the last.
+# Beside other programs a thread waits for its CPU most of the time, in a place that uses hardly any. Each sample there was once charged with the CPU time since
+# the sample before.
 @since(3, 13)  # how a thread is held does not depend on the version
 @once_a_version
 @pytest.mark.parametrize("options", [(), ("--way", "hands-off"), ("--native", "--native-source", "ptrace")], ids=["python", "hands-off", "native"])
@@ -111,7 +108,7 @@ def test_a_wait_for_a_cpu_uses_none(python, record, options):
     waiting, whole = recording.query("SELECT total(s.wall_ns) FILTER (WHERE state.cpu = 2), total(s.wall_ns) FROM sample s JOIN state ON state.id = s.state "
                                      "JOIN thread t ON t.id = s.thread WHERE t.name = 'works'")[0]
     assert waiting > 0.3 * whole, "it does wait for its CPU"
-    assert used_by(recording, "give_way") < 0.3  # 0.9 before; by its own clock 0.01
+    assert used_by(recording, "give_way", 0.05) < 0.3  # 0.9 before; by its own clock 0.005 to 0.017
 
 
 @since(3, 6)
