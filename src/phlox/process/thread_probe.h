@@ -73,11 +73,11 @@ bool is_kernel_worker(uint64_t flags);
 // How many of the process's threads are such threads; with thousands of threads, none is checked.
 size_t count_kernel_workers(pid_t pid);
 
-// se.exec_start in /proc/PID/task/TID/sched, in ns of its run queue's clock: when the kernel last added to
-// the thread's run time. That is when a thread that is off its CPU left it, and when a thread that has just
-// come to its CPU did (update_curr and set_next_entity, kernel/sched/fair.c; set_next_task_rt,
-// kernel/sched/rt.c;
-// __schedule brings the clock up to date once, so a thread and the next one on its CPU have the same time).
+// se.exec_start in /proc/PID/task/TID/sched, in ns of the run queue's clock: when the kernel last added to
+// the thread's run time. For a thread that is off its CPU, this is when it left; for one that has just come
+// to its CPU, when it came (Linux 6.18: update_curr and set_next_entity in kernel/sched/fair.c,
+// set_next_task_rt in kernel/sched/rt.c). Both are equal for a thread and the next one on its CPU, since
+// __schedule updates the clock once for the two.
 std::optional<Nanoseconds> parse_exec_start(std::string_view text);
 
 // Times scheduled out: the two counts of switches in /proc/PID/task/TID/status, added up.
@@ -114,13 +114,13 @@ class ThreadProbe {
   std::optional<ThreadStat> stat();
   int cpu();                  // the CPU that it runs on, or ran on last; -1: gone
   std::string kernel_name();  // comm, opened again at each call
-  // Whether it has been off every CPU since `since` was read, and then too: as often scheduled out as in. Or
-  // whether it has been on one since then: once more in than out. Costs one more file, opened again (20 us),
-  // and once more when a sample next finds it blocked. Nothing if it is neither, or the kernel does not
-  // count.
+  // True: it was off every CPU when `since` was read, and has been since: scheduled out as often as in.
+  // False: it was on a CPU then, and has not left it: scheduled in once more than out. Nothing: neither is
+  // certain, or the kernel does not count. Opens one more file (20 us), and again when a sample next finds it
+  // blocked.
   std::optional<bool> off_cpu_since(const SchedStat& since);
-  // Of a thread off its CPU: when it left it, by that run queue's clock. 7 us. Nothing: gone, or a kernel
-  // without the file (before Linux 6.15: CONFIG_SCHED_DEBUG).
+  // When a thread that is off its CPU left it, by that run queue's clock (parse_exec_start). Takes 7 us.
+  // Nothing: the thread is gone, or the kernel has no such file (before Linux 6.15: CONFIG_SCHED_DEBUG).
   std::optional<Nanoseconds> left_cpu_at();
   // Whether /proc/.../syscall may be read at all: the kernel requires the right to attach.
   bool syscall_readable() const { return syscall_readable_; }

@@ -72,8 +72,9 @@ constexpr Dispatcher kDispatchers[] = {
     {Family::falcon, "Falcon", "/falcon/app.py", "__call__", {.handlers = "on_*"}},
     {Family::falcon, "Falcon", "/falcon/asgi/app.py", "__call__", {.handlers = "on_*"}},
     {Family::sanic, "Sanic", "/sanic/app.py", "handle_request"},
-    // Since 21.9 it compiles its own methods again as it starts, each in a file of the method's name
-    // (sanic/touchup/service.py).
+    // Sanic 25.12 compiles its own methods again when it starts. The code of each has the method's name as
+    // its
+    // file (sanic/touchup).
     {Family::sanic, "Sanic", "handle_request", "handle_request"},
     {Family::celery,
      "Celery",

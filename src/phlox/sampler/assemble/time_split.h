@@ -48,8 +48,8 @@ class StateSplit {
   };
 
   // `ran`: on a CPU, without `queued`, its waiting for one. `was_awake`: it was not blocked in the last
-  // sample. `ran_here`: the sample's place is one where it ran. A thread that waits for a CPU elsewhere owes
-  // that time to the next sample that finds it running, which gives as much of its own waiting for it.
+  // sample. `ran_here`: false if the sample found it waiting for a CPU and it ran elsewhere. Then `ran` is
+  // reported as waiting, and the next sample that finds it running reports as much of its waiting as running.
   Parts split(Nanoseconds wall, Nanoseconds ran, Nanoseconds queued, profile::CpuState found,
               bool was_awake = false, bool ran_here = true) {
     ran = std::clamp<Nanoseconds>(ran, 0, wall);

@@ -177,7 +177,7 @@ void ProcessSampler::judge_free(PythonThread& slot, const process::SchedStat& st
                                 SampleState& state) {
   const process::SchedStat since = stat - slot.seen;
   std::optional<bool> waited;
-  // We may have taken its CPU.
+  // If it is on our CPU, we may have taken that from it.
   if (!hardly_waited(since, now - slot.last_time))
     waited = slot.probe->cpu() == ::sched_getcpu() ? workers_.current().found_it_waiting(*slot.probe)
                                                    : slot.probe->off_cpu_since(stat);

@@ -43,8 +43,8 @@ struct Worker {
   // Wakes it: there is something else to wait for, or nothing any more.
   void wake() const;
 
-  // Of a thread in the queue of this worker's CPU, asked by this worker: whether it had left the CPU before
-  // the worker came. No: the worker took the CPU from it. Nothing if the kernel does not say.
+  // `probe`: a thread in the queue of this worker's CPU. True: it had left the CPU before this worker came.
+  // False: this worker took the CPU from it. Nothing: the kernel does not say. Only this worker may call it.
   std::optional<bool> found_it_waiting(process::ThreadProbe& probe);
 
   pid_t tid = 0;       // of one that the others may move to another CPU
