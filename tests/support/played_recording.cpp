@@ -12,7 +12,6 @@
 
 #include "phlox/python/layout_table.h"
 #include "phlox/sampler/observe/records.h"
-#include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/live_recorder.h"
 
 namespace phlox::test {
@@ -72,6 +71,7 @@ class PlayedHost : public Host {
   Nanoseconds read_clock(clockid_t clock) override {
     play_.now_ += play_.question;
     if (clock == CLOCK_REALTIME) return play_.now_ + play_.since_epoch_;
+    if (clock == CLOCK_THREAD_CPUTIME_ID) return play_.thread_cpu;
     return clock == CLOCK_PROCESS_CPUTIME_ID ? (play_.now_ - play_.begin_) / 100 : play_.now_;
   }
   void sleep_until(Nanoseconds when) override { play_.pass_until(when); }
@@ -333,6 +333,10 @@ pid_t Play::pid_of(const Descriptor& pidfd) const {
 bool Play::any_left() const {
   return std::any_of(processes_.begin(), processes_.end(),
                      [](const auto& row) { return !row.second->ended && !row.second->given; });
+}
+
+std::unique_ptr<Host> Play::host() {
+  return std::make_unique<PlayedHost>(*this);
 }
 
 sampler::Outcome Play::record(const std::vector<pid_t>& roots, const sampler::Options& options,

@@ -24,6 +24,7 @@
 #include "phlox/base/descriptor.h"
 #include "phlox/sampler/session/backend.h"
 #include "phlox/sampler/session/finder.h"
+#include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/recorder.h"
 
 namespace phlox::test {
@@ -69,11 +70,14 @@ class Play {
 
   sampler::Outcome record(const std::vector<pid_t>& roots, const sampler::Options& options,
                           profile::Sink& sink);
+  // For a part of a recording: time passes while it sleeps.
+  std::unique_ptr<sampler::Host> host();
 
   // --- how the parts behave
   double rate_hz = 100;                    // of all sources
   bool reports_births = false;             // as the backend inside the kernel
   Nanoseconds question = 1'000;            // what it takes to read the clock
+  Nanoseconds thread_cpu = 0;              // of the calling thread
   std::string why_otherwise;               // of sources that begin
   std::set<pid_t> has_its_times;           // Backend::prepare() returns nothing for these
   std::set<pid_t> without_python;          // roots

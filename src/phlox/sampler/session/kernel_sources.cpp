@@ -35,7 +35,7 @@ constexpr int kTimesSooner = 40;
 constexpr Nanoseconds kOnItsWay = kSecond / 1000;
 // An ended thread leaves its CPU within this time: some microseconds, unless others occupy it.
 constexpr Nanoseconds kLastWord = kSecond / 200;
-// What an interrupt costs besides the program in it (sampler_thread.cpp, kWakeUp).
+// What an interrupt costs besides the program in it (turn_loop.cpp, kWakeUp).
 constexpr Nanoseconds kInterrupt = 2'500;
 // Half of the budget is for walks at switches. Without a budget, every switch is walked.
 constexpr double kShareOfSwitches = 0.5;

@@ -7,70 +7,29 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <csignal>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "phlox/process/cpu_list.h"
 #include "phlox/process/cpu_set.h"
-#include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/capture/schedule.h"
+#include "phlox/sampler/session/budget.h"
+#include "phlox/sampler/session/turn_loop.h"
+#include "phlox/sampler/session/worker_waits.h"
 
 namespace phlox::sampler {
 namespace {
 
 // Without a rate and a budget there is no interval, and every turn is longer than this; the time of a turn
-// decides how many there are (leave_its_half). Native frames come by events, which have a rate.
+// decides how many there are (turn_loop.h). Native frames come by events, which have a rate.
 constexpr Nanoseconds kNoInterval = 2'000;
 constexpr double kFastestNative = 5'000;
-// What a wake-up costs the target besides our own CPU time: the timer interrupt and the switch to our thread,
-// measured against the throughput of a target that never sleeps (docs/decisions/0001).
-constexpr Nanoseconds kWakeUp = 2'500;
-// No option overrides this: after a turn, the program has its CPU for as long as the turn took, plus what it
-// loses by cold caches and by arming a timer in a virtual machine (sample_timer.h).
-constexpr Nanoseconds kColdStart = 15'000;
-constexpr Nanoseconds kPublishEvery = kSecond / 20;
 // A turn takes far less.
 constexpr Nanoseconds kStuck = kSecond / 10;
 // Linux: sched(7).
 constexpr int kHighestPriority = 99;
-// Turns between two readings of our own CPU clock, which take 0.5 us each.
-constexpr Nanoseconds kMeasureEvery = 8;
-
-// Wakes the first worker: together with those of other processes on its CPU, or by a timer of its own.
-class Wakings {
- public:
-  explicit Wakings(SharedTimer* timer) {
-    if (timer == nullptr) return;
-    slot_.emplace(*timer);
-    timer_interval_ = timer->interval();
-  }
-
-  void wait(Schedule& schedule, Nanoseconds now, int cpu) {
-    if (!slot_ || cpu < 0 || schedule.interval() != timer_interval_) {
-      leave_others();
-      alone_.wait(schedule, now, cpu);
-      return;
-    }
-    const SharedTimer::Woken woken = slot_->wait(cpu);
-    schedule.start(woken.at);
-    schedule.missed_more(woken.missed);
-    ++(woken.by_perf ? by_perf_ : by_clock_);
-  }
-  // The worker moves to another CPU, or rests.
-  void leave_others() {
-    if (slot_) slot_->leave();
-  }
-  uint64_t by_perf() const { return by_perf_ + alone_.by_perf(); }
-  uint64_t by_clock() const { return by_clock_ + alone_.by_clock(); }
-
- private:
-  std::optional<SharedTimer::Slot> slot_;
-  Nanoseconds timer_interval_ = 0;
-  SampleTimer alone_;
-  uint64_t by_perf_ = 0, by_clock_ = 0;
-};
 
 void prepare_thread(std::atomic<pid_t>& tid) {
   ::pthread_setname_np(::pthread_self(), "phlox-sampler");
@@ -142,7 +101,6 @@ SamplerThread::SamplerThread(Host& host, const ProcessSampler::Config& config, c
     : host_(host),
       config_(config),
       options_(options),
-      budget_(options.max_overhead_percent, options.rate_hz),
       interpreter_(interpreter),
       memory_(memory),
       ring_(ring),
@@ -196,135 +154,143 @@ SamplerThread::Numbers SamplerThread::numbers() {
   return published_;
 }
 
-void SamplerThread::publish_now_and_then(Shared& shared, Nanoseconds now) {
-  if (now - shared.published <= kPublishEvery) return;
-  shared.published = now;
-  // Never waits for a reader: what is not published now is published next time.
+// Never waits for a reader: what is not published now is published next time.
+void SamplerThread::publish(const ProcessSampler& sampler, const Numbers& numbers) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
-  copy_numbers(shared.sampler, shared.numbers, published_);
+  copy_numbers(sampler, numbers, published_);
   version_.fetch_add(1, std::memory_order_release);
 }
 
-// Since the last measurement.
-Nanoseconds SamplerThread::measure(Shared& shared, Cost& cost) {
-  const Nanoseconds cpu = host_.read_clock(CLOCK_THREAD_CPUTIME_ID);
-  const Nanoseconds stood = shared.sampler.counts().stood;
-  const Nanoseconds taken =
-      cpu - cost.before + cost.turns * kWakeUp + stood - std::exchange(shared.stood, stood);
-  shared.numbers.target_time += taken;
-  shared.numbers.cpu += cpu - cost.before;
-  cost.before = cpu;
-  cost.turns = 0;
-  return taken;
-}
+// What the workers share. Made and ended by the first.
+class SamplerThread::Crew {
+ public:
+  Crew(SamplerThread& owner, const Numbers& numbers)
+      : owner_(owner),
+        workers_(owner.options_.isolated_cpus ? std::vector<int>() : process::read_kept_free_cpus()),
+        sampler_(owner.config_, owner.interpreter_, owner.memory_, owner.ring_, workers_),
+        loop_(owner.host_, Budget(owner.options_.max_overhead_percent, owner.options_.rate_hz),
+              Schedule(owner.config_.interval, static_cast<uint64_t>(owner.host_.read_clock(CLOCK_REALTIME))),
+              numbers, [this](const Numbers& now) { owner_.publish(sampler_, now); }),
+        cpus_(workers_.common_cpus(owner.config_.pid)) {}
 
-// Holding the turn lock, which is released and taken again.
-void SamplerThread::leave_its_half(Shared& shared, Cost& cost) {
-  if (cost.owed == 0) return;
-  const bool is_long = cost.owed > shared.schedule.interval();
-  const Nanoseconds until = host_.now() + std::exchange(cost.owed, 0);
-  ++shared.numbers.rests;
-  shared.turn_lock.unlock();
-  host_.sleep_until(until);
-  shared.turn_lock.lock();
-  // Samples for which the budget has no room do not count as missed.
-  if (is_long) shared.schedule.start(until);
-}
+  void run();
 
-void SamplerThread::take_turn(Shared& shared, Nanoseconds now, Cost& cost) {
-  Numbers& numbers = shared.numbers;
-  shared.sampler.turn(now, shared.workers.begin_turn());
-  const Nanoseconds woken = std::exchange(now, host_.now());
-  // After shorter turns, the schedule leaves the program more than that.
-  const bool is_long = 2 * (now - woken + kColdStart) > shared.schedule.interval();
-  if (++cost.turns == kMeasureEvery || is_long) {
-    const Nanoseconds taken = measure(shared, cost);
-    if (is_long) cost.owed = taken + kColdStart;
-    shared.events_apart = std::max(2 * cost.owed, shared.events_apart / 8 * 7);
-    cost.owed = std::max(cost.owed, budget_.rest(now, numbers.target_time));
-  }
-  if (const auto rate = budget_.judge(now, numbers.target_time, numbers.rate_hz)) {
-    numbers.rate_hz = *rate;
-    shared.schedule.set_interval(static_cast<Nanoseconds>(1e9 / *rate));
-  }
-  numbers.ticks_missed = numbers.rate_hz > 0 ? shared.schedule.missed() : 0;
-  publish_now_and_then(shared, now);
-}
+ private:
+  class Turns;
+  class FirstEventWait;
+  void run_on_events(int cpu, std::atomic<pid_t>& tid);
+  void start_others();
+  void end_others();
 
-void SamplerThread::Stillness::note(bool ran, Nanoseconds now) {
-  if (ran) {
-    used.reset();
-    return;
-  }
-  const auto before = std::exchange(used, clock.used());
-  if (!used || used != before) since = now;
-}
+  SamplerThread& owner_;
+  Workers workers_;
+  ProcessSampler sampler_;
+  TurnLoop loop_;
+  std::vector<int> cpus_;  // empty: the others were started
+  std::vector<std::thread> others_;
+  std::atomic<bool> others_are_over_{false};
+};
 
-// While nothing runs in the process. Holding the turn lock, which is released and taken again. Returns the
-// time.
-Nanoseconds SamplerThread::rest(Shared& shared, const Stillness& still) {
-  for (bool ran = false; !ran && !stop_.load();) {
-    shared.turn_lock.unlock();
-    const auto rest = timers_.watch->rest(still.clock, *still.used, shared.schedule.interval(), stop_);
-    shared.turn_lock.lock();
-    ran = rest.ran;
-    if (rest.checks == 0) continue;
-    shared.sampler.stood_still(rest.still_at, shared.workers.skip_rounds(rest.checks));
-    publish_now_and_then(shared, rest.still_at);
+// Of one worker.
+class SamplerThread::Crew::Turns : public TurnLoop::Turns {
+ public:
+  // `idle`: null: it does not rest.
+  Turns(Crew& crew, Worker& worker, IdleWait* idle) : crew_(crew), worker_(worker), idle_(idle) {}
+  void take(Nanoseconds now) override {
+    crew_.workers_.act_as(worker_);
+    if (idle_ != nullptr) idle_->note(now);
+    crew_.sampler_.turn(now, crew_.workers_.begin_turn());
   }
-  const Nanoseconds now = host_.now();
-  shared.schedule.start(now);
-  return now;
+  bool is_gone() const override { return crew_.sampler_.process_gone(); }
+  Nanoseconds stopped() const override { return crew_.sampler_.counts().stood; }
+  void finish() override {
+    if (worker_.events_only) return;
+    crew_.end_others();
+    crew_.workers_.act_as(worker_);
+    crew_.sampler_.finish(crew_.loop_.now());
+  }
+
+ private:
+  Crew& crew_;
+  Worker& worker_;
+  IdleWait* idle_;
+};
+
+// The others work as long as there are events.
+class SamplerThread::Crew::FirstEventWait : public EventWait {
+ public:
+  explicit FirstEventWait(Crew& crew)
+      : EventWait(crew.sampler_, crew.workers_, crew.workers_.first()), crew_(crew) {}
+  TurnLoop::Next wait(TurnLoop& loop) override {
+    const TurnLoop::Next next = EventWait::wait(loop);
+    if (next != TurnLoop::Next::another_way) {
+      if (crew_.owner_.config_.real_time) crew_.start_others();
+    } else if (!crew_.others_.empty() && crew_.sampler_.native_source() != NativeSource::perf) {
+      crew_.end_others();
+    }
+    return next;
+  }
+
+ private:
+  Crew& crew_;
+};
+
+void SamplerThread::Crew::run() {
+  Worker& first = workers_.first();
+  const bool native = owner_.config_.native.has_value();
+  const SharedTimers& timers = owner_.timers_;
+  TimerWait timer(first, owner_.config_.real_time && !native ? timers.timer : nullptr);
+  FirstEventWait events(*this);
+  std::optional<IdleWait> idle;
+  if (timers.watch != nullptr && loop_.numbers().rate_hz > 0 && !native)
+    idle.emplace(*timers.watch, sampler_, workers_, timer, owner_.config_.pid, owner_.stop_);
+  Turns turns(*this, first, idle ? &*idle : nullptr);
+  std::vector<TurnLoop::Waiting*> ways{&timer};
+  if (native) ways.insert(ways.begin(), &events);
+  if (idle) ways.insert(ways.begin(), &*idle);
+  loop_.run(turns, ways, TurnLoop::Next::turn, owner_.stop_);
+  const std::lock_guard lock(owner_.mutex_);
+  copy_numbers(sampler_, loop_.numbers(), owner_.published_);
+  owner_.version_.fetch_add(1, std::memory_order_release);
 }
 
 // A worker on a CPU of its own samples only when an event has caught a thread there.
-void SamplerThread::run_on_events(Shared& shared, int cpu, size_t index) {
-  prepare_thread(tids_[index]);
-  if (take_best_class() == SchedulingClass::real_time && shared.workers.pin(0, cpu)) {
-    Cost cost{host_.read_clock(CLOCK_THREAD_CPUTIME_ID), 0, 0};
-    shared.turn_lock.lock();
-    Worker& worker = shared.workers.add(cpu);
+void SamplerThread::Crew::run_on_events(int cpu, std::atomic<pid_t>& tid) {
+  prepare_thread(tid);
+  if (take_best_class() == SchedulingClass::real_time && workers_.pin(0, cpu)) {
+    loop_.lock().lock();
+    Worker& worker = workers_.add(cpu);
     worker.tid = ::gettid();
-    while (!shared.over) {
-      leave_its_half(shared, cost);
-      if (shared.over) break;
-      const Woken woken = shared.sampler.wait_for_event(
-          worker, std::max(shared.schedule.interval(), shared.events_apart), shared.turn_lock);
-      if (woken == Woken::nothing_to_wait_for) break;  // events are refused by now
-      if (woken == Woken::by_event && !shared.over) {
-        const Nanoseconds now = host_.now();
-        shared.schedule.start(now);
-        shared.workers.act_as(worker);
-        take_turn(shared, now, cost);
-      }
-    }
-    measure(shared, cost);
-    shared.turn_lock.unlock();
+    loop_.lock().unlock();
+    Turns turns(*this, worker, nullptr);
+    EventWait events(sampler_, workers_, worker);
+    loop_.run(turns, {&events}, TurnLoop::Next::no_turn, others_are_over_);
   }
-  tids_[index] = 0;
+  tid = 0;
 }
 
-// Starts one for each further CPU, once there are events. Fewer if no more threads are granted: the others
-// move from CPU to CPU.
-void SamplerThread::start_others(Shared& shared, const std::vector<int>& cpus,
-                                 std::vector<std::thread>& others) {
+// One for each further CPU, once there are events. Fewer if no more threads are granted: the others move from
+// CPU to CPU.
+void SamplerThread::Crew::start_others() {
+  const std::vector<int> cpus = std::exchange(cpus_, {});
   if (cpus.size() < 2) return;
-  shared.workers.follow(cpus.front());
+  workers_.follow(cpus.front());
   try {
-    for (size_t index = 1; index < std::min(cpus.size(), kMostWorkers); ++index)
-      others.emplace_back([this, &shared, index, cpu = cpus[index]] { run_on_events(shared, cpu, index); });
+    for (size_t i = 1; i < std::min(cpus.size(), kMostWorkers); ++i)
+      others_.emplace_back([this, &tid = owner_.tids_[i], cpu = cpus[i]] { run_on_events(cpu, tid); });
   } catch (const std::system_error&) {
   }
 }
 
-void SamplerThread::end_others(Shared& shared, std::vector<std::thread>& others) {
-  shared.over = true;
-  shared.workers.wake_all();
-  shared.turn_lock.unlock();
-  for (auto& other : others) other.join();
-  others.clear();
-  shared.turn_lock.lock();
+// Holding the turn lock, which is released and taken again.
+void SamplerThread::Crew::end_others() {
+  others_are_over_ = true;
+  workers_.wake_all();
+  loop_.lock().unlock();
+  for (auto& other : others_) other.join();
+  others_.clear();
+  loop_.lock().lock();
 }
 
 // Its thread, its class and the first rate.
@@ -341,69 +307,8 @@ SamplerThread::Numbers SamplerThread::prepare() {
 
 void SamplerThread::run() {
   const Numbers numbers = prepare();
-  Workers workers(options_.isolated_cpus ? std::vector<int>() : process::read_kept_free_cpus());
-  ProcessSampler sampler(config_, interpreter_, memory_, ring_, workers);
-  Schedule schedule(config_.interval, static_cast<uint64_t>(host_.read_clock(CLOCK_REALTIME)));
-  Shared shared{.sampler = sampler, .workers = workers, .schedule = schedule, .numbers = numbers};
-  Worker& worker = workers.first();
-  std::vector<int> cpus = workers.common_cpus(config_.pid);
-  std::vector<std::thread> others;
-  Wakings wakings(config_.real_time && !config_.native ? timers_.timer : nullptr);
-  Nanoseconds now = host_.now();
-  schedule.start(now);
-  Cost cost{host_.read_clock(CLOCK_THREAD_CPUTIME_ID), 0, 0};
-  Stillness still{process::ProcessClock(config_.pid), {}, 0};
-  const bool may_rest = timers_.watch != nullptr && numbers.rate_hz > 0 && !config_.native;
-  bool due = true;
-  shared.turn_lock.lock();
-  while (!stop_.load(std::memory_order_relaxed)) {
-    workers.act_as(worker);
-    if (may_rest) still.note(sampler.any_ran(), now);
-    if (due) take_turn(shared, now, cost);
-    if (sampler.process_gone()) break;
-    leave_its_half(shared, cost);
-    if (may_rest && still.used && still.since < now && sampler.all_blocked_since(still.since)) {
-      wakings.leave_others();
-      now = rest(shared, still);
-      continue;
-    }
-    const double rate = shared.numbers.rate_hz;
-    const Woken woken =
-        rate > 0 && config_.native
-            ? sampler.wait_for_event(worker, std::max(schedule.interval(), shared.events_apart),
-                                     shared.turn_lock)
-            : Woken::nothing_to_wait_for;
-    now = host_.now();
-    due = true;
-    if (woken != Woken::nothing_to_wait_for) {
-      // If no thread is caught: once an interval, whichever worker's turn it was.
-      due = woken == Woken::by_event || sampler.rested(now) > schedule.interval() / 2;
-      if (woken == Woken::by_time) workers.end_round(worker);
-      schedule.start(now);
-      if (config_.real_time && others.empty()) start_others(shared, std::exchange(cpus, {}), others);
-      continue;
-    }
-    if (!others.empty() && sampler.native_source() != NativeSource::perf) end_others(shared, others);
-    shared.turn_lock.unlock();
-    // Without a rate, the rest after each turn is the only pause.
-    if (rate > 0) wakings.wait(schedule, now, worker.cpu);
-    shared.turn_lock.lock();
-    now = host_.now();
-    shared.numbers.by_perf = wakings.by_perf();
-    shared.numbers.by_clock = wakings.by_clock();
-  }
-  end_others(shared, others);
-  workers.act_as(worker);
-  finish(shared, cost);
-}
-
-void SamplerThread::finish(Shared& shared, Cost& cost) {
-  shared.sampler.finish(host_.now());
+  Crew(*this, numbers).run();
   over_ = true;
-  measure(shared, cost);
-  const std::lock_guard lock(mutex_);
-  copy_numbers(shared.sampler, shared.numbers, published_);
-  version_.fetch_add(1, std::memory_order_release);
 }
 
 std::string describe_mode(const SamplerThread::Numbers& numbers) {

@@ -1,12 +1,11 @@
-// The first worker, which starts and ends the others (workers.h): schedule, scheduling class, turns, and the
-// measure of their cost to the target. Owned by the Recorder, whose thread calls the public functions:
-// numbers() passes values across, and everything else leaves through the ring.
+// The first worker, which starts and ends the others (workers.h): their threads and scheduling class, and how
+// they wait. turn_loop.h says when they take turns. Owned by the Recorder, whose thread calls the public
+// functions: numbers() passes values across, and everything else leaves through the ring.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -17,7 +16,6 @@
 #include "phlox/sampler/capture/process_sampler.h"
 #include "phlox/sampler/observe/ring.h"
 #include "phlox/sampler/observe/sample_source.h"
-#include "phlox/sampler/session/budget.h"
 #include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/idle_watch.h"
 #include "phlox/sampler/session/recorder.h"
@@ -49,52 +47,14 @@ class SamplerThread : public SampleSource {
   void stay_above(std::span<const pid_t> threads) override;
 
  private:
-  // Shared by the workers. Only the holder of the turn lock may use it.
-  struct Shared {
-    ProcessSampler& sampler;
-    Workers& workers;
-    class Schedule& schedule;
-    Numbers numbers;
-    TurnLock turn_lock{};
-    Nanoseconds published = 0;
-    Nanoseconds stood = 0;  // of the stops, as measured
-    // The shortest time between events: one that comes while the program has its time is useless.
-    Nanoseconds events_apart = 0;
-    bool over = false;
-  };
-  // The cost of a worker to the program.
-  struct Cost {
-    Nanoseconds before = 0;  // its CPU time at the last measurement
-    Nanoseconds turns = 0;   // since then
-    Nanoseconds owed = 0;    // the program's time before its next turn
-  };
-
-  // How long the process has not run, by its clock before each turn.
-  struct Stillness {
-    process::ProcessClock clock;
-    std::optional<Nanoseconds> used;
-    Nanoseconds since = 0;
-    // Before a turn. `ran`: one of the threads has run in the last one.
-    void note(bool ran, Nanoseconds now);
-  };
-
+  class Crew;
   Numbers prepare();
   void run();
-  void finish(Shared& shared, Cost& cost);
-  Nanoseconds rest(Shared& shared, const Stillness& still);
-  void start_others(Shared& shared, const std::vector<int>& cpus, std::vector<std::thread>& others);
-  // Holding the turn lock, which is released and taken again.
-  void end_others(Shared& shared, std::vector<std::thread>& others);
-  void run_on_events(Shared& shared, int cpu, size_t index);
-  void take_turn(Shared& shared, Nanoseconds now, Cost& cost);
-  Nanoseconds measure(Shared& shared, Cost& cost);
-  void leave_its_half(Shared& shared, Cost& cost);
-  void publish_now_and_then(Shared& shared, Nanoseconds now);
+  void publish(const ProcessSampler& sampler, const Numbers& numbers);
 
   Host& host_;
   ProcessSampler::Config config_;
   Options options_;
-  Budget budget_;
   const python::Interpreter& interpreter_;
   memory::RemoteMemory& memory_;
   Ring& ring_;
