@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "phlox/profile/recorded_words.h"
@@ -40,8 +39,6 @@ constexpr Nanoseconds kCpusEvery = 5 * kSecond;
 
 // A process that forks to start another program does so within this time.
 constexpr Nanoseconds kTreeSettled = kSecond / 100;
-// An ended process may still be found for this long. After that, another may have its id.
-constexpr Nanoseconds kFoundLate = kSecond;
 // The maximum number of processes recorded at once; each has a thread of ours and some memory.
 constexpr size_t kMostProcessesAtOnce = 1000;
 // From this many on, each has a smaller ring.
@@ -54,58 +51,45 @@ void LiveRecorder::begin_program(Finder::Found found) {
   host_->meet(pid);
   const Backend::Begin begin = backend_->prepare(*found.program, found.pidfd);
   if (!begin) return;
-  const profile::ProcessId id(next_process_++);
   for (auto* birth : {&found.program->birth, &found.program->started})
-    if (*birth) *birth = std::max(**birth, start_);
+    if (*birth) *birth = std::max(**birth, run_.start);
   const std::string& warning = found.program->interpreter.warning;
   auto& warnings = outcome_.warnings;
   if (!warning.empty() && std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
     warnings.push_back(warning);
-  std::optional<profile::ProcessId> parent;
-  if (const auto row = rows_.find(found.parent); row != rows_.end()) parent = row->second;
-  note_fork(id, pid, found.parent, found.program->image);
+  const KnownProcesses::Met met = known_.meet(pid, found.parent, found.program->image);
+  if (met.is_fork) {
+    output_->sink.emit_meta(fmt::format("{}{}", profile::kForkedFrom, met.row.value),
+                            std::to_string(met.parent->value));
+  }
   const ProgramRecording::Shared shared{
       .options = options_,
-      .sink = *sink_,
-      .identities = *identities_,
+      .output = *output_,
       .host = *host_,
-      .files = files_,
-      .tasks = task_sink_,
-      .task_ids = task_ids_,
       .begin = begin,
       .ring_share = active_.size() < kManyProcesses ? 1 : kRingShareOfMany,
   };
-  active_.push_back(std::make_unique<ProgramRecording>(id, parent, std::move(found.program),
-                                                       std::move(found.pidfd), shared));
-  if (const std::string& why = active_.back()->why_otherwise(); !why.empty()) {
-    auto& lines = options_.mode == Mode::kernel ? warnings : outcome_.details;
-    lines.push_back(fmt::format("process {} is sampled in another mode: {}", pid, why));
-    finder_->births_are_reported(false);  // about the processes that this one starts
-  }
-  const bool again = !rows_.insert_or_assign(pid, id).second;
-  if (became_another_ == pid) became_another_ = 0;
+  note_other_mode(active_.add(std::make_unique<ProgramRecording>(
+      met.row, met.parent, std::move(found.program), std::move(found.pidfd), shared)));
   ++outcome_.processes;
-  if (nobody_since_) idle_ += host_->now() - *nobody_since_;
-  nobody_since_.reset();
-  said_waiting_ = false;
-  if (!again && std::find(roots_.begin(), roots_.end(), pid) == roots_.end() && options_.on_descendant)
+  gaps_.end(host_->now());
+  const auto& roots = roots_.pids;
+  if (met.is_first && std::find(roots.begin(), roots.end(), pid) == roots.end() && options_.on_descendant)
     options_.on_descendant(pid);
 }
 
-// A fork inherits the start of its stack, which is random, from its parent; an execve gives it another.
-void LiveRecorder::note_fork(profile::ProcessId id, pid_t pid, pid_t parent, const Image& image) {
-  const auto known = images_.find(parent);
-  if (known != images_.end() && known->second == image && image.start_stack != 0) {
-    sink_->emit_meta(fmt::format("{}{}", profile::kForkedFrom, id.value),
-                     std::to_string(rows_.at(parent).value));
-  }
-  images_[pid] = image;
+void LiveRecorder::note_other_mode(const ProgramRecording& one) {
+  const std::string& why = one.why_otherwise();
+  if (why.empty()) return;
+  auto& lines = options_.mode == Mode::kernel ? outcome_.warnings : outcome_.details;
+  lines.push_back(fmt::format("process {} is sampled in another mode: {}", one.pid(), why));
+  finder_->births_are_reported(false);  // about the processes that this one starts
 }
 
 void LiveRecorder::check_descendants(Nanoseconds now) {
-  std::vector<pid_t> of = roots_;
+  std::vector<pid_t> of = roots_.pids;
   for (const auto& one : active_) of.push_back(one->pid());
-  host_->check_descendants(now, of, [this](pid_t pid) { return rows_.contains(pid); });
+  host_->check_descendants(now, of, [this](pid_t pid) { return known_.contains(pid); });
 }
 
 bool LiveRecorder::is_recorded(pid_t pid) const {
@@ -122,7 +106,7 @@ void LiveRecorder::begin_births(Nanoseconds until) {
       continue;
     }
     auto pidfd = host_->watch(pid);
-    born_[pid] = std::numeric_limits<Nanoseconds>::max();
+    known_.note_birth(pid);
     begin_program({std::move(one.program), pidfd ? *std::move(pidfd) : Descriptor(), one.parent});
   }
 }
@@ -141,20 +125,16 @@ void LiveRecorder::begin_found() {
       finder_->check_again(pid);
       continue;
     }
-    const auto born = born_.find(pid);
-    const bool known = is_recorded(pid) || backend_->is_newborn(pid) ||
-                       (born != born_.end() && born->second > host_->now() - kFoundLate);
+    const bool known =
+        is_recorded(pid) || backend_->is_newborn(pid) || known_.may_be_found_late(pid, host_->now());
     if (!known) begin_program(std::move(one));
   }
 }
 
 void LiveRecorder::end_execs() {
   for (const Backend::Exec& exec : backend_->execs()) {
-    // The next program of the process may be in active_ already, behind it.
-    const auto one = std::find_if(active_.begin(), active_.end(),
-                                  [&](const auto& active) { return active->pid() == exec.pid; });
-    if (exec.was_begun_with && one != active_.end()) {
-      end_program(static_cast<size_t>(one - active_.begin()), End::exec);
+    if (const auto one = active_.first_of(exec.pid); exec.was_begun_with && one) {
+      end_program(*one, End::exec);
     } else {
       finder_->check_again(exec.pid);
     }
@@ -162,22 +142,20 @@ void LiveRecorder::end_execs() {
 }
 
 void LiveRecorder::end_program(size_t index, End end) {
-  ProgramRecording& one = *active_[index];
+  ProgramRecording& one = active_[index];
   one.finish(end, outcome_);
-  add_to(done_, one.numbers());
+  add_to(outcome_.progress, one.numbers());
   if (one.why_no_python().empty()) {
     saw_python_ = true;
   } else {
-    why_no_python_ = one.why_no_python();
+    outcome_.why_no_python = one.why_no_python();
   }
-  if (const auto born = born_.find(one.pid()); born != born_.end() && end == End::gone)
-    born->second = host_->now();
+  if (end == End::gone) known_.note_end(one.pid(), host_->now());
   if (end == End::exec) {
-    born_.erase(one.pid());
+    known_.note_exec(one.pid());
     finder_->check_again(one.pid());
-    became_another_ = one.pid();
   }
-  active_.erase(active_.begin() + static_cast<ptrdiff_t>(index));
+  active_.remove(index);
 }
 
 // Waits until a process ends or is found, or the rings are due. Returns which of `active_` ended.
@@ -197,7 +175,7 @@ std::vector<size_t> LiveRecorder::wait_for_news() {
   }
   std::vector<size_t> ended;
   for (size_t i = 0; i < active_.size(); ++i) {
-    if (!active_[i]->pidfd() || (all[i].revents & POLLIN) != 0) ended.push_back(i);
+    if (!active_[i].pidfd() || (all[i].revents & POLLIN) != 0) ended.push_back(i);
   }
   return ended;
 }
@@ -227,34 +205,33 @@ Nanoseconds LiveRecorder::longest_wait() const {
 }
 
 Nanoseconds LiveRecorder::until_rings_are_due() const {
-  if (came_much_ || backend_->has_newborn(host_->now()) || active_.empty() || options_.native)
+  if (pace_.came_much || backend_->has_newborn(host_->now()) || active_.empty() || options_.native)
     return kDrainEvery;
   if (!options_.duration) return kDrainAtLeisure;
-  return std::clamp(start_ + *options_.duration - host_->now(), kDrainEvery, kDrainAtLeisure);
+  return std::clamp(run_.start + *options_.duration - host_->now(), kDrainEvery, kDrainAtLeisure);
 }
 
 void LiveRecorder::drain() {
-  came_much_ = backend_->came_much() || std::any_of(active_.begin(), active_.end(),
-                                                    [](const auto& one) { return one->waiting() > kLittle; });
+  pace_.came_much = backend_->came_much() || std::any_of(active_.begin(), active_.end(), [](const auto& one) {
+                      return one->waiting() > kLittle;
+                    });
   const Nanoseconds deadline = host_->now() + kLongestDrain;
   for (bool more = true; more;) {
     more = backend_->drain(deadline) && host_->now() < deadline;
     begin_births(host_->now() - kTreeSettled);
-    for (size_t i = 0; i < active_.size(); ++i)
-      active_[(first_to_drain_ + i) % active_.size()]->drain(deadline);
-    ++first_to_drain_;
+    active_.drain(deadline);
   }
-  drained_ = host_->now();
+  pace_.drained_at = host_->now();
 }
 
 // Called during long work. Processes that began or ended are handled after it.
 void LiveRecorder::drain_between() {
   const Nanoseconds now = host_->now();
-  if (now - drained_ < kCensusSlice) return;
+  if (now - pace_.drained_at < kCensusSlice) return;
   const Nanoseconds deadline = now + kLongestDrain;
   backend_->drain(deadline);
-  for (const auto& one : active_) one->drain(deadline);
-  drained_ = host_->now();
+  active_.drain(deadline);
+  pace_.drained_at = host_->now();
 }
 
 void LiveRecorder::count_tasks(Nanoseconds now) {
@@ -275,25 +252,18 @@ void LiveRecorder::count_tasks_at_end() {
 
 void LiveRecorder::check_around() {
   for (size_t i = active_.size(); i-- > 0;) {
-    if (active_[i]->check_around()) end_program(i, End::exec);
+    if (active_[i].check_around()) end_program(i, End::exec);
   }
 }
 
 bool LiveRecorder::all_ended(Nanoseconds now) {
   if (!active_.empty() || options_.chosen) return false;
   const auto state = finder_->state();
-  if (!nobody_since_) {
-    nobody_since_ = now;
-    checks_then_ = state.checks;
-  }
-  const bool waited = now - *nobody_since_ > kLongWait;
-  if (waited && !std::exchange(said_waiting_, true) && options_.on_waiting) options_.on_waiting();
-  const bool roots_gone = std::all_of(root_pidfds_.begin(), root_pidfds_.end(),
-                                      [this](const Descriptor& pidfd) { return host_->has_ended(pidfd); });
-  // The process that ended last may have left others behind: a whole check that began after its end shows
-  // that.
-  if (!roots_gone || state.checks < checks_then_ + 2) return false;
-  return !state.any_left || now - *nobody_since_ > kOrphansPatience;
+  gaps_.begin(now, state.checks);
+  if (gaps_.becomes_long(now) && options_.on_waiting) options_.on_waiting();
+  return gaps_.is_last(now, state) &&
+         std::all_of(roots_.pidfds.begin(), roots_.pidfds.end(),
+                     [this](const Descriptor& pidfd) { return host_->has_ended(pidfd); });
 }
 
 // If only one is recorded at a time, the next one begins when it has ended.
@@ -304,15 +274,15 @@ void LiveRecorder::want_more() {
 }
 
 Progress LiveRecorder::total() {
-  Progress now = done_;
+  Progress now = outcome_.progress;
   for (const auto& one : active_) add_to(now, one->numbers());
   const Nanoseconds time = host_->now();
-  now.elapsed = time - start_ - idle_ - (nobody_since_ ? time - *nobody_since_ : 0);
+  now.elapsed = time - run_.start - gaps_.total(time);
   (options_.rate_is_limit ? now.most_rate_hz : now.asked_rate_hz) = options_.rate_hz;
   now.max_overhead_percent = options_.max_overhead_percent.value_or(0);
   if (now.sampled_time > 0)
     now.rate_hz = static_cast<double>(now.ticks) * 1e9 / static_cast<double>(now.sampled_time);
-  now.recorder_cpu = host_->read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_;
+  now.recorder_cpu = host_->read_clock(CLOCK_PROCESS_CPUTIME_ID) - run_.cpu_start;
   now.processes = active_.size();
   return now;
 }
@@ -327,11 +297,12 @@ void LiveRecorder::warn() {
     outcome_.not_read.push_back(std::move(sentence));
   }
   if (!outcome_.not_read.empty())
-    sink_->emit_meta(std::string(profile::kCouldNotBeRead),
-                     fmt::format("{}", fmt::join(outcome_.not_read, ". ")));
-  const bool root = std::find(roots_.begin(), roots_.end(), became_another_) != roots_.end();
-  if (const std::string now = root ? host_->image_of(became_another_).executable : ""; !now.empty())
-    warnings.push_back(became_another(became_another_, now));
+    output_->sink.emit_meta(std::string(profile::kCouldNotBeRead),
+                            fmt::format("{}", fmt::join(outcome_.not_read, ". ")));
+  const pid_t another = known_.became_another();
+  const bool root = std::find(roots_.pids.begin(), roots_.pids.end(), another) != roots_.pids.end();
+  if (const std::string now = root ? host_->image_of(another).executable : ""; !now.empty())
+    warnings.push_back(became_another(another, now));
   if (const Backend::Brief brief = backend_->too_brief(); brief.programs > 0)
     warnings.push_back(pythons_too_brief(brief.programs, brief.command_line));
   const auto& brief = state.too_brief;
@@ -345,33 +316,32 @@ void LiveRecorder::warn() {
 }
 
 void LiveRecorder::begin(profile::Sink& sink) {
-  sink_ = &sink;
-  start_ = host_->now();
+  output_.emplace(sink, task_sink_);
+  run_.start = host_->now();
   // A program that we started had begun before its Python was up.
-  backend_->drain(start_ + kLongestDrain);
-  for (const auto& one : first_) {
+  backend_->drain(run_.start + kLongestDrain);
+  for (const auto& one : roots_.programs) {
     backend_->note_start(*one.program);
-    if (options_.launched && one.program->started) start_ = std::min(start_, *one.program->started);
+    if (options_.launched && one.program->started) run_.start = std::min(run_.start, *one.program->started);
   }
-  cpu_start_ = host_->read_clock(CLOCK_PROCESS_CPUTIME_ID);
-  put_host(*host_, sink, start_);
+  run_.cpu_start = host_->read_clock(CLOCK_PROCESS_CPUTIME_ID);
+  put_host(*host_, sink, run_.start);
   sink.emit_meta("command_line", options_.command_line);
   sink.emit_meta("rate_hz", fmt::format("{:g}", options_.rate_hz));
   profile::Event event;
   event.kind = profile::EventKind::recording_start;
-  event.time = start_;
+  event.time = run_.start;
   sink.emit(event);
 
-  identities_.emplace(sink);
   backend_->start([this](Nanoseconds now) { finder_->help(now); });
-  finder_ = host_->find_programs(roots_, options_, first_);
+  finder_ = host_->find_programs(roots_.pids, options_, roots_.programs);
   finder_->births_are_reported(backend_->reports_births());
-  for (auto& one : std::exchange(first_, {})) begin_program(std::move(one));
-  check_descendants(start_);
+  for (auto& one : std::exchange(roots_.programs, {})) begin_program(std::move(one));
+  check_descendants(run_.start);
   want_more();
-  next_.commit = host_->now() + kCommitEvery;
+  pace_.commit = host_->now() + kCommitEvery;
   // Names come soon, for the readers of a short recording, and then less often.
-  next_.names = host_->now() + kDrainEvery;
+  pace_.names = host_->now() + kDrainEvery;
 }
 
 // Handles the processes that ended, and those that began.
@@ -385,7 +355,8 @@ void LiveRecorder::meet_news() {
 }
 
 bool LiveRecorder::time_is_up() const {
-  return (stop_ != nullptr && *stop_) || (options_.duration && host_->now() - start_ >= *options_.duration);
+  return (run_.stop != nullptr && *run_.stop) ||
+         (options_.duration && host_->now() - run_.start >= *options_.duration);
 }
 
 bool LiveRecorder::is_over(Nanoseconds now) {
@@ -395,38 +366,39 @@ bool LiveRecorder::is_over(Nanoseconds now) {
   }
   if (!options_.duration) return false;
   const bool sampled = std::any_of(active_.begin(), active_.end(), [](auto& one) { return one->sampled(); });
-  if (now - start_ < *options_.duration + (sampled || waits_for_nobody() ? 0 : kFirstSample)) return false;
+  if (now - run_.start < *options_.duration + (sampled || waits_for_nobody() ? 0 : kFirstSample))
+    return false;
   outcome_.why = Ended::duration;
   return true;
 }
 
 void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress) {
-  if (now >= next_.names) {
+  if (now >= pace_.names) {
     check_around();
-    next_.names = now + kNamesEvery;
+    pace_.names = now + kNamesEvery;
   }
   count_tasks(now);
   for (const auto& one : active_) one->put_changes(now, outcome_.warnings);
-  if (now >= next_.progress) {
+  if (now >= pace_.progress) {
     progress(total());
-    next_.progress = now + kProgressEvery;
+    pace_.progress = now + kProgressEvery;
   }
   if (host_->descendants_are_due(now)) check_descendants(now);
-  if (now < next_.commit) return;
-  identities_->spans.flush();
+  if (now < pace_.commit) return;
+  output_->identities.spans.flush();
   for (const auto& one : active_) one->put_counters();
-  put_recorder_counters(*sink_, total());
-  if (now >= next_.cpus) {
-    host_->put_cpu_use(*sink_);
-    next_.cpus = now + kCpusEvery;
+  put_recorder_counters(output_->sink, total());
+  if (now >= pace_.cpus) {
+    host_->put_cpu_use(output_->sink);
+    pace_.cpus = now + kCpusEvery;
   }
   commit();
-  next_.commit = host_->now() + kCommitEvery;
+  pace_.commit = host_->now() + kCommitEvery;
 }
 
 void LiveRecorder::commit() {
   if (outcome_.why == Ended::sink_failed) return;
-  auto done = sink_->commit();
+  auto done = output_->sink.commit();
   if (done) return;
   outcome_.error = done.error();
   outcome_.why = Ended::sink_failed;
@@ -434,7 +406,7 @@ void LiveRecorder::commit() {
 
 Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
                           const std::function<void(const Progress&)>& progress) {
-  stop_ = &stop;
+  run_.stop = &stop;
   begin(sink);
   while (!stop.load(std::memory_order_relaxed) && !outcome_.error) {
     meet_news();
@@ -447,9 +419,9 @@ Outcome LiveRecorder::run(profile::Sink& sink, const std::atomic<bool>& stop,
   begin_births(host_->now());
   end_execs();
   for (size_t i = active_.size(); i-- > 0;)
-    end_program(i, host_->has_ended(active_[i]->pidfd()) ? End::gone : End::recording_ended);
-  if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = host_->how_ended(root_pidfds_[0]);
-  if (!saw_python_) outcome_.why_no_python = why_no_python_;
+    end_program(i, host_->has_ended(active_[i].pidfd()) ? End::gone : End::recording_ended);
+  if (outcome_.why == Ended::target_ended) outcome_.how_target_ended = host_->how_ended(roots_.pidfds[0]);
+  if (saw_python_) outcome_.why_no_python.clear();
   profile::Event last;
   last.kind = profile::EventKind::recording_end;
   last.time = host_->now();

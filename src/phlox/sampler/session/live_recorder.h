@@ -7,22 +7,22 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "phlox/base/clock.h"
 #include "phlox/base/descriptor.h"
 #include "phlox/profile/sink.h"
-#include "phlox/sampler/assemble/consumer.h"
+#include "phlox/sampler/session/active_programs.h"
 #include "phlox/sampler/session/backend.h"
 #include "phlox/sampler/session/finder.h"
+#include "phlox/sampler/session/gaps.h"
 #include "phlox/sampler/session/host.h"
+#include "phlox/sampler/session/known_processes.h"
 #include "phlox/sampler/session/program_recording.h"
 #include "phlox/sampler/session/recorder.h"
 
@@ -37,11 +37,12 @@ class LiveRecorder : public Recorder {
                const Options& options)
       : host_(std::move(host)),
         backend_(std::move(backend)),
-        roots_(std::move(roots)),
-        root_pidfds_(std::move(root_pidfds)),
-        first_(std::move(programs)),
         options_(options),
-        description_(first_.empty() ? "" : first_.front().program->description()) {
+        roots_{.pids = std::move(roots),
+               .pidfds = std::move(root_pidfds),
+               .programs = std::move(programs),
+               .description = {}} {
+    if (!roots_.programs.empty()) roots_.description = roots_.programs.front().program->description();
     host_->begin();
   }
 
@@ -49,7 +50,7 @@ class LiveRecorder : public Recorder {
   Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
               const std::function<void(const Progress&)>& progress) override;
 
-  std::string description() const override { return description_; }
+  std::string description() const override { return roots_.description; }
   // For callers that want details.
   void note(std::string detail) { outcome_.details.push_back(std::move(detail)); }
 
@@ -63,7 +64,7 @@ class LiveRecorder : public Recorder {
   void put_what_is_due(Nanoseconds now, const std::function<void(const Progress&)>& progress);
   void commit();
   void begin_program(Finder::Found found);
-  void note_fork(profile::ProcessId id, pid_t pid, pid_t parent, const Image& image);
+  void note_other_mode(const ProgramRecording& one);
   void check_descendants(Nanoseconds now);
   void begin_births(Nanoseconds until);
   bool is_recorded(pid_t pid) const;
@@ -83,49 +84,43 @@ class LiveRecorder : public Recorder {
   bool all_ended(Nanoseconds now);
   void want_more();
   // Whether no first sample is awaited.
-  bool waits_for_nobody() const { return done_.ticks > 0 || (options_.chosen && active_.empty()); }
+  bool waits_for_nobody() const {
+    return outcome_.progress.ticks > 0 || (options_.chosen && active_.empty());
+  }
   Progress total();
   void warn();
 
   std::unique_ptr<Host> host_;
   std::unique_ptr<Backend> backend_;
-  std::vector<pid_t> roots_;
-  std::vector<Descriptor> root_pidfds_;
-  std::vector<Finder::Found> first_;
   Options options_;
-  std::string description_;
+  // What it begins with.
+  struct {
+    std::vector<pid_t> pids;
+    std::vector<Descriptor> pidfds;
+    std::vector<Finder::Found> programs;
+    std::string description;
+  } roots_;
 
-  profile::Sink* sink_ = nullptr;
-  const std::atomic<bool>* stop_ = nullptr;  // of the user
-  std::optional<Identities> identities_;
-  WaitTargetFiles::Host files_;
+  struct {
+    const std::atomic<bool>* stop = nullptr;  // of the user
+    Nanoseconds start = 0;
+    Nanoseconds cpu_start = 0;  // this process's CPU time then
+  } run_;
   profile::TaskSink* task_sink_ = nullptr;
-  TaskRowIds task_ids_;
-  Nanoseconds drained_ = 0;
-  std::vector<std::unique_ptr<ProgramRecording>> active_;
+  std::optional<RecordingOutput> output_;
   std::unique_ptr<Finder> finder_;
-  std::map<pid_t, profile::ProcessId> rows_;  // the last of a process
-  std::map<pid_t, Image> images_;             // of these
+  ActivePrograms active_;
+  KnownProcesses known_;
+  Gaps gaps_;
+  // When each is due; and how the last drain went.
   struct {
     Nanoseconds names = 0, progress = 0, commit = 0, cpus = 0;
-  } next_;  // when each is due
-  uint32_t next_process_ = 1;
-  size_t first_to_drain_ = 0;
+    Nanoseconds drained_at = 0;
+    bool came_much = true;
+  } pace_;
   std::optional<Nanoseconds> refused_since_;  // the kernel refuses to let it wait
-  bool came_much_ = true;
-  Outcome outcome_;
-  Progress done_;  // of the programs that ended
-  std::string why_no_python_;
-  bool saw_python_ = false;
-  Nanoseconds start_ = 0, cpu_start_ = 0;
-  Nanoseconds idle_ = 0;                     // while no program was recorded
-  std::optional<Nanoseconds> nobody_since_;  // since then no program is recorded
-  uint64_t checks_then_ = 0;                 // of the finder
-  bool said_waiting_ = false;
-  // Begun at their birth, until they call execve, and the time of their end.
-  std::unordered_map<pid_t, Nanoseconds> born_;
-  // The last process whose program ended by execve, while none is found in it.
-  pid_t became_another_ = 0;
+  bool saw_python_ = false;                   // in a program that has ended
+  Outcome outcome_;                           // its progress: of the programs that ended
 };
 
 }  // namespace phlox::sampler

@@ -73,15 +73,15 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       pidfd_(std::move(pidfd)),
       options_(shared.options),
       host_(shared.host),
-      sink_(shared.sink),
-      identities_(shared.identities),
+      sink_(shared.output.sink),
+      identities_(shared.output.identities),
       program_(std::move(program)),
       row_(program_->process_row(host_.facts(program_->pid), host_.now())),
       ring_((options_.native ? kNativeRingBytes : kRingBytes) / shared.ring_share),
       memory_(program_->pid),
       queues_(program_->interpreter.layout, memory_),
       used_at_its_end_(host_.watch_end(program_->pid, pidfd_)),
-      files_(program_->pid, shared.files),
+      files_(program_->pid, shared.output.files),
       consumer_(program_->interpreter.layout, id, sink_, identities_,
                 [this, pid = program_->pid, born_as = program_->kernel_name](profile::Thread& thread) {
                   thread.kernel_name = host_.thread_name(pid, thread.tid);
@@ -118,9 +118,9 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   Backend::Begun begun = shared.begin(ring_);
   source_ = std::move(begun.source);
   why_otherwise_ = std::move(begun.why_otherwise);
-  if (shared.tasks != nullptr) {
-    census_.emplace(host_, id_, begin_, program_->interpreter, memory_, clock_, *shared.tasks,
-                    identities_.interner, shared.task_ids, options_.max_overhead_percent);
+  if (shared.output.tasks != nullptr) {
+    census_.emplace(host_, id_, begin_, program_->interpreter, memory_, clock_, *shared.output.tasks,
+                    identities_.interner, shared.output.task_ids, options_.max_overhead_percent);
     routes_.emplace(pid(), program_->interpreter, memory_, sink_, begin_);
   }
 }

@@ -33,6 +33,18 @@
 
 namespace phlox::sampler {
 
+// Where the programs of a recording put their rows, and the ids of these.
+struct RecordingOutput {
+  RecordingOutput(profile::Sink& rows, profile::TaskSink* task_rows)
+      : sink(rows), identities(rows), tasks(task_rows) {}
+
+  profile::Sink& sink;
+  Identities identities;
+  WaitTargetFiles::Host files;
+  profile::TaskSink* tasks;  // null: what tasks await is not recorded
+  TaskRowIds task_ids;
+};
+
 class ProgramRecording {
  public:
   enum class End { gone, exec, recording_ended };
@@ -40,12 +52,8 @@ class ProgramRecording {
   // Shared with the others.
   struct Shared {
     const Options& options;
-    profile::Sink& sink;
-    Identities& identities;
+    RecordingOutput& output;
     Host& host;
-    WaitTargetFiles::Host& files;
-    profile::TaskSink* tasks;  // null: what tasks await is not recorded
-    TaskRowIds& task_ids;
     const Backend::Begin& begin;  // samples it
     size_t ring_share = 1;        // how many recordings share the memory of one ring
   };
