@@ -21,6 +21,7 @@
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/overdue.h"
+#include "phlox/cli/record_end.h"
 #include "phlox/cli/record_request.h"
 #include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
@@ -78,7 +79,7 @@ class Recording {
         triggers_ ? triggers_->watch(destination_->sink(), destination_->recording(), program_.has_value())
                   : destination_->sink();
     if (triggers_) triggers_->start();
-    const sampler::Outcome outcome = (*recorder)->run(sink, stop_, [&](const sampler::Progress& p) {
+    sampler::Outcome outcome = (*recorder)->run(sink, stop_, [&](const sampler::Progress& p) {
       overdue_->alive();
       say_descendants();
       talk_.progress(progress_lines(p));
@@ -91,7 +92,7 @@ class Recording {
     say_descendants();
     check_siblings(true);
     put_not_recorded();
-    return finish(outcome);
+    return finish(std::move(outcome));
   }
 
  private:
@@ -307,107 +308,60 @@ class Recording {
     return exit_status(error.kind);
   }
 
-  int finish(const sampler::Outcome& outcome) {
-    std::optional<Error> error = outcome.error;
-    std::vector<naming::NativeRows::Missing> missing;
-    if (options_.native && !error) missing = name_native_frames(outcome);
+  int finish(sampler::Outcome outcome) {
+    RecordEnd end;
+    end.error = outcome.error;
+    if (options_.native && !end.error) end.missing = name_native_frames(outcome.modules);
+    end.outcome = std::move(outcome);
     overdue_.reset();
-    if (auto finished = destination_->finish(); !finished && !error) error = finished.error();
+    if (auto finished = destination_->finish(); !finished && !end.error) end.error = finished.error();
     if (triggers_) triggers_->finish(destination_->where());
-    say_how_it_went(outcome);
-    say_missing(missing, talk_);
-    const bool empty = outcome.progress.samples == 0 && !error;
-    if (empty) {
-      error = nothing_seen(outcome);
-    } else if (!outcome.why_no_python.empty()) {
-      talk_.warn(fmt::format("no Python was seen: {}", outcome.why_no_python));
-    } else if (destination_->exports() && !error) {
-      if (const auto why = view::why_empty(destination_->profile(), request_.destination.choices))
-        talk_.warn(*why);
-    }
-    if (!error && !destination_->profile().samples().empty()) say_summary();
-    say_what_was_written(error, empty);
-    const int failure = empty ? kNothingSeen : error ? exit_status(error->kind) : kSuccess;
-    if (!program_) return failure;
+    describe_end(end);
+    for (const Message& message : last_messages(end)) talk_.say(message);
+    if (!program_) return exit_status(end, {});
     if (!program_->try_wait()) {
       talk_.note(fmt::format("the program runs on as process {}: waiting for it{}", pid_,
                              stop_ ? " (Ctrl-C again leaves it running)" : ""));
     }
-    const process::ExitStatus status = program_->wait();
-    return error ? failure : status.shell_status();
+    return exit_status(end, program_->wait());
   }
 
-  std::vector<naming::NativeRows::Missing> name_native_frames(const sampler::Outcome& outcome) {
+  std::vector<naming::NativeRows::Missing> name_native_frames(
+      const std::vector<sampler::NativeModule>& modules) {
     // A debuginfod server may take any time.
     if (request_.destination.debug_search.debuginfod) overdue_.reset();
-    auto missing = destination_->name(outcome.modules);
+    auto missing = destination_->name(modules);
     keep_within(options_.unwind_cache);
     keep_within(request_.destination.debug_search.name_cache);
     return missing;
   }
 
-  void say_how_it_went(const sampler::Outcome& outcome) {
-    for (const std::string& warning : outcome.warnings) talk_.warn(warning);
-    if (request_.selection) {
-      if (const std::string refused = request_.selection->refused(); !refused.empty()) talk_.warn(refused);
-    }
-    for (const std::string& remark : destination_->remarks()) talk_.warn(remark);
-    for (const std::string& note : destination_->notes()) talk_.note(note);
-    for (const std::string& detail : outcome.details) talk_.detail(detail);
-    if (outcome.why == sampler::Ended::target_ended) {
-      // For a process that is not our child, the kernel reports only that it is gone.
-      const bool known = outcome.how_target_ended != "ended" && !outcome.how_target_ended.empty();
-      talk_.note(fmt::format("process {} ended{}; the recording is complete", pid_,
-                             known ? ": " + outcome.how_target_ended : ""));
-    }
-    const auto quality = quality_of(outcome.progress);
-    talk_.note(fmt::format("{:.1f} s{}: {}", static_cast<double>(outcome.progress.elapsed) * 1e-9,
-                           outcome.processes > 1 ? fmt::format(" of {} processes", outcome.processes) : "",
-                           view::quality_line(quality)));
-    if (quality.needs_warning()) talk_.warn(view::quality_warning(quality));
-    if (const auto cost = view::cost_warning(quality); !cost.empty()) {
-      talk_.warn(cost + (outcome.progress.rests > 0 ? "; sampling was limited to half of its time" : ""));
-    }
-  }
-
-  Error nothing_seen(const sampler::Outcome& outcome) const {
-    if (pid_ == 0)
-      return {ErrorKind::system,
-              "the recording is empty: " +
-                  (outcome.why_no_python.empty() ? none_runs(*request_.selection) : outcome.why_no_python),
-              "which Pythons are running: phlox list"};
-    return {ErrorKind::system,
-            fmt::format("no sample was taken of process {}, so the recording is empty: {}", pid_,
-                        outcome.why_no_python),
-            options_.native
-                ? "a longer recording may see it: -d 60"
-                : fmt::format("what it does outside of Python: phlox record --native -p {}", pid_)};
+  void describe_end(RecordEnd& end) const {
+    end.pid = pid_;
+    end.native = options_.native.has_value();
+    if (request_.selection) end.refused = request_.selection->refused();
+    if (end.is_empty() && pid_ == 0) end.none_runs = none_runs(*request_.selection);
+    end.recording = destination_->recording();
+    end.where = destination_->where();
+    end.written = destination_->what_was_written();
+    end.exports = destination_->exports();
+    end.stays = destination_->stays();
+    end.remarks = destination_->remarks();
+    end.notes = destination_->notes();
+    const profile::Profile& profile = destination_->profile();
+    if (end.exports && !end.error)
+      end.why_view_is_empty = view::why_empty(profile, request_.destination.choices);
+    if (!end.error && !profile.samples().empty()) end.summary = summary();
   }
 
   // The first lines of `phlox report`.
-  void say_summary() {
+  std::string summary() const {
     report::ReportOptions options;
     options.choices = request_.destination.choices;
     options.shortest_stall = request_.shortest_stall;
     options.tasks = &destination_->task_rows();
-    if (const auto made = report::make_report(destination_->profile(), options))
-      talk_.lines(report::report_summary(*made));
-  }
-
-  void say_what_was_written(const std::optional<Error>& error, bool empty) {
-    if (error) {
-      talk_.error(*error);
-      if (!empty && !destination_->where().empty())
-        talk_.note(fmt::format("what was recorded is in {}", destination_->where()));
-      else if (destination_->stays())
-        talk_.note(fmt::format("{} is as it was", destination_->recording()));
-    } else if (const std::string written = destination_->what_was_written(); !written.empty()) {
-      const std::string& path = destination_->where();
-      talk_.note(fmt::format("wrote {}", written));
-      talk_.note(destination_->exports()
-                     ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)
-                     : fmt::format("more: phlox report {}; in the browser: phlox view {}", path, path));
-    }
+    const auto made = report::make_report(destination_->profile(), options);
+    return made ? report::report_summary(*made) : "";
   }
 
   const RecordRequest& request_;

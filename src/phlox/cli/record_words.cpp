@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -93,27 +92,6 @@ std::string newcomers_words(const std::vector<pid_t>& fresh) {
     all.push_back({pid, state ? state->title() : ""});
   }
   return newcomers_words(all);
-}
-
-void say_missing(const std::vector<naming::NativeRows::Missing>& missing, Talk& talk) {
-  constexpr size_t kMost = 5;
-  size_t shown = 0, more = 0;
-  std::set<std::string> said;  // workers share their modules
-  for (const naming::NativeRows::Missing& row : missing) {
-    std::string words = describe(row);
-    if (!said.insert(words).second) continue;
-    const bool worth = !row.names.complete && shown < kMost;
-    if (worth) {
-      talk.note(words);
-      ++shown;
-    } else {
-      talk.detail(words);
-      more += !row.names.complete;
-    }
-  }
-  if (more > 0)
-    talk.note(fmt::format("and {} more module{} without names or lines (--verbose lists them)", more,
-                          more == 1 ? "" : "s"));
 }
 
 }  // namespace phlox::cli

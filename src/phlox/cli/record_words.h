@@ -1,5 +1,5 @@
-// The messages of `phlox record`, during the recording and at its end: sentences made from numbers.
-// record_command decides when to print them.
+// The messages of `phlox record` during the recording: sentences made from numbers. record_command decides
+// when to print them. Those at its end are in record_end.h.
 #pragma once
 
 #include <sys/types.h>
@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "phlox/cli/talk.h"
-#include "phlox/naming/native_names.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/selection/selection.h"
 #include "phlox/view/quality.h"
@@ -34,7 +32,5 @@ struct Newcomer {
 // command line. Not for none.
 std::string newcomers_words(const std::vector<Newcomer>& fresh);
 std::string newcomers_words(const std::vector<pid_t>& fresh);
-// Advice on how to get more native names.
-void say_missing(const std::vector<naming::NativeRows::Missing>& missing, Talk& talk);
 
 }  // namespace phlox::cli

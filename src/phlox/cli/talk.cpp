@@ -102,6 +102,21 @@ void Talk::detail(std::string_view text) {
   if (options_.verbose) note(text);
 }
 
+void Talk::say(const Message& message) {
+  switch (message.kind) {
+    case Message::Kind::error:
+      return error({ErrorKind::system, message.text, message.hint});
+    case Message::Kind::warning:
+      return warn(message.text);
+    case Message::Kind::note:
+      return note(message.text);
+    case Message::Kind::detail:
+      return detail(message.text);
+    case Message::Kind::lines:
+      return lines(message.text);
+  }
+}
+
 void Talk::progress(std::span<const std::string> texts) {
   if (texts.empty() || !shows_progress()) return;
   const std::lock_guard lock(mutex_);

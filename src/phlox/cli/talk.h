@@ -2,6 +2,7 @@
 // thread may call it. The caller escapes control characters of foreign text.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <mutex>
 #include <span>
@@ -11,6 +12,14 @@
 #include "phlox/base/result.h"
 
 namespace phlox::cli {
+
+struct Message {
+  enum class Kind : uint8_t { error, warning, note, detail, lines };
+  Kind kind = Kind::note;
+  std::string text;
+  std::string hint = {};  // of an error
+  friend bool operator==(const Message&, const Message&) = default;
+};
 
 class Talk {
  public:
@@ -38,6 +47,7 @@ class Talk {
   void note(std::string_view text);    // unless quiet
   void lines(std::string_view text);   // unless quiet; unchanged
   void detail(std::string_view text);  // when verbose
+  void say(const Message& message);
   // One line that replaces itself; on terminals only. The first of these that fits the terminal's width, or
   // the beginning of the last.
   void progress(std::span<const std::string> texts);
