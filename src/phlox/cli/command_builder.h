@@ -37,11 +37,9 @@ class CommandBuilder {
   // For the commands with the options above.
   void container(std::string& into) {
     value("--in", into,
-          {{},
-           "CONTAINER",
-           "the PID is the container's own: give the container's id, the start of its id, or a process in it",
-           {},
-           false});
+          {.value = "CONTAINER",
+           .text = "the PID is the container's own: give the container's id, the start of its id, or a "
+                   "process in it"});
   }
   void list(const std::string& names, std::string& into, OptionText words, std::vector<std::string> items) {
     words.items = std::move(items);
@@ -49,7 +47,7 @@ class CommandBuilder {
   }
   void flag(const std::string& names, bool& into, std::string text) {
     app_.add_flag(names, into, text);
-    text_.options.push_back({split(names), "", std::move(text), {}, false});
+    text_.options.push_back({.names = split(names), .text = std::move(text)});
   }
   void positional(const std::string& name, std::string& into, OptionText words) {
     app_.add_option(name, into, words.text);
@@ -66,24 +64,23 @@ class CommandBuilder {
          "also record frames of C, C++ and Rust, below and between those of Python, and threads that run no "
          "Python");
     value("--native-source", into.source,
-          {{},
-           "HOW",
-           "how --native reads a running thread. perf: at a CPU-clock event, without a stop; ptrace: during "
-           "a stop of microseconds; syscall: not at all, only blocked threads (default auto: the first that "
-           "this host allows)",
-           {"auto", "perf", "ptrace", "syscall"},
-           false});
+          {.value = "HOW",
+           .text = "how --native reads a running thread. perf: at a CPU-clock event, without a stop; ptrace: "
+                   "during a stop of microseconds; syscall: not at all, only blocked threads (default auto: "
+                   "the first that this host allows)",
+           .choices = {"auto", "perf", "ptrace", "syscall"}});
     values("--debug-path", into.debug_paths,
-           {{}, "FOLDER", "first look here for separate debug files; may be repeated", {}, true});
+           {.value = "FOLDER",
+            .text = "first look here for separate debug files; may be repeated",
+            .file = true});
     flag("--debuginfod", into.debuginfod, "fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
   void page_size(std::string& into) {
-    value("--max-page-size", into,
-          {{},
-           "MB",
-           "the largest size of a page; what does not fit is merged, and the page says what (default 24)",
-           {},
-           false});
+    value(
+        "--max-page-size", into,
+        {.value = "MB",
+         .text =
+             "the largest size of a page; what does not fit is merged, and the page says what (default 24)"});
   }
   void source(bool& into) {
     flag("--source", into,
@@ -98,110 +95,80 @@ class CommandBuilder {
       names.emplace_back(format.name);
       kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", format.name, format.description);
     }
-    value(
-        "--from", into.from,
-        {{},
-         "FORMAT",
-         fmt::format("the format of a file that another tool recorded: {} (default: by its content)", kinds),
-         names,
-         false});
+    value("--from", into.from,
+          {.value = "FORMAT",
+           .text = fmt::format(
+               "the format of a file that another tool recorded: {} (default: by its content)", kinds),
+           .choices = names});
     value("--event", into.event,
-          {{},
-           "NAME",
-           "which event to show, in a recording of several (perf.data, pprof), weighted by what it counted "
-           "(default: the first that measures time, else the first)",
-           {},
-           false});
+          {.value = "NAME",
+           .text = "which event to show, in a recording of several (perf.data, pprof), weighted by what it "
+                   "counted (default: the first that measures time, else the first)"});
     value("--sysroot", into.sysroot,
-          {{},
-           "FOLDER",
-           "look below this folder for the files that another tool's file names, not on this machine",
-           {},
-           true});
+          {.value = "FOLDER",
+           .text = "look below this folder for the files that another tool's file names, not on this machine",
+           .file = true});
     values("--debug-path", into.debug_paths,
-           {{},
-            "FOLDER",
-            "for another tool's file: first look here for programs and debug files, by build-id; may be "
-            "repeated",
-            {},
-            true});
+           {.value = "FOLDER",
+            .text = "for another tool's file: first look here for programs and debug files, by build-id; may "
+                    "be repeated",
+            .file = true});
     flag("--debuginfod", into.debuginfod,
          "for another tool's file: fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
   // Which processes of this host, in addition to those with --pid.
   void selection(selection::Chosen& into) {
     value("--name", into.name,
-          {{},
-           "REGEX",
-           "every Python on this host whose command line matches, also those that start later; together with "
-           "--user and --cgroup, those that match all",
-           {},
-           false});
+          {.value = "REGEX",
+           .text = "every Python on this host whose command line matches, also those that start later; "
+                   "together with --user and --cgroup, those that match all"});
     value("--user", into.user,
-          {{},
-           "USER",
-           "every Python of this user (a name or a number), also those that start later",
-           {},
-           false});
+          {.value = "USER",
+           .text = "every Python of this user (a name or a number), also those that start later"});
     value("--cgroup", into.cgroup,
-          {{},
-           "PATH",
-           "every Python in this control group or below it, also those that start later: a path as in "
-           "/proc/PID/cgroup, or the group's folder",
-           {},
-           true});
+          {.value = "PATH",
+           .text = "every Python in this control group or below it, also those that start later: a path as "
+                   "in /proc/PID/cgroup, or the group's folder",
+           .file = true});
     flag("--all", into.all, "every Python on this host that may be read");
   }
   void triggers(TriggerArguments& into) {
     values("--on", into.on,
-           {{},
-            "CONDITION",
-            "write a recording of the time before and after each moment at which this becomes true: "
-            "stall=200ms, gil=100ms, cpu=90%/10s, cpu-wait=50%/10s, memory=90%, log=FILE:REGEX, signal=USR2, "
-            "http=127.0.0.1:9465, death; may be repeated. -o then names a folder (docs/triggers.md)",
-            {},
-            false});
-    value("--before", into.before, {{}, "TIME", "with --on: how long before (default 30s)", {}, false});
-    value("--after", into.after, {{}, "TIME", "with --on: how long after (default 10s)", {}, false});
+           {.value = "CONDITION",
+            .text = "write a recording of the time before and after each moment at which this becomes true: "
+                    "stall=200ms, gil=100ms, cpu=90%/10s, cpu-wait=50%/10s, memory=90%, log=FILE:REGEX, "
+                    "signal=USR2, http=127.0.0.1:9465, death; may be repeated. -o then names a folder "
+                    "(docs/triggers.md)"});
+    value("--before", into.before, {.value = "TIME", .text = "with --on: how long before (default 30s)"});
+    value("--after", into.after, {.value = "TIME", .text = "with --on: how long after (default 10s)"});
     value("--max-incidents", into.max_incidents,
-          {{}, "COUNT", "with --on: write no more than so many in an hour (default 4)", {}, false});
+          {.value = "COUNT", .text = "with --on: write no more than so many in an hour (default 4)"});
     value("--incident-space", into.incident_space,
-          {{},
-           "SIZE",
-           "with --on: write no more when the incidents in the folder take this much (default 1G)",
-           {},
-           false});
+          {.value = "SIZE",
+           .text = "with --on: write no more when the incidents in the folder take this much (default 1G)"});
   }
   // `with_pid`: not for record, whose --pid has another meaning.
   void view(ViewArguments& into, bool with_pid) {
     std::vector<OptionText> own;
     own.swap(text_.options);
-    list(
-        "--by", into.by,
-        {{},
-         "LIST",
-         "what a frame is: function (default) or line; and what to group by, at the root: thread, process, "
-         "program (processes with the same command line), label, endpoint (the function that a web framework "
-         "calls for a request); separated by commas",
-         {},
-         false},
-        {"function", "line", "thread", "process", "program", "label", "endpoint"});
+    list("--by", into.by,
+         {.value = "LIST",
+          .text = "what a frame is: function (default) or line; and what to group by, at the root: thread, "
+                  "process, program (processes with the same command line), label, endpoint (the function "
+                  "that a web framework calls for a request); separated by commas"},
+         {"function", "line", "thread", "process", "program", "label", "endpoint"});
     value("--show", into.show,
-          {{},
-           "WHAT",
-           "work (default): computing, and waiting except by threads that have nothing to do; computing; "
-           "waiting; everything (default with --state, --thread, --endpoint, --weight cpu or await)",
-           {"work", "computing", "waiting", "everything"},
-           false});
+          {.value = "WHAT",
+           .text =
+               "work (default): computing, and waiting except by threads that have nothing to do; computing; "
+               "waiting; everything (default with --state, --thread, --endpoint, --weight cpu or await)",
+           .choices = {"work", "computing", "waiting", "everything"}});
     samples_to_show(into, with_pid);
-    value(
-        "--weight", into.weight,
-        {{},
-         "WHAT",
-         "what to add up: wall time (default), cpu time, samples, await: the time that tasks of event loops "
-         "waited, or event: what the event of --event counted",
-         {"wall", "cpu", "samples", "await", "event"},
-         false});
+    value("--weight", into.weight,
+          {.value = "WHAT",
+           .text = "what to add up: wall time (default), cpu time, samples, await: the time that tasks of "
+                   "event loops waited, or event: what the event of --event counted",
+           .choices = {"wall", "cpu", "samples", "await", "event"}});
     flag("--all-frames", into.all_frames,
          "also show the C frames of the interpreter itself, which are hidden otherwise");
     flag("--inherited-frames", into.inherited_frames,
@@ -213,34 +180,25 @@ class CommandBuilder {
 
  private:
   void samples_to_show(ViewArguments& into, bool with_pid) {
-    list(
-        "--state", into.states,
-        {{},
-         "LIST",
-         "only samples in one of these thread states: running, runnable, blocked, gil-holds, gil-waits, idle",
-         {},
-         false},
-        {"running", "runnable", "blocked", "gil-holds", "gil-waits", "idle"});
+    list("--state", into.states,
+         {.value = "LIST",
+          .text = "only samples in one of these thread states: running, runnable, blocked, gil-holds, "
+                  "gil-waits, idle"},
+         {"running", "runnable", "blocked", "gil-holds", "gil-waits", "idle"});
     value("--thread", into.thread,
-          {{}, "REGEX", "only threads whose name, kernel name or id matches", {}, false});
+          {.value = "REGEX", .text = "only threads whose name, kernel name or id matches"});
     value("--endpoint", into.endpoint,
-          {{},
-           "REGEX",
-           "only the time of requests to endpoints that match: \"read_item (app.py:12)\"; the names are in "
-           "phlox report --by endpoint",
-           {},
-           false});
+          {.value = "REGEX",
+           .text = "only the time of requests to endpoints that match: \"read_item (app.py:12)\"; the names "
+                   "are in phlox report --by endpoint"});
     if (with_pid) {
       value("--label", into.label,
-            {{}, "REGEX", "only the time of labels that match (phlox label, pytest --phlox)", {}, false});
+            {.value = "REGEX", .text = "only the time of labels that match (phlox label, pytest --phlox)"});
     }
-    if (with_pid) value("--pid", into.pid, {{}, "PID", "only this process of the recording", {}, false});
+    if (with_pid) value("--pid", into.pid, {.value = "PID", .text = "only this process of the recording"});
     value("--time", into.time,
-          {{},
-           "FROM..TO",
-           "only this time range, counted from the start of the recording: 2s..5s, ..500ms, 1.5..",
-           {},
-           false});
+          {.value = "FROM..TO",
+           .text = "only this time range, counted from the start of the recording: 2s..5s, ..500ms, 1.5.."});
   }
   static OptionText process_words(std::string text) {
     OptionText words;

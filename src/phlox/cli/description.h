@@ -11,14 +11,14 @@
 namespace phlox::cli {
 
 struct OptionText {
-  std::vector<std::string> names;       // "-p", "--pid"; empty: a positional argument
-  std::string value;                    // "PID"; empty: a flag
-  std::string text;                     // one sentence, with its default
-  std::vector<std::string> choices;     // the only values, if there are few
-  bool file = false;                    // completed with file names
-  bool repeatable = false;              // may be given several times
-  bool processes = false;               // completed with the ids of running Pythons
-  std::vector<std::string> items = {};  // if the value is a list of these, separated by commas
+  std::vector<std::string> names = {};    // "-p", "--pid"; empty: a positional argument
+  std::string value = {};                 // "PID"; empty: a flag
+  std::string text = {};                  // one sentence, with its default
+  std::vector<std::string> choices = {};  // the only values, if there are few
+  bool file = false;                      // completed with file names
+  bool repeatable = false;                // may be given several times
+  bool processes = false;                 // completed with the ids of running Pythons
+  std::vector<std::string> items = {};    // if the value is a list of these, separated by commas
 };
 
 struct Example {

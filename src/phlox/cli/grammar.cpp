@@ -74,8 +74,9 @@ void Grammar::describe_doctor() {
   b.running_process("-p,--pid", a.pid, "the process to record");
   b.container(a.container);
   b.flag("--json", a.json, "print JSON, as docs/json/ describes it");
-  b.values("--debug-path", a.debug_paths,
-           {{}, "FOLDER", "first look here for separate debug files; may be repeated", {}, true});
+  b.values(
+      "--debug-path", a.debug_paths,
+      {.value = "FOLDER", .text = "first look here for separate debug files; may be repeated", .file = true});
   text().more =
       "Phlox tries what does no harm instead of guessing. It samples the process for less than a second as "
       "record would, without stopping it and without writing a file. The exit status is 0 if record would "
@@ -91,16 +92,14 @@ void Grammar::describe_mcp() {
   text().more =
       "A client starts it and speaks to it over standard input and output. Its tools are list, dump, record, "
       "report, query and diff. They run the commands of the same names, with the rights of whoever started "
-      "phlox "
-      "mcp, and each answer names the command. No tool starts a program, writes over a file or reads with "
-      "other "
-      "rights. It ends when its input ends, and finishes recordings before.";
+      "phlox mcp, and each answer names the command. No tool starts a program, writes over a file or reads "
+      "with other rights. It ends when its input ends, and finishes recordings before.";
 }
 
 void Grammar::describe_rest() {
   CommandBuilder h = command("help", "show the help of a command", "[COMMAND]");
   text().examples = {{"phlox help record", "the same as phlox record --help"}};
-  h.positional("COMMAND", line.help.command, {{}, "", "a command", {}, false});
+  h.positional("COMMAND", line.help.command, {.text = "a command"});
   command("man", "print the manual page", "");
   text().examples = {{"phlox man | man -l -", "read it"},
                      {"phlox man > /usr/local/share/man/man1/phlox.1", "install it"}};
@@ -109,7 +108,7 @@ void Grammar::describe_rest() {
       {"phlox completions bash > ~/.local/share/bash-completion/completions/phlox", "for bash"},
       {"phlox completions fish > ~/.config/fish/completions/phlox.fish", "for fish"}};
   c.positional("SHELL", line.completions.shell,
-               {{}, "", "bash, zsh or fish", {"bash", "zsh", "fish"}, false});
+               {.text = "bash, zsh or fish", .choices = {"bash", "zsh", "fish"}});
 }
 
 }  // namespace phlox::cli

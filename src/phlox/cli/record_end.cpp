@@ -12,13 +12,13 @@
 namespace phlox::cli {
 namespace {
 
-using Kind = Message::Kind;
+using MessageKind = Message::Kind;
 
-void add_all(std::vector<Message>& messages, Kind kind, const std::vector<std::string>& texts) {
+void add_all(std::vector<Message>& messages, MessageKind kind, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) messages.push_back({kind, text});
 }
 
-void add_some(std::vector<Message>& messages, Kind kind, const std::string& text) {
+void add_some(std::vector<Message>& messages, MessageKind kind, const std::string& text) {
   if (!text.empty()) messages.push_back({kind, text});
 }
 
@@ -27,21 +27,22 @@ void add_target_end(const RecordEnd& end, std::vector<Message>& messages) {
   // For a process that is not our child, the kernel reports only that it is gone.
   const std::string& how = end.outcome.how_target_ended;
   const bool known = how != "ended" && !how.empty();
-  messages.push_back({Kind::note, fmt::format("process {} ended{}; the recording is complete", end.pid,
-                                              known ? ": " + how : "")});
+  messages.push_back({MessageKind::note, fmt::format("process {} ended{}; the recording is complete", end.pid,
+                                                     known ? ": " + how : "")});
 }
 
 void add_quality(const RecordEnd& end, std::vector<Message>& messages) {
   const sampler::Progress& progress = end.outcome.progress;
   const auto quality = quality_of(progress);
   const size_t processes = end.outcome.processes;
-  messages.push_back({Kind::note, fmt::format("{:.1f} s{}: {}", static_cast<double>(progress.elapsed) * 1e-9,
-                                              processes > 1 ? fmt::format(" of {} processes", processes) : "",
-                                              view::quality_line(quality))});
-  add_some(messages, Kind::warning, view::quality_warning(quality));
+  messages.push_back(
+      {MessageKind::note, fmt::format("{:.1f} s{}: {}", static_cast<double>(progress.elapsed) * 1e-9,
+                                      processes > 1 ? fmt::format(" of {} processes", processes) : "",
+                                      view::quality_line(quality))});
+  add_some(messages, MessageKind::warning, view::quality_warning(quality));
   if (const auto cost = view::cost_warning(quality); !cost.empty()) {
-    messages.push_back(
-        {Kind::warning, cost + (progress.rests > 0 ? "; sampling was limited to half of its time" : "")});
+    messages.push_back({MessageKind::warning,
+                        cost + (progress.rests > 0 ? "; sampling was limited to half of its time" : "")});
   }
 }
 
@@ -56,12 +57,12 @@ void add_missing(const RecordEnd& end, std::vector<Message>& messages) {
     const bool is_worth_it = !row.names.complete, is_shown = is_worth_it && shown < kMost;
     shown += is_shown;
     more += is_worth_it && !is_shown;
-    messages.push_back({is_shown ? Kind::note : Kind::detail, std::move(words)});
+    messages.push_back({is_shown ? MessageKind::note : MessageKind::detail, std::move(words)});
   }
   if (more > 0) {
     messages.push_back(
-        {Kind::note, fmt::format("and {} more module{} without names or lines (--verbose lists them)", more,
-                                 more == 1 ? "" : "s")});
+        {MessageKind::note, fmt::format("and {} more module{} without names or lines (--verbose lists them)",
+                                        more, more == 1 ? "" : "s")});
   }
 }
 
@@ -81,16 +82,16 @@ void add_what_was_written(const RecordEnd& end, const std::optional<Error>& erro
                           std::vector<Message>& messages) {
   const std::string& path = end.where;
   if (error) {
-    messages.push_back({Kind::error, error->message, error->hint});
+    messages.push_back({MessageKind::error, error->message, error->hint});
     if (!end.is_empty() && !path.empty()) {
-      messages.push_back({Kind::note, fmt::format("what was recorded is in {}", path)});
+      messages.push_back({MessageKind::note, fmt::format("what was recorded is in {}", path)});
     } else if (end.stays) {
-      messages.push_back({Kind::note, fmt::format("{} is as it was", end.recording)});
+      messages.push_back({MessageKind::note, fmt::format("{} is as it was", end.recording)});
     }
   } else if (!end.written.empty()) {
-    messages.push_back({Kind::note, fmt::format("wrote {}", end.written)});
+    messages.push_back({MessageKind::note, fmt::format("wrote {}", end.written)});
     messages.push_back(
-        {Kind::note,
+        {MessageKind::note,
          end.exports ? fmt::format("other views of it: phlox report {}; phlox export {} --help", path, path)
                      : fmt::format("more: phlox report {}; in the browser: phlox view {}", path, path)});
   }
@@ -100,11 +101,11 @@ void add_what_was_written(const RecordEnd& end, const std::optional<Error>& erro
 
 std::vector<Message> last_messages(const RecordEnd& end) {
   std::vector<Message> messages;
-  add_all(messages, Kind::warning, end.outcome.warnings);
-  add_some(messages, Kind::warning, end.refused);
-  add_all(messages, Kind::warning, end.remarks);
-  add_all(messages, Kind::note, end.notes);
-  add_all(messages, Kind::detail, end.outcome.details);
+  add_all(messages, MessageKind::warning, end.outcome.warnings);
+  add_some(messages, MessageKind::warning, end.refused);
+  add_all(messages, MessageKind::warning, end.remarks);
+  add_all(messages, MessageKind::note, end.notes);
+  add_all(messages, MessageKind::detail, end.outcome.details);
   add_target_end(end, messages);
   add_quality(end, messages);
   add_missing(end, messages);
@@ -112,11 +113,12 @@ std::vector<Message> last_messages(const RecordEnd& end) {
   if (end.is_empty()) {
     error = nothing_seen(end);
   } else if (!end.outcome.why_no_python.empty()) {
-    messages.push_back({Kind::warning, fmt::format("no Python was seen: {}", end.outcome.why_no_python)});
+    messages.push_back(
+        {MessageKind::warning, fmt::format("no Python was seen: {}", end.outcome.why_no_python)});
   } else if (end.why_view_is_empty && !error) {
-    messages.push_back({Kind::warning, *end.why_view_is_empty});
+    messages.push_back({MessageKind::warning, *end.why_view_is_empty});
   }
-  if (!error) add_some(messages, Kind::lines, end.summary);
+  if (!error) add_some(messages, MessageKind::lines, end.summary);
   add_what_was_written(end, error, messages);
   return messages;
 }

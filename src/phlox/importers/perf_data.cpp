@@ -409,10 +409,8 @@ std::string PerfImport::missing_python() const {
   if (matters(stacks.of_silent)) {
     return fmt::format(
         "{} of {} stacks are of Python that does not tell perf of its functions, and show the interpreter's "
-        "C "
-        "functions instead: python -X perf does (3.12 and later; /tmp/perf-PID.map must still be there), "
-        "phlox "
-        "record needs nothing of the kind",
+        "C functions instead: python -X perf does (3.12 and later; /tmp/perf-PID.map must still be there), "
+        "phlox record needs nothing of the kind",
         stacks.of_silent, all);
   }
   if (stacks_.counts().unwound == 0 && matters(lacking) && lacking > stacks.with_function) {

@@ -29,8 +29,7 @@ std::string with_sudo(const std::string& retry) {
 
 std::string for_container() {
   return "give the container the right: docker run --cap-add SYS_PTRACE (Kubernetes: "
-         "securityContext.capabilities.add: "
-         "[\"SYS_PTRACE\"]), or run phlox on the host";
+         "securityContext.capabilities.add: [\"SYS_PTRACE\"]), or run phlox on the host";
 }
 
 // If CAP_SYS_PTRACE is missing: root in a container needs another container, any other user needs root.

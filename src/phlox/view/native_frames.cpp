@@ -37,8 +37,7 @@ struct JitCompiler {
 constexpr JitCompiler kJitCompilers[] = {
     {"/numba/", "numba",
      "numba does not publish the names of what it compiles: look for the @njit functions that the Python "
-     "line "
-     "beneath calls, or set NUMBA_DISABLE_JIT=1 to run them as Python, with names and lines"},
+     "line beneath calls, or set NUMBA_DISABLE_JIT=1 to run them as Python, with names and lines"},
     {"/llvmlite/", "llvmlite", ""},
     {"/jaxlib/", "jax", ""},
     {"/triton/", "triton", ""},
