@@ -20,7 +20,9 @@ function lengthWords(ns: number): string {
   if (ns === 0) return "0 s";
   if (Math.abs(ns) >= 119_500_000_000) {
     const seconds = Math.round(Math.abs(ns) / 1e9);
-    const words = seconds < 7200 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+    const words = seconds < 7200
+      ? `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+      : `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
     return (ns < 0 ? "-" : "") + words;
   }
   const [size, name] = unitOf(ns);

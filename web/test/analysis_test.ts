@@ -33,14 +33,16 @@ test("sums are those of the table", () => {
 
 // Two functions in turn, an interval of one sample each.
 const alternating = (length: number): Model => {
-  const interval = (i: number): Stretch => ({ thread: 0, start: i * 1e6, wall: 1e6, cpu: 0, samples: 1, stack: [[Math.floor(i / length) % 2 ? "f" : "g", 1]], state: 0, doing: 0 });
+  const interval = (i: number): Stretch => ({ thread: 0, start: i * 1e6, wall: 1e6, cpu: 0, samples: 1,
+    stack: [[Math.floor(i / length) % 2 ? "f" : "g", 1]], state: 0, doing: 0 });
   return new Model(recordingOf(Array.from({ length: 1200 }, (_, i) => interval(i))));
 };
 
 test("an interval is that of samples which do not know what was between them", () => {
   const widths = [1, 300].map((length) => {
     const model = alternating(length);
-    const { low, high } = answer(model, "intervals", everything, { by: "function", weight: "wall", natives: true }).self;
+    const { low, high } =
+      answer(model, "intervals", everything, { by: "function", weight: "wall", natives: true }).self;
     const f = byName(model.recording, "f");
     ensure(low[f] < 0.5 && high[f] > 0.5, `${low[f]} to ${high[f]}`);
     return high[f] - low[f];

@@ -11,8 +11,16 @@ import { byName, randomStretches, recordingOf, Stretch } from "./recordings";
 
 const us = 1000;
 const [running, blocked, collecting] = [0, 1, 4]; // of states
-const interval = (thread: number, from: number, to: number, names: string[], state: number, doing = 0): Stretch =>
-  ({ thread, start: from * us, wall: (to - from) * us, cpu: 0, samples: to - from, stack: names.map((name) => [name, 1]), state, doing });
+const interval = (thread: number, from: number, to: number, names: string[], state: number, doing = 0): Stretch => ({
+  thread,
+  start: from * us,
+  wall: (to - from) * us,
+  cpu: 0,
+  samples: to - from,
+  stack: names.map((name) => [name, 1]),
+  state,
+  doing,
+});
 const isNative = (name: string) => name.startsWith("n");
 
 test("without rows for native code beneath Python its time is the Python function's alone", () => {
@@ -26,16 +34,19 @@ test("without rows for native code beneath Python its time is the Python functio
       const owner = names.reduce((found, name, i) => (isNative(name) ? found : i), -1);
       const first = names.findIndex((name) => !isNative(name));
       if (names.length > 0) add(self, names[owner < 0 ? names.length - 1 : owner], wall);
-      for (const name of Array.from(new Set(names.filter((name, i) => !isNative(name) || first < 0 || i < first)))) add(total, name, wall);
+      for (const name of Array.from(new Set(names.filter((name, i) => !isNative(name) || first < 0 || i < first))))
+        add(total, name, wall);
     }
     const found = answer(model, "table", everything, { by: "function", natives: false });
-    const { low, high } = answer(model, "intervals", everything, { by: "function", weight: "wall", natives: false }).self;
+    const { low, high } =
+      answer(model, "intervals", everything, { by: "function", weight: "wall", natives: false }).self;
     model.recording.catalogue.functions.name.forEach((name, f) => {
       if (f === 0) return;
       near(found.self.wall[f], self.get(name) ?? 0);
       near(found.total.wall[f], total.get(name) ?? 0);
       const share = (self.get(name) ?? 0) / found.total.wall[0];
-      ensure(low[f] <= share + 1e-9 && share <= high[f] + 1e-9, `${name}: ${share} is not within ${low[f]} and ${high[f]}`);
+      ensure(low[f] <= share + 1e-9 && share <= high[f] + 1e-9,
+        `${name}: ${share} is not within ${low[f]} and ${high[f]}`);
     });
   }
 });
@@ -82,13 +93,15 @@ test("without native frames the library of most samples on a CPU is named, and o
   const row = (name: string) => Array.from(recording.catalogue.places.function).indexOf(byName(recording, name));
   equal([library[row("dot")], share[row("dot")]], ["libblas", 0.95]);
   equal(library[row("half")], "");
-  const early = { ...everything, filters: [{ field: "time" as const, mode: "in" as const, from: 95 * us, to: 100 * us }] };
+  const early = { ...everything,
+    filters: [{ field: "time" as const, mode: "in" as const, from: 95 * us, to: 100 * us }] };
   equal(answer(model, "beneath", early, { by: "line", weight: "wall" }).library[row("dot")], "");
 });
 
 // The same numbers as tests/report/native_report_test.cpp has.
 test("so few samples prove nothing", () => {
-  equal([[95, 100], [26, 50], [4, 4], [10, 10], [0, 0]].map(([some, counts]) => areMost(some, counts)), [true, false, false, true, false]);
+  equal([[95, 100], [26, 50], [4, 4], [10, 10], [0, 0]].map(([some, counts]) => areMost(some, counts)), [true, false,
+    false, true, false]);
 });
 
 test("a wait has its native function, and what of it nobody knows", () => {

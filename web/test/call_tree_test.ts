@@ -50,7 +50,8 @@ test("relabelling keeps every stack, in any tree", () => {
     const of = Array.from({ length: 13 }, (_, i) => (i === 0 ? 0 : 1 + Math.floor(i / 3)));
     const old = callTree(Uint8Array.from(depths), Uint8Array.from(labels));
     const { tree, nodeOf } = relabelled(old, of);
-    for (let node = 0; node < 80; ++node) equal(pathTo(tree, nodeOf[node]), pathTo(old, node).map((label) => of[label]));
+    for (let node = 0; node < 80; ++node)
+      equal(pathTo(tree, nodeOf[node]), pathTo(old, node).map((label) => of[label]));
     for (let node = 1; node < tree.label.length; ++node) {
       const next = tree.nextSibling[node];
       if (next && tree.label[next] <= tree.label[node]) throw new Error(`siblings out of order, seed ${seed}`);

@@ -2,10 +2,12 @@ import { colourClass, differenceClass, hash } from "../src/colours";
 import { Kind } from "../src/model/tree";
 import { ensure, equal, test } from "./harness";
 
-const label = (name: string, module: string, kind = Kind.python) => ({ name, full: name, module, kind, file: "", line: 0 });
+const label = (name: string, module: string, kind = Kind.python) => ({ name, full: name, module, kind, file: "",
+  line: 0 });
 
 // The published test vectors of FNV-1a, 32 bits.
-test("the hash is FNV-1a over UTF-8", () => equal([hash(""), hash("a"), hash("foobar"), hash("é")], [0x811c9dc5, 0xe40c292c, 0xbf9cf968, 0x1e9de8c1]));
+test("the hash is FNV-1a over UTF-8", () =>
+  equal([hash(""), hash("a"), hash("foobar"), hash("é")], [0x811c9dc5, 0xe40c292c, 0xbf9cf968, 0x1e9de8c1]));
 
 test("one module has one hue, whatever the function, file or kind of picture", () => {
   const hues = ["loads", "dumps", "decode"].map((name) => colourClass(label(name, "json")).slice(0, -1));
@@ -16,11 +18,16 @@ test("one module has one hue, whatever the function, file or kind of picture", (
 
 // What exporters/flame_colours_test.cpp expects too.
 test("colours are the exporter's", () => {
-  equal([colourClass(label("loads", "json")), colourClass(label("main", "app")), colourClass(label("名前", "módulo"))], ["p14a", "p6b", "p10c"]);
+  equal([colourClass(label("loads", "json")), colourClass(label("main", "app")), colourClass(label("名前", "módulo"))],
+    ["p14a", "p6b", "p10c"]);
 });
 
 test("the interpreter's own C has a colour of Python", () => {
-  equal(["python3", "libpython3", "python_magic"].map((module) => colourClass(label("f", module, Kind.native))[0]), ["p", "p", "n"]);
+  equal(["python3", "libpython3", "python_magic"].map((module) => colourClass(label("f", module, Kind.native))[0]), [
+    "p",
+    "p",
+    "n",
+  ]);
 });
 
 test("hues of many modules are spread over the palette", () => {

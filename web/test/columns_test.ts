@@ -1,7 +1,8 @@
 import { Columns, unzigzag } from "../src/model/columns";
 import { ensure, equal, test } from "./harness";
 
-const columns = (layout: "planes" | "words", width: number, rows: number, bytes: number[]) => new Columns([["c", layout, width, rows]], Uint8Array.from(bytes));
+const columns = (layout: "planes" | "words", width: number, rows: number, bytes: number[]) =>
+  new Columns([["c", layout, width, rows]], Uint8Array.from(bytes));
 const read = (...args: Parameters<typeof columns>) => Array.from(columns(...args).numbers("c"));
 
 test("planes hold the lowest bytes first", () => {

@@ -42,7 +42,8 @@ test("rows are beneath each other, and empty when they are used again", () => {
       coverage.row();
       if ((row + round) % 2) coverage.add(0, 3, 0x010101 * row, 1);
     }
-    equal(pixels(coverage).map(([, , , alpha]) => alpha), Array.from({ length: 15 }, (_, i) => (Math.floor(i / 3) + round) % 2 ? 255 : 0));
+    equal(pixels(coverage).map(([, , , alpha]) => alpha), Array.from({ length: 15 }, (_, i) =>
+      (Math.floor(i / 3) + round) % 2 ? 255 : 0));
   }
 });
 

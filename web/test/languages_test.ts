@@ -3,10 +3,16 @@ import { languageOf } from "../src/model/languages";
 import { Kind, Label } from "../src/model/tree";
 import { equal, test } from "./harness";
 
-const native = (full: string, file = ""): Label => ({ name: full, full, file, line: 0, module: "lib", kind: Kind.native });
+const native = (full: string, file = ""): Label => ({ name: full, full, file, line: 0, module: "lib",
+  kind: Kind.native });
 
 test("a file's name tells, and a name of C++ in a header", () => {
-  equal([native("run", "src/run.rs"), native("f", "a.c"), native("std::f()", "a.h"), native("f", "fast.pyx")].map(languageOf), ["Rust", "C", "C++", "Cython"]);
+  equal(
+    [native("run", "src/run.rs"), native("f", "a.c"), native("std::f()", "a.h"), native("f", "fast.pyx")].map(
+      languageOf,
+    ),
+    ["Rust", "C", "C++", "Cython"],
+  );
 });
 
 test("Cython's functions are known by their names, also without a file", () => {
@@ -15,9 +21,15 @@ test("Cython's functions are known by their names, also without a file", () => {
 });
 
 test("the interpreter is C without its debug information too", () => {
-  equal(["python3", "libpython3", "pythonista"].map((module) => languageOf({ ...native("list_append"), module })), ["C", "C", "native"]);
+  equal(["python3", "libpython3", "pythonista"].map((module) => languageOf({ ...native("list_append"), module })), ["C",
+    "C", "native"]);
 });
 
 test("what a compiler split off a function of C is no Cython", () => {
-  equal(["memcpy", "parse.cold", "parse.part.0", "parse.constprop.1.isra.2", "libfoo.so+0x1a40"].map((name) => languageOf(native(name))), Array(5).fill("native"));
+  equal(
+    ["memcpy", "parse.cold", "parse.part.0", "parse.constprop.1.isra.2", "libfoo.so+0x1a40"].map((name) =>
+      languageOf(native(name))
+    ),
+    Array(5).fill("native"),
+  );
 });

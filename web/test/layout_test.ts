@@ -4,8 +4,10 @@ import { ensure, equal, near, test } from "./harness";
 import { nodeNamed, randomTree, treeOf } from "./trees";
 
 const options: LayoutOptions = { ...defaultOptions, width: 100, minWidth: 1 };
-const all = (tree: Tree, zoom = 0, more: Partial<LayoutOptions> = {}) => layout(tree, tree.weights.total, zoom, { ...options, ...more });
-const named = (tree: Tree, boxes: Box[]) => boxes.map((box) => [tree.labels[tree.label[box.node]].name, box.row, box.x, box.width]);
+const all = (tree: Tree, zoom = 0, more: Partial<LayoutOptions> = {}) =>
+  layout(tree, tree.weights.total, zoom, { ...options, ...more });
+const named = (tree: Tree, boxes: Box[]) =>
+  boxes.map((box) => [tree.labels[tree.label[box.node]].name, box.row, box.x, box.width]);
 
 test("zooming gives the frame the whole width and keeps its ancestors", () => {
   const tree = treeOf("main;a;x 10", "main;b 30", "other 60");
@@ -40,7 +42,8 @@ test("no box leaves its parent or overlaps a neighbour, in any tree", () => {
     for (const box of boxes) {
       near(box.width, (tree.weights.total[box.node] / tree.weights.total[0]) * 100);
       const parent = byNode.get(tree.parent[box.node]) as Box;
-      ensure(box.x >= parent.x - 1e-9 && box.x + box.width <= parent.x + parent.width + 1e-9, `out of parent, seed ${seed}`);
+      ensure(box.x >= parent.x - 1e-9 && box.x + box.width <= parent.x + parent.width + 1e-9,
+        `out of parent, seed ${seed}`);
       ensure(box.x >= (ends.get(box.row) || 0) - 1e-9, `overlap, seed ${seed}`);
       ends.set(box.row, box.x + box.width);
     }

@@ -21,7 +21,8 @@ function each(run: (intervals: Stretch[], model: Model, from: number, to: number
 }
 
 const parts = (intervals: Stretch[], from: number, to: number, threads: number[]) =>
-  intervals.filter((s) => threads.includes(s.thread)).map((s) => ({ s, ns: overlap([[from, to]], s.start, s.wall) })).filter(({ ns }) => ns > 0);
+  intervals.filter((s) => threads.includes(s.thread)).map((s) => ({ s, ns: overlap([[from, to]], s.start, s.wall) }))
+    .filter(({ ns }) => ns > 0);
 const sum = (list: { ns: number }[]) => list.reduce((all, { ns }) => all + ns, 0);
 
 test("intervals of a range are found without a full search", () => {
@@ -37,15 +38,21 @@ test("intervals of a range are found without a full search", () => {
 });
 
 test("an interval within the one before it does not hide that", () => {
-  const interval = (start: number, wall: number): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1, stack: [["f", 1]], state: 0, doing: 0 });
-  const model = new Model(recordingOf([interval(0, 10 * second), interval(second, second), interval(11 * second, second)]));
+  const interval = (start: number, wall: number): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1,
+    stack: [["f", 1]], state: 0, doing: 0 });
+  const model = new Model(
+    recordingOf([interval(0, 10 * second), interval(second, second), interval(11 * second, second)]),
+  );
   equal(model.inTime.of(0, 5 * second, 6 * second), [0, 2]);
 });
 
 test("CPU time is that of who used it, not of who waited for a CPU longest", () => {
-  const interval = (start: number, wall: number, cpu: number, name: string, state: number): Stretch => ({ thread: 0, start, wall, cpu, samples: 1, stack: [["main", 1], [name, 1]], state, doing: 0 });
+  const interval = (start: number, wall: number, cpu: number, name: string, state: number): Stretch => ({ thread: 0,
+    start, wall, cpu, samples: 1, stack: [["main", 1], [name, 1]], state, doing: 0 });
   // Woken from its sleep, it waits for a CPU in `select`; it computes in `handle`.
-  const model = new Model(recordingOf([interval(0, 5 * second, 0, "select", 3), interval(5 * second, second, second, "handle", 0)]));
+  const model = new Model(
+    recordingOf([interval(0, 5 * second, 0, "select", 3), interval(5 * second, second, second, "handle", 0)]),
+  );
   const given = answer(model, "moment", everything, { threads: [0], from: 0, to: 6 * second, cpu: -1 });
   equal(given.functions[0][0], byName(model.recording, "select"));
   equal(given.used, [[byName(model.recording, "handle"), second]]);
@@ -64,17 +71,28 @@ test("a moment has the facts of its intervals", () => {
     const leaf = (s: Stretch) => (s.stack.length ? s.stack[s.stack.length - 1][0] : "");
     const computing = there.filter(({ s }) => states[s.state].gil !== 3 && [1, 2].includes(states[s.state].cpu));
     for (const [f, ns] of given.functions) {
-      near(ns, sum((computing.length ? computing : there).filter(({ s }) => leaf(s) !== "" && byName(model.recording, leaf(s)) === f)));
+      near(ns, sum((computing.length ? computing : there).filter(({ s }) =>
+        leaf(s) !== "" && byName(model.recording, leaf(s)) === f
+      )));
     }
-    ensure((given.only !== null) === (intervals.filter((s) => threads.includes(s.thread) && (s.wall > 0 ? overlap([[from, to]], s.start, s.wall) > 0 : s.start >= from && s.start < to)).length === 1), "one stretch");
+    ensure(
+      (given.only !== null) === (intervals.filter((s) =>
+        threads.includes(s.thread) &&
+        (s.wall > 0 ? overlap([[from, to]], s.start, s.wall) > 0 : s.start >= from && s.start < to)
+      ).length === 1),
+      "one stretch",
+    );
   });
 });
 
 test("one look is told with its whole stack", () => {
-  const one: Stretch = { thread: 2, start: 3 * second, wall: second, cpu: 0, samples: 4, stack: [["main", 1], ["f", 2], ["nparse", 3]], state: 0, doing: 0 };
+  const one: Stretch = { thread: 2, start: 3 * second, wall: second, cpu: 0, samples: 4,
+    stack: [["main", 1], ["f", 2], ["nparse", 3]], state: 0, doing: 0 };
   const model = new Model(recordingOf([one]));
-  const { only, samples } = answer(model, "moment", everything, { threads: [0, 2], from: 3.5 * second, to: 3.5 * second + 1, cpu: -1 });
-  equal(only, { stack: ["main", "f", "nparse"].map((name) => byName(model.recording, name)), start: 3 * second, wall: second });
+  const { only, samples } = answer(model, "moment", everything, { threads: [0, 2], from: 3.5 * second,
+    to: 3.5 * second + 1, cpu: -1 });
+  equal(only, { stack: ["main", "f", "nparse"].map((name) => byName(model.recording, name)), start: 3 * second,
+    wall: second });
   equal(samples, 1);
   equal(answer(model, "moment", everything, { threads: [0, 2], from: 5 * second, to: 6 * second, cpu: -1 }).samples, 0);
 });
@@ -93,34 +111,48 @@ test("CPUs see what runs, and nothing else", () => {
 });
 
 test("a wait is of the program's own function, not of the library's beneath it", () => {
-  const wait = (thread: number, names: string[], wall: number): Stretch => ({ thread, start: 0, wall, cpu: 0, samples: 1, stack: names.map((name): [string, number] => [name, 1]), state: 1, doing: 2 });
-  const recording = recordingOf([wait(0, ["main", "load", "g"], 5 * second), wait(1, ["g"], second), { ...wait(1, ["main"], second), start: second, state: 0 }, wait(2, ["nparse"], second)]);
+  const wait = (thread: number, names: string[], wall: number): Stretch => ({ thread, start: 0, wall, cpu: 0,
+    samples: 1, stack: names.map((name): [string, number] => [name, 1]), state: 1, doing: 2 });
+  const recording = recordingOf([wait(0, ["main", "load", "g"], 5 * second), wait(1, ["g"], second), {
+    ...wait(1, ["main"], second),
+    start: second,
+    state: 0,
+  }, wait(2, ["nparse"], second)]);
   const { file } = recording.catalogue.functions;
   file[byName(recording, "g")] = "/usr/lib/python3.12/threading.py";
   file[byName(recording, "load")] = "/usr/lib/python3.12/site-packages/pool.py";
   const given = answer(new Model(recording), "waits", everything, { threads: [0, 1, 2, 3] });
-  equal(Array.from(given.function), [byName(recording, "load"), byName(recording, "g"), byName(recording, "nparse"), 0]);
+  equal(Array.from(given.function), [byName(recording, "load"), byName(recording, "g"), byName(recording, "nparse"),
+    0]);
   equal(Array.from(given.wall), [5 * second, second, second, 0]);
 });
 
 test("the interpreter's own C is Python, and the C library is whatever calls it", () => {
-  const at = (thread: number, stack: string[]): Stretch => ({ thread, start: 0, wall: second, cpu: 0, samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
-  const stacks = [["f", "npython_dict", "nlibc_malloc"], ["f", "nblas", "nlibc_malloc"], ["nblas"], ["f", "nblas", "npython_dict"]];
+  const at = (thread: number, stack: string[]): Stretch => ({ thread, start: 0, wall: second, cpu: 0, samples: 1,
+    stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
+  const stacks = [["f", "npython_dict", "nlibc_malloc"], ["f", "nblas", "nlibc_malloc"], ["nblas"], ["f", "nblas",
+    "npython_dict"]];
   const { intervals, catalogue } = recordingOf(stacks.map((stack, thread) => at(thread, stack)));
   equal(Array.from(intervals.activity), [Activity.python, Activity.native, Activity.native, Activity.python]);
   equal(catalogue.functions.owner[byName({ catalogue } as never, "nlibc_malloc")], 2);
 });
 
 test("what a thread used is of the Python function, not of the native code that it calls", () => {
-  const at = (start: number, wall: number, stack: string[]): Stretch => ({ thread: 0, start, wall, cpu: wall, samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
-  const model = new Model(recordingOf([at(0, 5 * second, ["main", "f", "nblas", "nlibc_malloc"]), at(5 * second, second, ["main", "f"]), at(6 * second, 2 * second, ["nblas"])]));
+  const at = (start: number, wall: number, stack: string[]): Stretch => ({ thread: 0, start, wall, cpu: wall,
+    samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
+  const model = new Model(
+    recordingOf([at(0, 5 * second, ["main", "f", "nblas", "nlibc_malloc"]), at(5 * second, second, ["main", "f"]),
+      at(6 * second, 2 * second, ["nblas"])]),
+  );
   const { used } = answer(model, "moment", everything, { threads: [0], from: 0, to: 8 * second, cpu: -1 });
   equal(used, [[byName(model.recording, "f"), 6 * second], [byName(model.recording, "nblas"), 2 * second]]);
 });
 
 test("time in native code is the Python function's beneath which it is, and the native function's", () => {
-  const at = (start: number, wall: number, stack: string[]): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1, stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
-  const recording = recordingOf([at(0, 5 * second, ["main", "f", "nblas", "nlibc_malloc"]), at(5 * second, second, ["main", "f"]), at(6 * second, 2 * second, ["nblas"])]);
+  const at = (start: number, wall: number, stack: string[]): Stretch => ({ thread: 0, start, wall, cpu: 0, samples: 1,
+    stack: stack.map((name): [string, number] => [name, 1]), state: 0, doing: 0 });
+  const recording = recordingOf([at(0, 5 * second, ["main", "f", "nblas", "nlibc_malloc"]),
+    at(5 * second, second, ["main", "f"]), at(6 * second, 2 * second, ["nblas"])]);
   const { self, total } = answer(new Model(recording), "table", everything, { by: "function", natives: true });
   const selves = (names: string[]) => names.map((name) => self.wall[byName(recording, name)] / second);
   equal(selves(["main", "f", "nblas", "nlibc_malloc"]), [0, 6, 2, 5]);

@@ -9,7 +9,9 @@ import { parseFragment } from "../src/state/fragment";
 import { initialState } from "../src/state/state";
 
 // Root first, ";" between names; only what has weight itself. `fragment`: of the page's address.
-async function collapsed(head: Head, packed: string, fragment: string, weight: Weight, by: "function" | "line"): Promise<Record<string, number>> {
+async function collapsed(head: Head, packed: string, fragment: string, weight: Weight,
+  by: "function" | "line"): Promise<Record<string, number>>
+{
   const { filters, show, inherited } = parseFragment(fragment, initialState(head, "flame"));
   const model = new Model(await openRecording(head, packed, inherited));
   const query = { filters, show };
@@ -21,7 +23,10 @@ async function collapsed(head: Head, packed: string, fragment: string, weight: W
     const [f, line] = by === "function" ? [label, 0] : [places.function[label], places.line[label]];
     let place = functions.file[f];
     if (line && place) place += `:${line}`;
-    if (functions.kind[f] === Kind.native && functions.module[f]) place = place ? `${functions.module[f]}: ${place}` : functions.module[f];
+    if (functions.kind[f] === Kind.native && functions.module[f])
+      place = place
+        ? `${functions.module[f]}: ${place}`
+        : functions.module[f];
     return place ? `${functions.full[f]} (${place})` : functions.full[f];
   };
   const paths: string[] = [];
@@ -38,25 +43,42 @@ async function collapsed(head: Head, packed: string, fragment: string, weight: W
 async function waits(head: Head, packed: string, fragment: string): Promise<unknown[]> {
   const model = new Model(await openRecording(head, packed));
   const { functions, places, threads } = model.recording.catalogue;
-  const place = (at: number) => (at ? [functions.full[places.function[at]], functions.file[places.function[at]], places.line[at]] : ["", "", 0]);
+  const place = (
+    at: number,
+  ) => (at ? [functions.full[places.function[at]], functions.file[places.function[at]], places.line[at]] : ["", "", 0]);
   const { filters } = parseFragment(fragment, initialState(head, "flame"));
-  const { rows } = answer(model, "waitRows", { filters, show: "everything" }, { ...everywhere, most: Infinity, detail: "place" });
+  const { rows } = answer(model, "waitRows", { filters, show: "everything" }, { ...everywhere, most: Infinity,
+    detail: "place" });
   return rows.map((row) => ({
-    words: row.words, whom: row.whom, wall: row.wall, idle: row.idle, unknown: row.unknown, native: row.native ? functions.full[row.native] : "", nativeShare: row.nativeShare, threads: row.threads, where: place(row.place),
-    by: row.by < 0 ? row.other : threads[row.by].label, more: row.byMore, byWhere: place(row.byPlace),
+    words: row.words,
+    whom: row.whom,
+    wall: row.wall,
+    idle: row.idle,
+    unknown: row.unknown,
+    native: row.native ? functions.full[row.native] : "",
+    nativeShare: row.nativeShare,
+    threads: row.threads,
+    where: place(row.place),
+    by: row.by < 0 ? row.other : threads[row.by].label,
+    more: row.byMore,
+    byWhere: place(row.byPlace),
   }));
 }
 
 // Of functions, or lines, of Python: what is beneath, as the table of the page has it.
-async function native(head: Head, packed: string, fragment: string, weight: Weight, by: "function" | "line"): Promise<unknown[]> {
+async function native(head: Head, packed: string, fragment: string, weight: Weight,
+  by: "function" | "line"): Promise<unknown[]>
+{
   const model = new Model(await openRecording(head, packed));
   const { filters, show } = parseFragment(fragment, initialState(head, "flame"));
   const { native, library, share } = answer(model, "beneath", { filters, show }, { by, weight });
   const { functions, places } = model.recording.catalogue;
   const rows = by === "line" ? Array.from(places.function) : functions.name.map((_, f) => f);
   return rows.flatMap((f, row) => (native[row] || library[row]
-    ? [{ name: functions.full[f], file: functions.file[f], line: by === "line" ? places.line[row] : functions.line[f], native: functions.full[native[row]], library: library[row], share: share[row] }]
-    : []));
+    ? [{ name: functions.full[f], file: functions.file[f], line: by === "line" ? places.line[row] : functions.line[f],
+      native: functions.full[native[row]], library: library[row], share: share[row] }]
+    : [])
+  );
 }
 
 Object.assign(window, { collapsed, waits, native });

@@ -50,10 +50,11 @@ class Packer {
   numbers(name: string, layout: "planes" | "words", values: number[]): void {
     let width = 1;
     while (values.some((value) => value >= 256 ** width)) ++width;
-    if (layout === "words") while (![1, 2, 4, 8].includes(width)) ++width;
+    if (layout === "words") { while (![1, 2, 4, 8].includes(width)) ++width; }
     const byte = (value: number, i: number) => Math.floor(value / 256 ** i) % 256;
-    if (layout === "planes") for (let i = 0; i < width; ++i) for (const value of values) this.bytes.push(byte(value, i));
-    else for (const value of values) for (let i = 0; i < width; ++i) this.bytes.push(byte(value, i));
+    if (layout === "planes") {
+      for (let i = 0; i < width; ++i) for (const value of values) this.bytes.push(byte(value, i));
+    } else for (const value of values) for (let i = 0; i < width; ++i) this.bytes.push(byte(value, i));
     this.entries.push([name, layout, width, values.length]);
   }
 
@@ -70,13 +71,27 @@ const kindOf = (name: string) => (name.startsWith("n") ? Kind.native : Kind.pyth
 // Threads 0 to 3; threads 2 and 3 are of process 1.
 export function recordingOf(intervals: Stretch[], events: Head["events"] = []): Recording {
   const packer = new Packer();
-  const waits = Array.from(new Map(intervals.filter(({ wait }) => wait).map(({ wait }) => [JSON.stringify(wait), wait as Wait])).values());
-  const frames = [...intervals.flatMap(({ stack }) => stack), ...waits.flatMap(({ place, byPlace }) => [place, byPlace]).filter((frame): frame is [string, number] => frame !== undefined)];
+  const waits = Array.from(
+    new Map(intervals.filter(({ wait }) => wait).map(({ wait }) => [JSON.stringify(wait), wait as Wait])).values(),
+  );
+  const frames = [...intervals.flatMap(({ stack }) => stack),
+    ...waits.flatMap(({ place, byPlace }) => [place, byPlace]).filter((frame): frame is [string, number] =>
+      frame !== undefined
+    )];
   const names = ["all", ...Array.from(new Set(frames.map(([name]) => name))).sort()];
-  const strings = ["", ...names, ...waits.flatMap(({ words, which, other }) => [words, which ?? "", other ?? ""]), ...["m0", "m1", "m2", "/app.py", "/app.cc"]];
+  const strings = ["", ...names, ...waits.flatMap(({ words, which, other }) => [words, which ?? "", other ?? ""]), ...[
+    "m0",
+    "m1",
+    "m2",
+    "/app.py",
+    "/app.cc",
+  ]];
   const at = (text: string) => strings.indexOf(text);
-  const functions = names.map((name, i) => ({ name, module: i ? moduleOf(name) : "", kind: i ? kindOf(name) : Kind.marker }));
-  const put = (name: string, value: (f: typeof functions[0]) => number) => packer.numbers(`function.${name}`, "planes", functions.map(value));
+  const functions = names.map((name, i) => ({ name, module: i ? moduleOf(name) : "",
+    kind: i ? kindOf(name) : Kind.marker })
+  );
+  const put = (name: string, value: (f: typeof functions[0]) => number) =>
+    packer.numbers(`function.${name}`, "planes", functions.map(value));
   put("name", (f) => at(f.name));
   put("full", () => 0);
   put("file", (f) => (f.kind === Kind.marker ? 0 : at(f.kind === Kind.native ? "/app.cc" : "/app.py")));
@@ -88,11 +103,13 @@ export function recordingOf(intervals: Stretch[], events: Head["events"] = []): 
 
   const placeKey = (name: string, line: number) => names.indexOf(name) * 1000 + line;
   const places = [0, ...Array.from(new Set(frames.map(([name, line]) => placeKey(name, line)))).sort((a, b) => a - b)];
-  packer.numbers("place.function", "planes", places.map((key, i) => Math.floor(key / 1000) - (i ? Math.floor(places[i - 1] / 1000) : 0)));
+  packer.numbers("place.function", "planes",
+    places.map((key, i) => Math.floor(key / 1000) - (i ? Math.floor(places[i - 1] / 1000) : 0)));
   packer.numbers("place.line", "planes", places.map((key) => key % 1000));
   packer.numbers("place.file", "planes", places.map(() => 0));
 
-  const putWait = (name: string, value: (wait: Wait) => number) => packer.numbers(`wait.${name}`, "planes", [0, ...waits.map(value)]);
+  const putWait = (name: string, value: (wait: Wait) => number) =>
+    packer.numbers(`wait.${name}`, "planes", [0, ...waits.map(value)]);
   const placeAt = (frame?: [string, number]) => (frame ? places.indexOf(placeKey(...frame)) : 0);
   putWait("words", ({ words }) => at(words));
   putWait("which", ({ which }) => at(which ?? ""));
@@ -118,7 +135,8 @@ export function recordingOf(intervals: Stretch[], events: Head["events"] = []): 
 
   const rows = intervals.slice().sort((a, b) => a.thread - b.thread || a.start - b.start);
   const first = Math.min(...rows.map((row) => row.start));
-  packer.numbers("thread.stretches", "planes", [0, 1, 2, 3].map((thread) => rows.filter((row) => row.thread === thread).length));
+  packer.numbers("thread.stretches", "planes",
+    [0, 1, 2, 3].map((thread) => rows.filter((row) => row.thread === thread).length));
   let thread = -1;
   let expected = 0;
   packer.numbers("stretch.start", "planes", rows.map((row) => {
@@ -136,18 +154,45 @@ export function recordingOf(intervals: Stretch[], events: Head["events"] = []): 
     packer.numbers("stretch.event", "planes", rows.map((row) => row.event ?? 0));
     packer.numbers("stretch.value", "planes", rows.map((row) => row.value ?? 0));
   }
-  packer.numbers("stretch.node", "words", rows.map((row) => numbers.get(row.stack.map(([name, line]) => places.indexOf(placeKey(name, line))).join()) as number));
+  packer.numbers("stretch.node", "words",
+    rows.map((row) =>
+      numbers.get(row.stack.map(([name, line]) => places.indexOf(placeKey(name, line))).join()) as number
+    ));
   packer.numbers("stretch.state", "planes", rows.map((row) => row.state));
   packer.numbers("stretch.doing", "planes", rows.map((row) => row.doing));
-  packer.numbers("stretch.wait", "planes", rows.map(({ wait }) => (wait ? 1 + waits.findIndex((other) => JSON.stringify(other) === JSON.stringify(wait)) : 0)));
+  packer.numbers("stretch.wait", "planes", rows.map((
+    { wait },
+  ) => (wait ? 1 + waits.findIndex((other) => JSON.stringify(other) === JSON.stringify(wait)) : 0)));
   packer.numbers("stretch.cpuNumber", "planes", rows.map(() => 1));
-  if (rows.some(({ endpoint }) => endpoint)) packer.numbers("stretch.endpoint", "planes", rows.map(({ endpoint }) => endpoint ?? 0));
+  if (rows.some(({ endpoint }) => endpoint))
+    packer.numbers("stretch.endpoint", "planes", rows.map(({ endpoint }) => endpoint ?? 0));
   packer.text("strings", strings.join("\n") + "\n");
-  const threads = [0, 1, 2, 3].map((i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i < 2 ? 0 : 1, recording: 0, tid: i, interpreter: 0, python: true, start: 0, end: -1 }));
-  packer.text("catalogue", JSON.stringify({ recordings: [{ name: "", title: "test", exactWaits: true, wholeRun: true }], processes: [], threads, states, endpoints, events: [], meta: {}, tallies: [] }));
+  const threads = [0, 1, 2, 3].map((i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i < 2 ? 0 : 1, recording: 0,
+    tid: i, interpreter: 0, python: true, start: 0, end: -1 })
+  );
+  packer.text("catalogue",
+    JSON.stringify({ recordings: [{ name: "", title: "test", exactWaits: true, wholeRun: true }], processes: [],
+      threads, states, endpoints, events: [], meta: {}, tallies: [] }));
   const head: Head = {
-    format: 1, phlox: "test", title: "test", subtitle: "", quality: [], warning: "", leftOut: "", notKnown: "", loops: [], stalls: [], incidents: [], unfinished: false, weight: "wall", show: "everything", by: "function",
-    events, gridFirst: first, gridUnit: 1000, columns: packer.entries,
+    format: 1,
+    phlox: "test",
+    title: "test",
+    subtitle: "",
+    quality: [],
+    warning: "",
+    leftOut: "",
+    notKnown: "",
+    loops: [],
+    stalls: [],
+    incidents: [],
+    unfinished: false,
+    weight: "wall",
+    show: "everything",
+    by: "function",
+    events,
+    gridFirst: first,
+    gridUnit: 1000,
+    columns: packer.entries,
   };
   return readRecording(head, Uint8Array.from(packer.bytes));
 }
@@ -161,8 +206,11 @@ export function randomStretches(seed: number, count = 60): Stretch[] {
     const start = ends[thread] + (random(3) === 0 ? random(1000) * 1000 : 0);
     ends[thread] = Math.ceil((start + wall) / 1000) * 1000;
     const state = random(states.length);
-    const stack = Array.from({ length: random(7) }, (): [string, number] => ["main", "load", "nparse", "f", "g"].map((name): [string, number] => [name, 1 + random(3)])[random(5)]);
-    return { thread, start, wall, cpu: states[state].cpu === 1 ? random(wall + 1) : 0, samples: random(6), stack, state, doing: states[state].cpu === 3 ? 1 + random(2) : 0, endpoint: (wall + stack.length) % endpoints.length };
+    const stack = Array.from({ length: random(7) },
+      (): [string, number] =>
+        ["main", "load", "nparse", "f", "g"].map((name): [string, number] => [name, 1 + random(3)])[random(5)]);
+    return { thread, start, wall, cpu: states[state].cpu === 1 ? random(wall + 1) : 0, samples: random(6), stack, state,
+      doing: states[state].cpu === 3 ? 1 + random(2) : 0, endpoint: (wall + stack.length) % endpoints.length };
   });
 }
 

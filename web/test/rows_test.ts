@@ -8,8 +8,10 @@ test("the box under a point is found, and none beside them", () => {
     const tree = randomTree(seed);
     const done = layout(tree, tree.weights.total, 0, { ...defaultOptions, width: 500 });
     const rows = new Rows(done);
-    for (const box of done.boxes) ensure(rows.find(box.row, box.x + box.width / 2)?.node === box.node, `box ${box.node}, seed ${seed}`);
-    equal([rows.find(0, -1), rows.find(0, 500.1), rows.find(done.rows, 3), rows.find(-1, 3)], [undefined, undefined, undefined, undefined]);
+    for (const box of done.boxes)
+      ensure(rows.find(box.row, box.x + box.width / 2)?.node === box.node, `box ${box.node}, seed ${seed}`);
+    equal([rows.find(0, -1), rows.find(0, 500.1), rows.find(done.rows, 3), rows.find(-1, 3)], [undefined, undefined,
+      undefined, undefined]);
   }
 });
 

@@ -21,13 +21,16 @@ test("collapsed stacks and threads for speedscope weigh what the recording weigh
         const lines = answer(model, "collapsed", everything, { by, weight }).join("").split("\n").slice(0, -1);
         equal(lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0), whole);
         const file = JSON.parse(answer(model, "speedscope", everything, { by, weight, title: "\"a\"" }).join("")) as {
-          name: string; shared: { frames: unknown[] }; profiles: { samples: number[][]; weights: number[]; endValue: number }[];
+          name: string;
+          shared: { frames: unknown[] };
+          profiles: { samples: number[][]; weights: number[]; endValue: number }[];
         };
         equal(file.name, "\"a\"");
         equal(file.profiles.reduce((sum, profile) => sum + profile.endValue, 0), whole);
         for (const { samples, weights } of file.profiles) {
           equal(samples.length, weights.length);
-          ensure(samples.every((stack) => stack.every((frame) => frame < file.shared.frames.length)), "a frame that is not there");
+          ensure(samples.every((stack) => stack.every((frame) => frame < file.shared.frames.length)),
+            "a frame that is not there");
         }
       }
     }

@@ -4,15 +4,18 @@ import { matchedWeight, nextMatch, parsePattern, search } from "../src/model/sea
 import { ensure, equal, test } from "./harness";
 import { nodeNamed, randomTree, treeOf } from "./trees";
 
-const share = (tree: Tree, pattern: string, top = 0) => matchedWeight(tree, tree.weights.total, search(tree, pattern), top);
-const label = { name: "JSONEncoder.encode", full: "JSONEncoder.encode", file: "/usr/lib/json/encoder.py", line: 12, module: "json", kind: Kind.python };
+const share = (tree: Tree, pattern: string, top = 0) =>
+  matchedWeight(tree, tree.weights.total, search(tree, pattern), top);
+const label = { name: "JSONEncoder.encode", full: "JSONEncoder.encode", file: "/usr/lib/json/encoder.py", line: 12,
+  module: "json", kind: Kind.python };
 const matches = (pattern: string) => {
   const parsed = parsePattern(pattern);
   return "test" in parsed && parsed.test(label);
 };
 
 test("a pattern finds a native name by its short and by its full form", () => {
-  const native = { name: "DynamicOp::schedule", full: "<bytewax::outputs::DynamicOp<T> as timely::Schedule>::schedule", file: "", line: 0, module: "bytewax", kind: Kind.native };
+  const native = { name: "DynamicOp::schedule", full: "<bytewax::outputs::DynamicOp<T> as timely::Schedule>::schedule",
+    file: "", line: 0, module: "bytewax", kind: Kind.native };
   for (const pattern of ["bytewax::", "^DynamicOp::schedule$", "timely", "module:bytewax"]) {
     const parsed = parsePattern(pattern);
     ensure("test" in parsed && parsed.test(native), pattern);
@@ -48,13 +51,16 @@ test("case counts when the pattern has a capital letter", () => {
 test("a pattern that makes a browser go back and try again for hours is done at once", () => {
   const tree = treeOf(`${"a".repeat(60)}! 1`, `${"x".repeat(5000)} 1`);
   const begun = Date.now();
-  for (const pattern of ["(a+)+$", "(a|a)*$", "(?:a*)*b", "(x+x+)+y", "(.*)*\\d", "(?:a|a?)+$", "x*x*x*x*x*x*x*x*z"]) equal(search(tree, pattern).error, "");
+  for (const pattern of ["(a+)+$", "(a|a)*$", "(?:a*)*b", "(x+x+)+y", "(.*)*\\d", "(?:a|a?)+$", "x*x*x*x*x*x*x*x*z"])
+    equal(search(tree, pattern).error, "");
   ensure(Date.now() - begun < 2000, `took ${Date.now() - begun} ms`);
 });
 
 test("patterns find what the browser's own find", () => {
   const texts = ["", "a", "ab", "aab", "json.loads", "<genexpr>", "a1_b", "größe", "line\nend", "JSON"];
-  for (const pattern of ["a*b", "^a+b?$", "a{2}", "a{2,}b", "^.{1,2}$", "(json|<gen)", "\\bloads\\b", "\\B1", "[^a-z]", "\\d+_", "^$", "ö.e", "(?:a|ab)(?:b|$)", "\\p{L}{4}", "a??b", "\\.|1", "[\\]a]", "json"]) {
+  for (const pattern of ["a*b", "^a+b?$", "a{2}", "a{2,}b", "^.{1,2}$", "(json|<gen)", "\\bloads\\b", "\\B1", "[^a-z]",
+    "\\d+_", "^$", "ö.e", "(?:a|ab)(?:b|$)", "\\p{L}{4}", "a??b", "\\.|1", "[\\]a]", "json"])
+  {
     const own = new RegExp(pattern, "iu");
     const ours = new Pattern(pattern, "iu");
     for (const text of texts) ensure(ours.test(text) === own.test(text), `${pattern} in ${text}`);
@@ -63,7 +69,8 @@ test("patterns find what the browser's own find", () => {
 
 test("what cannot be found without going back is said", () => {
   const tree = treeOf("a 1");
-  for (const pattern of ["(a)\\1", "a(?=b)", "(?<!a)b", "((a{99}){99}){99}"]) ensure(search(tree, pattern).error !== "", pattern);
+  for (const pattern of ["(a)\\1", "a(?=b)", "(?<!a)b", "((a{99}){99}){99}"])
+    ensure(search(tree, pattern).error !== "", pattern);
 });
 
 test("a broken pattern finds nothing and says why", () => {

@@ -11,9 +11,11 @@ import { byName, randomStretches, recordingOf, states, Stretch } from "./recordi
 
 const second = 1e9;
 // In the function itself, or in native code (whose names begin with "n") beneath it.
-const isIn = (interval: Stretch, name: string) => leaf(interval) === name || interval.stack.map(([at]) => at).filter((at) => !at.startsWith("n")).pop() === name;
+const isIn = (interval: Stretch, name: string) =>
+  leaf(interval) === name || interval.stack.map(([at]) => at).filter((at) => !at.startsWith("n")).pop() === name;
 const kept = (intervals: Stretch[], passes: (interval: Stretch) => boolean) => intervals.filter(passes);
-const sum = (intervals: Stretch[], of: (interval: Stretch) => number) => intervals.reduce((all, interval) => all + of(interval), 0);
+const sum = (intervals: Stretch[], of: (interval: Stretch) => number) =>
+  intervals.reduce((all, interval) => all + of(interval), 0);
 const wall = (intervals: Stretch[]) => sum(intervals, (interval) => interval.wall);
 const has = (interval: Stretch, ...names: string[]) => interval.stack.some(([name]) => names.includes(name));
 const leaf = (interval: Stretch) => (interval.stack.length ? interval.stack[interval.stack.length - 1][0] : "");
@@ -29,7 +31,8 @@ test("a recording comes back as it was packed", () => {
   each((intervals, model) => {
     const rows = intervals.slice().sort((a, b) => a.thread - b.thread || a.start - b.start);
     const read = model.recording.intervals;
-    equal([Array.from(read.start), Array.from(read.wall), Array.from(read.cpu)], [rows.map((row) => row.start), rows.map((row) => row.wall), rows.map((row) => row.cpu)]);
+    equal([Array.from(read.start), Array.from(read.wall), Array.from(read.cpu)], [rows.map((row) => row.start),
+      rows.map((row) => row.wall), rows.map((row) => row.cpu)]);
     equal(Array.from(read.samples), rows.map((row) => row.samples));
   });
 });
@@ -48,13 +51,16 @@ test("filters leave what they say, each alone and all together", () => {
       [{ field: "language", mode: "in", values: ["Python"] }, (s) => s.stack.length > 0 && leaf(s) !== "nparse"],
       [{ field: "language", mode: "in", values: ["C++"] }, (s) => leaf(s) === "nparse"],
       [{ field: "state", mode: "in", values: ["idle", "collecting"] }, (s) => s.state === 1 || s.state === 4],
-      [{ field: "endpoint", mode: "in", values: ["read_item (app.py:12)", "(stack not read)"] }, (s) => s.endpoint === 1 || s.endpoint === 2],
+      [{ field: "endpoint", mode: "in", values: ["read_item (app.py:12)", "(stack not read)"] },
+        (s) => s.endpoint === 1 || s.endpoint === 2],
       [{ field: "endpoint", mode: "out", values: ["(no endpoint)"] }, (s) => s.endpoint !== 0],
       [{ field: "state", mode: "out", values: ["running"] }, (s) => !holds(states[s.state], "running")],
     ];
-    for (const [filter, passes] of cases) near(model.select({ ...everything, filters: [filter] }).all.wall, wall(kept(intervals, passes)));
+    for (const [filter, passes] of cases)
+      near(model.select({ ...everything, filters: [filter] }).all.wall, wall(kept(intervals, passes)));
     const some = cases.filter((_, i) => i % 3 === 1);
-    near(model.select({ ...everything, filters: some.map(([filter]) => filter) }).all.wall, wall(intervals.filter((s) => some.every(([, passes]) => passes(s)))));
+    near(model.select({ ...everything, filters: some.map(([filter]) => filter) }).all.wall,
+      wall(intervals.filter((s) => some.every(([, passes]) => passes(s)))));
   });
 });
 
@@ -63,26 +69,36 @@ test("what is shown is one of four choices, beneath every filter", () => {
     const passes = { work: [0, 1], computing: [0], waiting: [1, 2], everything: [0, 1, 2] };
     for (const show of ["work", "computing", "waiting", "everything"] as const) {
       const filters: Filter[] = [{ field: "thread", mode: "out", values: [1] }];
-      near(model.select({ filters, show }).all.wall, wall(kept(intervals, (s) => s.thread !== 1 && passes[show].includes(s.doing))));
+      near(model.select({ filters, show }).all.wall, wall(kept(intervals, (s) =>
+        s.thread !== 1 && passes[show].includes(s.doing))));
     }
   });
 });
 
 test("a range of time cuts intervals at its ends", () => {
-  const one: Stretch = { thread: 0, start: 10 * second, wall: 4 * second, cpu: 2 * second, samples: 8, stack: [["f", 1]], state: 0, doing: 0 };
+  const one: Stretch = { thread: 0, start: 10 * second, wall: 4 * second, cpu: 2 * second, samples: 8,
+    stack: [["f", 1]], state: 0, doing: 0 };
   const model = new Model(recordingOf([one]));
   const all = (...filters: Filter[]) => model.select({ ...everything, filters }).all;
-  equal(all({ field: "time", mode: "in", from: 11 * second, to: 12 * second }), { wall: second, cpu: second / 2, samples: 2 });
-  equal(all({ field: "time", mode: "out", from: 11 * second, to: 12 * second }), { wall: 3 * second, cpu: 1.5 * second, samples: 6 });
+  equal(all({ field: "time", mode: "in", from: 11 * second, to: 12 * second }), { wall: second, cpu: second / 2,
+    samples: 2 });
+  equal(all({ field: "time", mode: "out", from: 11 * second, to: 12 * second }), { wall: 3 * second, cpu: 1.5 * second,
+    samples: 6 });
   equal(all({ field: "time", mode: "in", from: 0, to: 10 * second }), { wall: 0, cpu: 0, samples: 0 });
   equal(all({ field: "time", mode: "in", from: 9 * second, to: 10 * second + 1 }).samples, 1);
-  equal(all({ field: "time", mode: "in", from: 9 * second, to: 13 * second }, { field: "time", mode: "in", from: 12 * second, to: 20 * second }).wall, second);
+  equal(
+    all({ field: "time", mode: "in", from: 9 * second, to: 13 * second }, { field: "time", mode: "in",
+      from: 12 * second, to: 20 * second }).wall,
+    second,
+  );
 });
 
 test("what is in a range of time and what is not is all of it", () => {
   each((_, model) => {
     const range = { field: "time" as const, from: 5 * second, to: 31 * second };
-    const [inside, outside] = (["in", "out"] as const).map((mode) => model.select({ ...everything, filters: [{ ...range, mode }] }).all);
+    const [inside, outside] = (["in", "out"] as const).map((mode) =>
+      model.select({ ...everything, filters: [{ ...range, mode }] }).all
+    );
     near(inside.wall + outside.wall, model.select(everything).all.wall);
     ensure(Math.abs(inside.cpu + outside.cpu - model.select(everything).all.cpu) < 10, "cpu"); // rounded a stretch
   });
@@ -117,7 +133,9 @@ test("a search adds up stacks with a match in them, once each", () => {
 });
 
 // From a tree of answers: the weight of every path from the root, by names.
-function paths(model: Model, tree: { parent: Uint32Array; label: Uint32Array; total: Float64Array }): Map<string, number> {
+function paths(model: Model,
+  tree: { parent: Uint32Array; label: Uint32Array; total: Float64Array }): Map<string, number>
+{
   const names = model.recording.catalogue.functions.name;
   const known: string[] = [names[tree.label[0]]];
   const out = new Map<string, number>();
@@ -131,7 +149,8 @@ function paths(model: Model, tree: { parent: Uint32Array; label: Uint32Array; to
 const grown = (add: (into: (path: string[], weight: number) => void) => void) => {
   const out = new Map<string, number>();
   add((path, weight) => {
-    for (let i = 2; i <= path.length; ++i) out.set(path.slice(0, i).join(";"), (out.get(path.slice(0, i).join(";")) ?? 0) + weight);
+    for (let i = 2; i <= path.length; ++i)
+      out.set(path.slice(0, i).join(";"), (out.get(path.slice(0, i).join(";")) ?? 0) + weight);
   });
   return out;
 };
@@ -144,8 +163,10 @@ function sameWeights(actual: Map<string, number>, expected: Map<string, number>)
 test("bottom-up is every stack turned round", () => {
   each((intervals, model) => {
     const tree = answer(model, "bottomUp", everything, { weight: "wall", leastShare: 0, path: [] });
-    sameWeights(paths(model, tree), grown((into) => intervals.forEach((s) => into(["all", ...s.stack.map(([name]) => name).reverse()], s.wall))));
-    for (let node = 1; node < tree.parent.length; ++node) ensure(tree.total[node] <= tree.total[tree.parent[node]] * (1 + 1e-12), "more than its parent");
+    sameWeights(paths(model, tree),
+      grown((into) => intervals.forEach((s) => into(["all", ...s.stack.map(([name]) => name).reverse()], s.wall))));
+    for (let node = 1; node < tree.parent.length; ++node)
+      ensure(tree.total[node] <= tree.total[tree.parent[node]] * (1 + 1e-12), "more than its parent");
   });
 });
 
@@ -169,8 +190,10 @@ test("callers and callees of a function are those of its outermost call", () => 
     near(callers.total[0], wall(through));
     near(callees.total[0], wall(through));
     const cut = (s: Stretch) => s.stack.map(([name]) => name);
-    sameWeights(paths(model, callers), grown((into) => through.forEach((s) => into(["f", ...cut(s).slice(0, cut(s).indexOf("f")).reverse()], s.wall))));
-    sameWeights(paths(model, callees), grown((into) => through.forEach((s) => into(cut(s).slice(cut(s).indexOf("f")), s.wall))));
+    sameWeights(paths(model, callers),
+      grown((into) => through.forEach((s) => into(["f", ...cut(s).slice(0, cut(s).indexOf("f")).reverse()], s.wall))));
+    sameWeights(paths(model, callees),
+      grown((into) => through.forEach((s) => into(cut(s).slice(cut(s).indexOf("f")), s.wall))));
     near(sumUp(callees, callees.self)[0], callees.total[0]);
   });
 });
@@ -186,12 +209,14 @@ test("bins hold the time of their thread, however fine", () => {
       for (let i = thread * bins * activities; i < (thread + 1) * bins * activities; ++i) all += time[i];
       const expected = wall(kept(intervals, (s) => s.thread === thread));
       ensure(Math.abs(all - expected) <= 1e-4 * expected + 1, `${all} in bins, ${expected} in intervals, seed ${seed}`);
-      near(totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((a, b) => a + b, 0), expected);
+      near(totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((a, b) => a + b, 0),
+        expected);
       near(totals.cpu[thread], sum(kept(intervals, (s) => s.thread === thread), (s) => s.cpu));
     }
     const merged = answer(model, "densities", everything, { rows: [[0, 1, 2, 3]], from: start, to: end, bins });
     ensure(merged.time.length === bins * activities, "one row");
-    const busy = answer(model, "densities", everything, { rows: [[0, 1, 2, 3]], busy: true, from: start, to: end, bins });
+    const busy = answer(model, "densities", everything, { rows: [[0, 1, 2, 3]], busy: true, from: start, to: end,
+      bins });
     equal(Array.from(busy.time), Array.from(merged.time, (ns, i) => (i % activities >= Activity.blocked ? 0 : ns)));
   });
 });
@@ -199,8 +224,10 @@ test("bins hold the time of their thread, however fine", () => {
 test("bins are of the filtered time", () => {
   each((_, model) => {
     const { start, end } = model.recording.catalogue;
-    const filters: Filter[] = [{ field: "time", mode: "in", from: start + (end - start) * 0.3, to: start + (end - start) * 0.6 }, { field: "state", mode: "in", values: ["running"] }];
-    const { time } = answer(model, "densities", { ...everything, filters }, { rows: [[0, 1, 2, 3]], from: start, to: end, bins: 50 });
+    const filters: Filter[] = [{ field: "time", mode: "in", from: start + (end - start) * 0.3,
+      to: start + (end - start) * 0.6 }, { field: "state", mode: "in", values: ["running"] }];
+    const { time } = answer(model, "densities", { ...everything, filters }, { rows: [[0, 1, 2, 3]], from: start,
+      to: end, bins: 50 });
     const expected = model.select({ ...everything, filters }).all.wall;
     ensure(Math.abs(time.reduce((a, b) => a + b, 0) - expected) <= 1e-4 * expected + 1, "sum of bins");
   });
@@ -210,7 +237,9 @@ test("what events counted is a weight like time, and of times and samples nothin
   const events: Head["events"] = [{ name: "cache-misses", unit: "count" }, { name: "inuse_space", unit: "bytes" }];
   each((intervals, _, seed) => {
     const random = randomNumbers(seed);
-    const counted = Array.from(intervals.slice(0, 20), (interval): Stretch => ({ ...interval, wall: 0, cpu: 0, samples: 0, event: 1 + random(2), value: 1 + random(5_000_000_000) }));
+    const counted = Array.from(intervals.slice(0, 20),
+      (interval): Stretch => ({ ...interval, wall: 0, cpu: 0, samples: 0, event: 1 + random(2),
+        value: 1 + random(5_000_000_000) }));
     const plain = new Model(recordingOf(intervals));
     const model = new Model(recordingOf([...intervals, ...counted], events));
     const filters: Filter[] = [{ field: "thread", mode: "in", values: [1, 2] }];
@@ -223,7 +252,9 @@ test("what events counted is a weight like time, and of times and samples nothin
         equal(after[`event${event}`], all);
         const { functions } = model.recording.catalogue;
         const rows = answer(model, "table", query, { by: "function", natives: true }).self[`event${event}`];
-        const of = (name: string) => sum(passes.filter((interval) => interval.event === event && isIn(interval, name)), (interval) => interval.value as number);
+        const of = (name: string) =>
+          sum(passes.filter((interval) => interval.event === event && isIn(interval, name)), (interval) =>
+            interval.value as number);
         for (let f = 1; f < functions.name.length; ++f) equal(rows[f], of(functions.name[f]));
       }
     }
@@ -235,7 +266,9 @@ test("await time is of the whole recording, and in no range of its time", () => 
   equal(weightName({ events }, "event1"), "await time");
   each((intervals, _, seed) => {
     const random = randomNumbers(seed);
-    const waiting = Array.from(intervals.slice(0, 20), (interval): Stretch => ({ ...interval, wall: 0, cpu: 0, samples: 0, event: 1, value: 1 + random(5_000_000_000) }));
+    const waiting = Array.from(intervals.slice(0, 20),
+      (interval): Stretch => ({ ...interval, wall: 0, cpu: 0, samples: 0, event: 1,
+        value: 1 + random(5_000_000_000) }));
     const plain = new Model(recordingOf(intervals));
     const model = new Model(recordingOf([...intervals, ...waiting], events));
     equal(model.select(everything).all.event1, sum(waiting, (interval) => interval.value as number));
@@ -246,7 +279,12 @@ test("await time is of the whole recording, and in no range of its time", () => 
     // What is said of moments and of chance is of threads, as if there were no tasks.
     for (const ask of ["moment", "intervals"] as const) {
       const [one, other] = [plain, model].map((of) =>
-        JSON.stringify(ask === "moment" ? answer(of, ask, everything, { threads: [0, 1, 2, 3], from, to: from + second, cpu: -1 }) : answer(of, ask, everything, { by: "function", weight: "wall", natives: true }).self));
+        JSON.stringify(
+          ask === "moment"
+            ? answer(of, ask, everything, { threads: [0, 1, 2, 3], from, to: from + second, cpu: -1 })
+            : answer(of, ask, everything, { by: "function", weight: "wall", natives: true }).self,
+        )
+      );
       equal(other, one);
     }
   });

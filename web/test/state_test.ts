@@ -15,7 +15,11 @@ const rich: State = {
     { field: "state", mode: "in", values: ["gil-waits", "idle"] },
     { field: "time", mode: "in", from: -5, to: 1234567890123 },
   ],
-  show: "waiting", weight: "cpu", by: "line", inherited: true, search: "a&b=c#d %s (é|;)+",
+  show: "waiting",
+  weight: "cpu",
+  by: "line",
+  inherited: true,
+  search: "a&b=c#d %s (é|;)+",
   own: { "flame.zoom": "1.22.3", "functions.sort": "-total" },
 };
 
@@ -26,10 +30,14 @@ test("a state comes back from its fragment", () => {
 test("the initial state has no fragment", () => equal(formatFragment(initial, initial), ""));
 
 test("fragments can be read by people", () =>
-  equal(formatFragment({ ...initial, filters: rich.filters.slice(0, 2), weight: "cpu" }, initial), "weight=cpu&f=in.thread.3,17&f=out.function.5"));
+  equal(formatFragment({ ...initial, filters: rich.filters.slice(0, 2), weight: "cpu" }, initial),
+    "weight=cpu&f=in.thread.3,17&f=out.function.5"));
 
 test("nonsense is passed over", () => {
-  for (const text of ["#weight=x", "#show=x", "#show=toString", "#by=", "#f=in.thread.x", "#f=up.thread.1", "#f=in.time.5-2", "#f=in.state.flying", "#f=in.language.%25E0", "#%", "#a=b&&=", "#Flame.zoom=1", "#f=in.thread.-1"]) {
+  for (const text of ["#weight=x", "#show=x", "#show=toString", "#by=", "#f=in.thread.x", "#f=up.thread.1",
+    "#f=in.time.5-2", "#f=in.state.flying", "#f=in.language.%25E0", "#%", "#a=b&&=", "#Flame.zoom=1",
+    "#f=in.thread.-1"])
+  {
     equal(parseFragment(text, initial), initial);
   }
 });

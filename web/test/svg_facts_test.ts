@@ -7,7 +7,8 @@ import { ensure, equal, test } from "./harness";
 import { nodeNamed, treeData } from "./trees";
 
 function factsOf(tree: TreeData, words: Partial<Picture> = {}): Facts {
-  const picture: Picture = { title: "app.py", subtitle: "", quality: [], warning: "", unit: "samples", pruned: { frames: 0, weight: 0 }, tree, ...words };
+  const picture: Picture = { title: "app.py", subtitle: "", quality: [], warning: "", unit: "samples",
+    pruned: { frames: 0, weight: 0 }, tree, ...words };
   return new Facts(picture, decodeTree(tree));
 }
 
@@ -18,11 +19,15 @@ test("a frame's numbers are of all, and of the frame that is zoomed into", () =>
   const facts = factsOf(treeData(["main;work 3", "main;wait 1", "other 4"]));
   const work = nodeNamed(facts.tree, "work");
   equal(facts.rowsOf(initialState, work).map((row) => row.cells), [
-    ["share of all", "37.5 %"], ["weight", "3 samples"], ["of it in its own code", "3 samples"], ["samples", "3"],
+    ["share of all", "37.5 %"],
+    ["weight", "3 samples"],
+    ["of it in its own code", "3 samples"],
+    ["samples", "3"],
   ]);
   const zoomed = { ...initialState, zoom: nodeNamed(facts.tree, "main") };
   equal(facts.rowsOf(zoomed, work)[1].cells, ["share of the zoomed frame", "75.0 %"]);
-  ensure(facts.rowsOf(zoomed, nodeNamed(facts.tree, "other")).length === 4, "a frame outside has no share of the zoomed one");
+  ensure(facts.rowsOf(zoomed, nodeNamed(facts.tree, "other")).length === 4,
+    "a frame outside has no share of the zoomed one");
   equal(facts.rowsOf(initialState, 0).map((row) => row.cells[0]), ["share of all", "weight", "samples"]);
 });
 
@@ -33,7 +38,11 @@ test("a difference shows both sides, and which way a frame went", () => {
   const facts = factsOf(tree);
   const rows = facts.rowsOf(initialState, nodeNamed(facts.tree, "work"));
   equal(rows.map((row) => row.cells), [
-    ["", "before", "after"], ["share of all", "25.0 %", "75.0 %"], ["weight", "1 sample", "3 samples"], ["samples", "1", "3"], ["change", "", "+50.0 points"],
+    ["", "before", "after"],
+    ["share of all", "25.0 %", "75.0 %"],
+    ["weight", "1 sample", "3 samples"],
+    ["samples", "1", "3"],
+    ["change", "", "+50.0 points"],
   ]);
   equal(rows[4].className, "up");
   equal(facts.rowsOf(initialState, nodeNamed(facts.tree, "wait"))[5].cells, ["", "", "not seen to differ"]);
@@ -45,7 +54,8 @@ test("frames that vanished are counted once, by the outermost", () => {
   const facts = factsOf(treeData(["main;kept 6 6", "main;gone;deeper 0 3", "main;gone 0 1"]));
   equal(facts.vanished, { frames: 2, weight: 4 });
   const state = initialState;
-  equal(facts.leftOut(state, drawnBy(facts)), " Vanished since: 2 frames (40.0 % of before); press “Widths: after” to see them.");
+  equal(facts.leftOut(state, drawnBy(facts)),
+    " Vanished since: 2 frames (40.0 % of before); press “Widths: after” to see them.");
   equal(facts.leftOut({ ...state, widths: "before" }, drawnBy(facts)), "");
 });
 
@@ -67,7 +77,8 @@ test("what is shown makes the widths, and what that leaves out is said", () => {
     const column = tree.self.map((self, node) => (tree.label[node] === label ? self : 0));
     return { self: column, samples: column };
   };
-  tree.parts = { computing: only("work"), waiting: { self: zero, samples: zero }, waiting_for_work: only("wait"), waiting_for_others: { self: zero, samples: zero }, waiting_unknown: { self: zero, samples: zero } };
+  tree.parts = { computing: only("work"), waiting: { self: zero, samples: zero }, waiting_for_work: only("wait"),
+    waiting_for_others: { self: zero, samples: zero }, waiting_unknown: { self: zero, samples: zero } };
   const facts = factsOf(tree, { show: "work", leftOut: "5 s of waiting for work" });
   equal(facts.column(initialState).total[0], 3);
   equal(facts.leftOut(initialState, drawnBy(facts)), "Not shown: 5 s of waiting for work; “Everything” has it. ");

@@ -13,7 +13,9 @@ test("a state comes back from its fragment", () => {
 test("the initial state has no fragment", () => equal(formatFragment(initialState), ""));
 
 test("nonsense is passed over", () => {
-  for (const text of ["#zoom=99", "#zoom=-1", "#zoom=1e3", "#zoom=abc", "#view=up", "#%", "#search=%E0%A4%A", "#a=b&&=", "#widths=", "#show=all"]) {
+  for (const text of ["#zoom=99", "#zoom=-1", "#zoom=1e3", "#zoom=abc", "#view=up", "#%", "#search=%E0%A4%A", "#a=b&&=",
+    "#widths=", "#show=all"])
+  {
     equal(parseFragment(text, 10), initialState);
   }
 });

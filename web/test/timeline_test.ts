@@ -1,5 +1,6 @@
 // The timeline's geometry and the order of its rows.
-import { heights, moved, paintRows, shortestSight, sightOf, sightText, stackOrder, ticks, timeAt, within, xOf, zoomed } from "../src/layout/timeline";
+import { heights, moved, paintRows, shortestSight, sightOf, sightText, stackOrder, ticks, timeAt, within, xOf,
+  zoomed } from "../src/layout/timeline";
 import { threadPasses, timelineRows } from "../src/layout/timeline_rows";
 import { Catalogue } from "../src/model/catalogue";
 import { Filter } from "../src/model/filters";
@@ -15,8 +16,11 @@ test("what is in sight never leaves the recording, however it is zoomed and move
   let sight = whole;
   for (let i = 0; i < 2000; ++i) {
     const around = timeAt(random(1000), sight, 1000);
-    const next = random(2) ? zoomed(sight, around, 0.2 + random(20) / 10, whole) : moved(sight, (random(4000) - 2000) * 1e6, whole);
-    ensure(next.from >= whole.from && next.to <= whole.to && next.to - next.from >= shortestSight - 1, JSON.stringify(next));
+    const next = random(2)
+      ? zoomed(sight, around, 0.2 + random(20) / 10, whole)
+      : moved(sight, (random(4000) - 2000) * 1e6, whole);
+    ensure(next.from >= whole.from && next.to <= whole.to && next.to - next.from >= shortestSight - 1,
+      JSON.stringify(next));
     sight = next;
   }
 });
@@ -50,7 +54,8 @@ test("ticks are apart, round, and say one unit", () => {
     const width = 60 + random(3000);
     const sight = { from, to: from + 10_000 + random(1e9) * (1 + random(40)) };
     const all = ticks(sight, width, 90);
-    for (let j = 1; j < all.length; ++j) ensure(xOf(all[j].time, sight, width) - xOf(all[j - 1].time, sight, width) >= 89.9, "too close");
+    for (let j = 1; j < all.length; ++j)
+      ensure(xOf(all[j].time, sight, width) - xOf(all[j - 1].time, sight, width) >= 89.9, "too close");
     equal(new Set(all.map(({ text }) => text)).size, all.length);
   }
 });
@@ -85,15 +90,26 @@ test("pixels are painted from the bottom, what is computed first", () => {
 
 // Threads of two processes; the first of each is its main thread.
 function made(cpu: number[], computing: number[], waiting: number[]): [Catalogue, ThreadTotals] {
-  const threads = cpu.map((_, i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i % 2, recording: 0, tid: i < 2 ? 100 + i : 1000 + i, interpreter: 0, python: true, start: 0, end: -1 }));
-  const processes = [100, 101].map((pid) => ({ label: `process ${pid}`, pid, parent: -1, commandLine: "", python: "", howEnded: "", start: 0, end: -1 }));
+  const threads = cpu.map((_, i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i % 2, recording: 0,
+    tid: i < 2 ? 100 + i : 1000 + i, interpreter: 0, python: true, start: 0, end: -1 })
+  );
+  const processes = [100, 101].map((pid) => ({ label: `process ${pid}`, pid, parent: -1, commandLine: "", python: "",
+    howEnded: "", start: 0, end: -1 })
+  );
   const activity = new Float64Array(cpu.length * activities);
-  computing.forEach((ns, thread) => { activity[thread * activities + Activity.python] = ns; });
-  waiting.forEach((ns, thread) => { activity[thread * activities + Activity.blocked] = ns; });
-  return [{ threads, processes } as unknown as Catalogue, { activity, cpu: Float64Array.from(cpu), samples: Float64Array.from(cpu, (_, i) => (computing[i] + waiting[i] > 0 ? 1 : 0)) }];
+  computing.forEach((ns, thread) => {
+    activity[thread * activities + Activity.python] = ns;
+  });
+  waiting.forEach((ns, thread) => {
+    activity[thread * activities + Activity.blocked] = ns;
+  });
+  return [{ threads, processes } as unknown as Catalogue, { activity, cpu: Float64Array.from(cpu),
+    samples: Float64Array.from(cpu, (_, i) => (computing[i] + waiting[i] > 0 ? 1 : 0)) }];
 }
 const shape = (catalogue: Catalogue, totals: ThreadTotals, filters: Filter[] = [], open = false) =>
-  timelineRows(catalogue, totals, filters, open).rows.map((row) => (row.kind === "thread" ? row.thread : row.kind === "cpu" ? -1 : `${row.kind}:${row.threads.join()}`));
+  timelineRows(catalogue, totals, filters, open).rows.map((
+    row,
+  ) => (row.kind === "thread" ? row.thread : row.kind === "cpu" ? -1 : `${row.kind}:${row.threads.join()}`));
 
 test("threads stand by process, the busiest first; those that only wait are one row", () => {
   const cpu = [0, 3, 9, 1, 0, 0, 0, 0];
@@ -110,12 +126,21 @@ test("what a filter names has a row, and nothing is missing without a count", ()
   const [catalogue, totals] = made([0, 3, 0, 0, 0, 0, 0], [0, 3, 0, 0, 0, 0, 0], [9, 9, 9, 9, 9, 9, 0]);
   equal(shape(catalogue, totals), ["process:1", 1, "process:0", 0, "folded:2,3,4,5"]);
   equal(shape(catalogue, totals, [{ field: "thread", mode: "in", values: [3] }]), [3]);
-  const { filteredOut, without } = timelineRows(catalogue, totals, [{ field: "thread", mode: "out", values: [3, 4] }], false);
+  const { filteredOut, without } = timelineRows(catalogue, totals, [{ field: "thread", mode: "out", values: [3, 4] }],
+    false);
   equal([filteredOut, without], [2, 1]);
   // Three that do not overlap.
-  equal(shape(catalogue, totals, [{ field: "thread", mode: "out", values: [3] }, { field: "process", mode: "in", values: [0] }]), [0, 2, 4]);
+  equal(
+    shape(catalogue, totals, [{ field: "thread", mode: "out", values: [3] }, { field: "process", mode: "in",
+      values: [0] }]),
+    [0, 2, 4],
+  );
   ensure(!threadPasses(catalogue, [{ field: "process", mode: "out", values: [0] }], 2), "process");
-  equal(timelineRows(catalogue, { ...totals, cpu: totals.cpu.map(() => 0), activity: totals.activity.map(() => 0) }, [], false).busiest, -1);
+  equal(
+    timelineRows(catalogue, { ...totals, cpu: totals.cpu.map(() => 0), activity: totals.activity.map(() => 0) }, [],
+      false).busiest,
+    -1,
+  );
 });
 
 test("without CPU times the busiest is the one that was found computing most", () => {

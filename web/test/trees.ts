@@ -26,7 +26,8 @@ export function treeData(lines: string[]): TreeData {
     }
   }
   const names = ["all"];
-  const data: TreeData = { files: ["", "/app.py"], modules: ["", "app"], labels: [["all", 0, 0, 0, Kind.marker]], parent: [], label: [], self: [], samples: [] };
+  const data: TreeData = { files: ["", "/app.py"], modules: ["", "app"], labels: [["all", 0, 0, 0, Kind.marker]],
+    parent: [], label: [], self: [], samples: [] };
   const before: number[] = [];
   const open: [string, Branch, number][] = [["all", root, 0]];
   while (open.length) {
@@ -41,7 +42,8 @@ export function treeData(lines: string[]): TreeData {
     data.self.push(at.self);
     before.push(at.before);
     data.samples.push(at.self);
-    for (const child of Array.from(at.children.keys()).sort()) open.push([child, at.children.get(child) as Branch, node]);
+    for (const child of Array.from(at.children.keys()).sort())
+      open.push([child, at.children.get(child) as Branch, node]);
   }
   if (difference) data.before = { self: before, samples: before, changes: before.map(() => 0) };
   return data;

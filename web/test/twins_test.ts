@@ -23,8 +23,9 @@ const frame = (place: string): [string, number] => {
 };
 
 const intervals = (rows: (string | number)[][], state: number): Stretch[] =>
-  rows.map(([thread, place, start, length]) =>
-    ({ thread: thread as number, start: (start as number) * ms, wall: (length as number) * ms, cpu: 0, samples: 1, stack: [frame(place as string)], state, doing: 0 }));
+  rows.map(([thread, place, start, length]) => ({ thread: thread as number, start: (start as number) * ms,
+    wall: (length as number) * ms, cpu: 0, samples: 1, stack: [frame(place as string)], state, doing: 0 })
+  );
 
 test("the GIL's holders are those of the common cases", () => {
   for (const row of holding.cases) {
@@ -42,7 +43,8 @@ test("the GIL's holders are those of the common cases", () => {
       });
     }
     const sorted = (times: Record<string, number>) => Object.entries(times).sort();
-    equal([row.name, sorted(held), unseen / ms], [row.name, sorted(row.held as unknown as Record<string, number>), row.unseen]);
+    equal([row.name, sorted(held), unseen / ms], [row.name, sorted(row.held as unknown as Record<string, number>),
+      row.unseen]);
   }
 });
 
@@ -51,22 +53,33 @@ test("a flame graph's boxes are those of the common cases", () => {
     const tree = treeOf(...row.lines);
     const done = layout(tree, tree.weights.total, 0, { ...defaultOptions, ...row.options });
     const boxes = done.boxes.map(({ node, row, x, width }) => [tree.labels[tree.label[node]].name, row, x, width]);
-    equal([row.name, boxes, done.rows, done.minWidth], [row.name, row.boxes, row.rows, row.minWidth] as unknown as [string, (string | number)[][], number, number]);
-    equal([row.name, done.narrow, done.deep], [row.name, { frames: row.narrow[0], weight: row.narrow[1] }, { frames: row.deep[0], weight: row.deep[1] }]);
+    equal([row.name, boxes, done.rows, done.minWidth],
+      [row.name, row.boxes, row.rows, row.minWidth] as unknown as [string, (string | number)[][], number, number]);
+    equal([row.name, done.narrow, done.deep], [row.name, { frames: row.narrow[0], weight: row.narrow[1] }, {
+      frames: row.deep[0],
+      weight: row.deep[1],
+    }]);
   }
 });
 
 test("waits are added up as in the common cases", () => {
   for (const row of sums.cases) {
-    const intervals = (row.waits as [number, string, number, number, string, number | string, string?][]).map(([thread, at, start, length, words, by, byAt]): Stretch => {
-      const waker: Partial<Wait> = typeof by === "string" ? { other: by } : { by, byPlace: byAt ? frame(byAt) : undefined };
-      return { thread, start: start * ms, wall: length * ms, cpu: 0, samples: 1, stack: [frame(at)], state: blocked, doing: 1, wait: { words, place: frame(at), ...waker } };
-    });
+    const intervals = (row.waits as [number, string, number, number, string, number | string, string?][]).map(
+      ([thread, at, start, length, words, by, byAt]): Stretch => {
+        const waker: Partial<Wait> = typeof by === "string"
+          ? { other: by }
+          : { by, byPlace: byAt ? frame(byAt) : undefined };
+        return { thread, start: start * ms, wall: length * ms, cpu: 0, samples: 1, stack: [frame(at)], state: blocked,
+          doing: 1, wait: { words, place: frame(at), ...waker } };
+      },
+    );
     const model = new Model(recordingOf(intervals));
     const { functions, places } = model.recording.catalogue;
     const at = (place: number) => (place ? `${functions.name[places.function[place]]}:${places.line[place]}` : "");
     const { rows } = answer(model, "waitRows", everything, { ...everywhere, most: 100, detail: "place" });
-    equal([row.name, rows.map(({ words, place, wall, threads, by, byMore, byPlace, other }) => [words, at(place), wall / ms, threads, by, byMore, at(byPlace), other])],
+    equal([row.name, rows.map((
+      { words, place, wall, threads, by, byMore, byPlace, other },
+    ) => [words, at(place), wall / ms, threads, by, byMore, at(byPlace), other])],
       [row.name, row.rows] as unknown as [string, (string | number)[][]]);
   }
 });

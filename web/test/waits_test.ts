@@ -12,15 +12,19 @@ import { randomNumbers } from "./trees";
 const us = 1000;
 const [running, blocked, waitsForGil, queued] = [0, 1, 2, 3]; // of states
 
-const interval = (thread: number, from: number, to: number, stack: [string, number][], state: number, wait?: Wait): Stretch =>
-  ({ thread, start: from * us, wall: (to - from) * us, cpu: 0, samples: 1, stack, state, doing: state === blocked ? 1 : 0, wait });
+const interval = (thread: number, from: number, to: number, stack: [string, number][], state: number,
+  wait?: Wait): Stretch => ({ thread, start: from * us, wall: (to - from) * us, cpu: 0, samples: 1, stack, state,
+    doing: state === blocked ? 1 : 0, wait });
 
 function given(intervals: Stretch[], query: Query = everything, detail: Detail = "place", where = {}): string[] {
   const model = new Model(recordingOf(intervals));
   const { functions, places } = model.recording.catalogue;
   const at = (place: number) => (place ? ` ${functions.name[places.function[place]]}:${places.line[place]}` : "");
   return answer(model, "waitRows", query, { ...everywhere, most: 100, detail, ...where }).rows.map((row) =>
-    `${row.wall / us} ${row.threads} ${row.words}${row.which ? ` (${row.which})` : ""}${at(row.place)} ${row.whom}${row.by < 0 ? "" : ` t${row.by}`}${row.other ? ` ${row.other}` : ""}${row.byMore ? ` +${row.byMore}` : ""}${at(row.byPlace)}`);
+    `${row.wall / us} ${row.threads} ${row.words}${row.which ? ` (${row.which})` : ""}${at(row.place)} ${row.whom}${
+      row.by < 0 ? "" : ` t${row.by}`
+    }${row.other ? ` ${row.other}` : ""}${row.byMore ? ` +${row.byMore}` : ""}${at(row.byPlace)}`
+  );
 }
 
 const socket: Wait = { words: "a socket", which: "db", place: ["get", 5], by: 1, byPlace: ["put", 7] };
@@ -38,15 +42,21 @@ const waiting: Stretch[] = [
 ];
 
 test("waits of a pool that differ in the thread that ended them, or in a number, are one", () => {
-  equal(given(waiting), ["13 1 a socket get:5 ended t1 +1 put:7", "6 2 a child get:6 ended worker (2 processes)", "1 1 a CPU main:1 ended"]);
+  equal(given(waiting), ["13 1 a socket get:5 ended t1 +1 put:7", "6 2 a child get:6 ended worker (2 processes)",
+    "1 1 a CPU main:1 ended"]);
 });
 
 test("filters, times and stacks choose the waits", () => {
   const time: Query = { filters: [{ field: "time", mode: "in", from: 8 * us, to: 16 * us }], show: "everything" };
   equal(given(waiting, time), ["5 1 a socket get:5 ended t2 +1 put:7", "1 1 a child get:6 ended worker (12)"]);
-  equal(given(waiting, everything, "place", { threads: [3], from: us, to: 9 * us }), ["1 1 a child get:6 ended worker (13)", "1 1 a CPU main:1 ended"]);
+  equal(given(waiting, everything, "place", { threads: [3], from: us, to: 9 * us }), [
+    "1 1 a child get:6 ended worker (13)",
+    "1 1 a CPU main:1 ended",
+  ]);
   const model = new Model(recordingOf(waiting));
-  const node = answer(model, "shape", everything, { by: "line" }).label.findIndex((place) => model.recording.catalogue.places.line[place] === 6);
+  const node = answer(model, "shape", everything, { by: "line" }).label.findIndex((place) =>
+    model.recording.catalogue.places.line[place] === 6
+  );
   equal(given(waiting, everything, "place", { node }), ["6 2 a child get:6 ended worker (2 processes)"]);
 });
 
@@ -66,27 +76,35 @@ test("a wait for the GIL is told by who held it, and when nobody did", () => {
 
 test("of several that say that they held it the first to be looked at did", () => {
   const hold = (start: number, end: number, thread: number) => ({ start, end, thread, place: 0 });
-  const line = oneAfterAnother([hold(0, 10, 1), hold(5, 7, 2), hold(20, 30, 1), hold(10, 12, 1)]).map(({ start, end, thread }) => [start, end, thread]);
+  const line = oneAfterAnother([hold(0, 10, 1), hold(5, 7, 2), hold(20, 30, 1), hold(10, 12, 1)]).map((
+    { start, end, thread },
+  ) => [start, end, thread]);
   equal(line, [[0, 5, 1], [5, 7, 2], [7, 12, 1], [20, 30, 1]]);
 });
 
 test("any holders and waits: at each moment somebody or nobody", () => {
   for (let seed = 0; seed < 20; ++seed) {
     const random = randomNumbers(seed);
-    const intervals = randomStretches(seed).map((one) => (one.state === blocked && random(2) ? { ...one, wait: random(2) ? socket : child } : one));
+    const intervals = randomStretches(seed).map((
+      one,
+    ) => (one.state === blocked && random(2) ? { ...one, wait: random(2) ? socket : child } : one));
     const model = new Model(recordingOf(intervals));
-    const { rows, waited, whole, leftOut } = answer(model, "waitRows", everything, { ...everywhere, most: 3, detail: "place" });
+    const { rows, waited, whole, leftOut } = answer(model, "waitRows", everything, { ...everywhere, most: 3,
+      detail: "place" });
     const sum = (of: (one: Stretch) => boolean) => intervals.filter(of).reduce((ns, { wall }) => ns + wall, 0);
     near(whole, sum(() => true));
     near(waited, sum(({ state, wait }) => state === waitsForGil || state === queued || wait !== undefined));
     equal(rows.length <= 3 && rows.every(({ wall }, i) => wall > 0 && (i === 0 || wall <= rows[i - 1].wall)), true);
-    equal(answer(model, "waitRows", everything, { ...everywhere, most: 1000, detail: "place" }).rows.length, rows.length + leftOut);
+    equal(answer(model, "waitRows", everything, { ...everywhere, most: 1000, detail: "place" }).rows.length,
+      rows.length + leftOut);
   }
 });
 
 test("a page that was merged does not say who held the GIL", () => {
-  const recording = recordingOf([interval(0, 0, 9, [["main", 1]], waitsForGil), interval(1, 0, 9, [["g", 1]], running)]);
-  recording.catalogue.head.merged = { limit: 1, window: 1, stretchesBefore: 1, stretchesAfter: 1, nodesBefore: 1, nodesAfter: 1, rareShare: 0, cutWall: 0 };
+  const recording = recordingOf([interval(0, 0, 9, [["main", 1]], waitsForGil),
+    interval(1, 0, 9, [["g", 1]], running)]);
+  recording.catalogue.head.merged = { limit: 1, window: 1, stretchesBefore: 1, stretchesAfter: 1, nodesBefore: 1,
+    nodesAfter: 1, rareShare: 0, cutWall: 0 };
   const { rows } = answer(new Model(recording), "waitRows", everything, { ...everywhere, most: 9, detail: "place" });
   equal(rows.map(({ words, whom, by, byPlace }) => [words, whom, by, byPlace]), [["the GIL", "ended", -1, 0]]);
   equal(rows[0].place > 0 && byName(recording, "main") > 0, true);

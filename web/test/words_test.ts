@@ -1,5 +1,6 @@
 import cases from "../../tests/cases/numbers.json";
-import { countWords, fit, fitName, pointsWords, spanWords, shareWords, timeWords, weightWords, wrap } from "../src/words";
+import { countWords, fit, fitName, pointsWords, spanWords, shareWords, timeWords, weightWords,
+  wrap } from "../src/words";
 import { ensure, equal, test } from "./harness";
 
 const one = (text: string) => Array.from(text).length; // every character is a pixel wide
@@ -9,18 +10,21 @@ test("numbers are written as in reports", () => {
   equal(cases.bytes.map(([bytes]) => weightWords(bytes as number, "bytes")), cases.bytes.map(([, words]) => words));
   equal(cases.counts.map(([count]) => countWords(count as number)), cases.counts.map(([, words]) => words));
   equal(cases.shares.map(([share]) => shareWords(share as number, 1)), cases.shares.map(([, words]) => words));
-  equal(cases.points.map(([share]) => pointsWords(share as number)), cases.points.map(([, words]) => `${(words as string).replace("-", "−")} points`));
+  equal(cases.points.map(([share]) => pointsWords(share as number)),
+    cases.points.map(([, words]) => `${(words as string).replace("-", "−")} points`));
 });
 
 test("weights have a unit", () => {
-  equal([weightWords(1, "samples"), weightWords(12345, "samples"), weightWords(12345, "count")], ["1 sample", "12,345 samples", "12,345"]);
+  equal([weightWords(1, "samples"), weightWords(12345, "samples"), weightWords(12345, "count")], ["1 sample",
+    "12,345 samples", "12,345"]);
 });
 
 test("moments have the digits that tell them apart", () => {
-  equal([timeWords(40_023_400_000, 1e6), timeWords(40_023_400_000, 1e9), timeWords(0, 1e3), timeWords(1500, 1), timeWords(123_456_000_000, 1e6)],
-    ["40.023 s", "40.0 s", "0 s", "1.500 µs", "123.456 s"]);
+  equal([timeWords(40_023_400_000, 1e6), timeWords(40_023_400_000, 1e9), timeWords(0, 1e3), timeWords(1500, 1),
+    timeWords(123_456_000_000, 1e6)], ["40.023 s", "40.0 s", "0 s", "1.500 µs", "123.456 s"]);
   equal([timeWords(7_500_400_000_000, 1e9), timeWords(7_500_400_000_000, 1e6)], ["7,500 s", "7500.400 s"]);
-  equal([spanWords(2e9, 3.5e9), spanWords(40.02e9, 40.03e9), spanWords(0, 1e6)], ["2.00 s to 3.50 s", "40.020 s to 40.030 s", "0 s to 1.00 ms"]);
+  equal([spanWords(2e9, 3.5e9), spanWords(40.02e9, 40.03e9), spanWords(0, 1e6)], ["2.00 s to 3.50 s",
+    "40.020 s to 40.030 s", "0 s to 1.00 ms"]);
 });
 
 test("a part of nothing is no share, and a change of nothing has no sign", () => {
@@ -28,7 +32,8 @@ test("a part of nothing is no share, and a change of nothing has no sign", () =>
 });
 
 test("a name that fits is whole, else it ends in dots, else there is none", () => {
-  equal([fit("handler", 7, one), fit("handler", 6, one), fit("handler", 3, one), fit("handler", 2, one)], ["handler", "handl…", "ha…", ""]);
+  equal([fit("handler", 7, one), fit("handler", 6, one), fit("handler", 3, one), fit("handler", 2, one)], ["handler",
+    "handl…", "ha…", ""]);
 });
 
 test("a name is full where it has room, and one without a name keeps its address", () => {

@@ -64,7 +64,7 @@ function framesFrom({ parent }: Shape, total: Float64Array): Uint32Array {
 
 function ancestorRows(tree: Shape, zoom: number, options: LayoutOptions): Pick<Layout, "ancestors" | "skipped"> {
   const chain: number[] = [];
-  for (let node = zoom; node !== 0; ) chain.unshift((node = tree.parent[node]));
+  for (let node = zoom; node !== 0;) chain.unshift(node = tree.parent[node]);
   const full = (node: number, row: number): Box => ({ node, row, x: 0, width: options.width });
   if (chain.length <= options.maxAncestors) return { ancestors: chain.map(full), skipped: null };
   const kept = chain.slice(chain.length - (options.maxAncestors - 2));
@@ -75,7 +75,9 @@ function ancestorRows(tree: Shape, zoom: number, options: LayoutOptions): Pick<L
   };
 }
 
-function attempt(tree: Shape, total: Float64Array, frames: Uint32Array, zoom: number, options: LayoutOptions, minWidth: number): Layout | null {
+function attempt(tree: Shape, total: Float64Array, frames: Uint32Array, zoom: number, options: LayoutOptions,
+  minWidth: number): Layout | null
+{
   const above = ancestorRows(tree, zoom, options);
   const base = above.ancestors.length + (above.skipped ? 1 : 0);
   const scale = total[zoom] > 0 ? options.width / total[zoom] : 0;
@@ -109,7 +111,7 @@ function attempt(tree: Shape, total: Float64Array, frames: Uint32Array, zoom: nu
 // `total`: tree.weights.total, or tree.before.total for the other recording's widths.
 export function layout(tree: Shape, total: Float64Array, zoom: number, options: LayoutOptions): Layout {
   const frames = framesFrom(tree, total);
-  for (let minWidth = options.minWidth; ; minWidth *= 2) {
+  for (let minWidth = options.minWidth;; minWidth *= 2) {
     const done = attempt(tree, total, frames, zoom, options, minWidth);
     if (done) return done;
   }

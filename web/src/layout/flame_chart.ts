@@ -17,7 +17,9 @@ export interface Lane {
   deeper: number; // rows omitted
 }
 
-export function laneOf(tree: CallTree, { first, start, end, node, activity }: Segments, at: number, most: number): Lane {
+export function laneOf(tree: CallTree, { first, start, end, node, activity }: Segments, at: number,
+  most: number): Lane
+{
   const rows: ChartBox[][] = [];
   let open: ChartBox[] = [];
   let until = -Infinity;

@@ -22,7 +22,8 @@ export const shortestSight = 10_000;
 
 // Clamps to the whole and to the shortest visible range.
 export function within(sight: Sight, whole: Sight): Sight {
-  const length = Math.max(Math.min(shortestSight, whole.to - whole.from), Math.min(sight.to - sight.from, whole.to - whole.from));
+  const length = Math.max(Math.min(shortestSight, whole.to - whole.from),
+    Math.min(sight.to - sight.from, whole.to - whole.from));
   const from = Math.round(Math.max(whole.from, Math.min(sight.from, whole.to - length)));
   return { from, to: Math.round(from + length) };
 }
@@ -48,7 +49,9 @@ export function sightText(sight: Sight, whole: Sight): string {
 
 export function sightOf(text: string, whole: Sight): Sight {
   const range = /^(-?\d{1,18})-(-?\d{1,18})$/.exec(text);
-  return range && Number(range[1]) < Number(range[2]) ? within({ from: Number(range[1]), to: Number(range[2]) }, whole) : whole;
+  return range && Number(range[1]) < Number(range[2])
+    ? within({ from: Number(range[1]), to: Number(range[2]) }, whole)
+    : whole;
 }
 
 export interface Tick {
@@ -67,13 +70,21 @@ export function ticks(sight: Sight, width: number, apart: number): Tick[] {
   const [size, unit] = units.find(([size]) => sight.to >= size) ?? units[3];
   const digits = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
   const out: Tick[] = [];
-  for (let i = Math.ceil(sight.from / step); i * step <= sight.to; ++i) out.push({ time: i * step, text: `${((i * step) / size).toFixed(digits)} ${unit}` });
+  for (let i = Math.ceil(sight.from / step); i * step <= sight.to; ++i)
+    out.push({ time: i * step, text: `${((i * step) / size).toFixed(digits)} ${unit}` });
   return out;
 }
 
 // From the bottom of a row upwards: computing, then ready to compute, then waiting.
 export const stackOrder: readonly Activity[] = [
-  Activity.python, Activity.native, Activity.kernel, Activity.collecting, Activity.runnable, Activity.gil, Activity.unknown, Activity.blocked,
+  Activity.python,
+  Activity.native,
+  Activity.kernel,
+  Activity.collecting,
+  Activity.runnable,
+  Activity.gil,
+  Activity.unknown,
+  Activity.blocked,
 ];
 
 // Pixels of each state in one bin, in the order above; `full`: ns that fill the row. Every state present except waiting
@@ -105,7 +116,9 @@ function isEmpty(time: Float32Array, at: number): boolean {
 }
 
 // The picture of all rows, `bins` pixels wide, one word per pixel, all 0 before. `colours`: by Activity.
-export function paintRows(time: Float32Array, bins: number, full: readonly number[], rowHeight: number, colours: Uint32Array, out: Uint32Array): void {
+export function paintRows(time: Float32Array, bins: number, full: readonly number[], rowHeight: number,
+  colours: Uint32Array, out: Uint32Array): void
+{
   const high = new Uint8Array(activities);
   for (let row = 0; row < full.length; ++row) {
     for (let bin = 0; bin < bins; ++bin) {

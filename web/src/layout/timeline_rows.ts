@@ -27,11 +27,13 @@ const worthFolding = 4;
 const computed = (totals: ThreadTotals, thread: number) => {
   let sum = 0;
   for (let activity = 0; activity < activities; ++activity) {
-    if (activity !== Activity.blocked && activity !== Activity.unknown) sum += totals.activity[thread * activities + activity];
+    if (activity !== Activity.blocked && activity !== Activity.unknown)
+      sum += totals.activity[thread * activities + activity];
   }
   return sum;
 };
-const all = (totals: ThreadTotals, thread: number) => totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((sum, ns) => sum + ns, 0);
+const all = (totals: ThreadTotals, thread: number) =>
+  totals.activity.subarray(thread * activities, (thread + 1) * activities).reduce((sum, ns) => sum + ns, 0);
 
 // CPU time; the time found computing where the recording has no CPU times.
 export function busyTimes(totals: ThreadTotals): Float64Array {
@@ -41,31 +43,40 @@ export function busyTimes(totals: ThreadTotals): Float64Array {
 export function threadPasses(catalogue: Catalogue, filters: readonly Filter[], thread: number): boolean {
   return filters.every((filter) => {
     if (filter.field === "thread") return filter.values.includes(thread) === (filter.mode === "in");
-    if (filter.field === "recording") return filter.values.includes(catalogue.threads[thread].recording) === (filter.mode === "in");
-    if (filter.field === "process") return filter.values.includes(catalogue.threads[thread].process) === (filter.mode === "in");
+    if (filter.field === "recording")
+      return filter.values.includes(catalogue.threads[thread].recording) === (filter.mode === "in");
+    if (filter.field === "process")
+      return filter.values.includes(catalogue.threads[thread].process) === (filter.mode === "in");
     return true;
   });
 }
 
 // `totals`: after all filters except those by time, so that rows keep their places when another range is brushed.
-export function timelineRows(catalogue: Catalogue, totals: ThreadTotals, filters: readonly Filter[], unfold: boolean): TimelineRows {
+export function timelineRows(catalogue: Catalogue, totals: ThreadTotals, filters: readonly Filter[],
+  unfold: boolean): TimelineRows
+{
   const busy = busyTimes(totals);
   const threads = catalogue.threads.map((_, thread) => thread).filter((thread) => !catalogue.threads[thread].ofTasks);
   const passing = threads.filter((thread) => threadPasses(catalogue, filters, thread));
   const seen = passing.filter((thread) => totals.samples[thread] > 0 || all(totals, thread) > 0);
-  const named = new Set(filters.flatMap((filter) => (filter.field === "thread" && filter.mode === "in" ? filter.values : [])));
+  const named = new Set(
+    filters.flatMap((filter) => (filter.field === "thread" && filter.mode === "in" ? filter.values : [])),
+  );
   const isMain = (thread: number) => {
     const { process, tid } = catalogue.threads[thread];
     return process >= 0 && tid !== 0 && catalogue.processes[process]?.pid === tid;
   };
-  const idle = seen.filter((thread) => !named.has(thread) && !isMain(thread) && computed(totals, thread) < hardlyRuns * all(totals, thread));
+  const idle = seen.filter((thread) =>
+    !named.has(thread) && !isMain(thread) && computed(totals, thread) < hardlyRuns * all(totals, thread)
+  );
   const folded = new Set(idle.length >= worthFolding ? idle : []);
   const order = (a: number, b: number) => busy[b] - busy[a] || computed(totals, b) - computed(totals, a) || a - b;
   const active = seen.filter((thread) => !folded.has(thread)).sort(order);
   const busiest = active.length && busy[active[0]] > 0 ? active[0] : -1;
 
   const rows: TimelineRow[] = [];
-  const put = (thread: number) => rows.push({ kind: "thread", thread, busy: busy[thread], busiest: thread === busiest });
+  const put = (thread: number) =>
+    rows.push({ kind: "thread", thread, busy: busy[thread], busiest: thread === busiest });
   const groups = new Map<number, number[]>();
   for (const thread of active) {
     const { process } = catalogue.threads[thread];
@@ -79,10 +90,12 @@ export function timelineRows(catalogue: Catalogue, totals: ThreadTotals, filters
   }
   if (folded.size) {
     const threads = Array.from(folded).sort(order);
-    rows.push({ kind: "folded", threads, ran: threads.reduce((ns, thread) => ns + computed(totals, thread), 0), open: unfold });
+    rows.push({ kind: "folded", threads, ran: threads.reduce((ns, thread) => ns + computed(totals, thread), 0),
+      open: unfold });
     if (unfold) threads.forEach(put);
   }
-  return { rows, threads: [...active, ...folded], filteredOut: threads.length - passing.length, without: passing.length - seen.length, busiest };
+  return { rows, threads: [...active, ...folded], filteredOut: threads.length - passing.length,
+    without: passing.length - seen.length, busiest };
 }
 
 export function rowThreads(row: TimelineRow): number[] {

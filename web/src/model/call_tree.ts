@@ -36,7 +36,8 @@ export function callTree(depths: Numbers, labels: Numbers): CallTree {
   };
   for (let node = 0; node < count; ++node) {
     const level = depth[node];
-    if (level > path.length || (level === 0) !== (node === 0)) throw new Error("the page's data is damaged: a node without a parent");
+    if (level > path.length || (level === 0) !== (node === 0))
+      throw new Error("the page's data is damaged: a node without a parent");
     const before = level < path.length ? path[level] : 0; // the previous sibling
     close(level, node);
     if (node > 0) {
@@ -54,7 +55,9 @@ export function callTree(depths: Numbers, labels: Numbers): CallTree {
 
 // `isPython`, `hidesPython`: by label. Time in native code also belongs to the Python function that it is beneath. Time in a
 // Python function that was not read belongs to no other one.
-export function findOwners({ parent, label, owner }: CallTree, isPython: (label: number) => boolean, hidesPython: (label: number) => boolean = () => false): void {
+export function findOwners({ parent, label, owner }: CallTree, isPython: (label: number) => boolean,
+  hidesPython: (label: number) => boolean = () => false): void
+{
   const inPython = new Uint8Array(parent.length);
   for (let node = 1; node < parent.length; ++node) {
     const above = parent[node];
@@ -81,7 +84,7 @@ export function relabelled(tree: CallTree, of: ArrayLike<number>): { tree: CallT
     const above = met[tree.parent[node]];
     const name = of[tree.label[node]];
     let slot = Math.imul(Math.imul(above, 0x9e3779b1) ^ name, 0x85ebca6b) >>> 0;
-    for (slot = (slot ^ (slot >>> 15)) & (size - 1); ; slot = (slot + 1) & (size - 1)) {
+    for (slot = (slot ^ (slot >>> 15)) & (size - 1);; slot = (slot + 1) & (size - 1)) {
       const known = table[slot];
       if (known === 0) {
         table[slot] = made;

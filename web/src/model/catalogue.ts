@@ -41,7 +41,8 @@ export interface RecordedEvent {
 
 // The distinguishing part comes first: all processes of one server have the same command line, and long names are
 // truncated at the end.
-export const processName = ({ label, pid }: Pick<Process, "label" | "pid">) => `${pid}: ${label.replace(/ \(pid \d+\)$/, "")}`;
+export const processName = ({ label, pid }: Pick<Process, "label" | "pid">) =>
+  `${pid}: ${label.replace(/ \(pid \d+\)$/, "")}`;
 
 // A page has one recording, or two to compare: before and after.
 export interface RecordingName {
@@ -83,7 +84,8 @@ export interface Catalogue {
   inherits: boolean; // forked children have frames of their parents, which can be shown or hidden
 }
 
-type Sent = Pick<Catalogue, "recordings" | "processes" | "threads" | "states" | "endpoints" | "events" | "meta" | "tallies">;
+type Sent = Pick<Catalogue,
+  "recordings" | "processes" | "threads" | "states" | "endpoints" | "events" | "meta" | "tallies">;
 
 export function readCatalogue(head: Head, columns: Columns, strings: string[]): Catalogue {
   const sent = JSON.parse(columns.text("catalogue")) as Sent;
@@ -105,7 +107,8 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
     ...sent,
     head,
     functions,
-    places: { function: placeFunction, line: Uint32Array.from(columns.numbers("place.line")), file: texts("place.file") },
+    places: { function: placeFunction, line: Uint32Array.from(columns.numbers("place.line")),
+      file: texts("place.file") },
     sourceFiles: [],
     start: 0,
     end: 0,
@@ -123,7 +126,12 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
 export function labelsOf(catalogue: Catalogue, by: By): Label[] {
   const { name, full, file, module, line, kind } = catalogue.functions;
   const label = (f: number, end: string, line: number, file: string): Label => ({
-    name: name[f] + end, full: full[f] + end, file, line, module: module[f], kind: kind[f],
+    name: name[f] + end,
+    full: full[f] + end,
+    file,
+    line,
+    module: module[f],
+    kind: kind[f],
   });
   if (by === "function") return name.map((_, f) => label(f, "", line[f], file[f]));
   const { places } = catalogue;
@@ -134,7 +142,8 @@ export function labelsOf(catalogue: Catalogue, by: By): Label[] {
 }
 
 // The file of a line, which may differ from its function's.
-export const fileOf = ({ functions, places }: Pick<Catalogue, "functions" | "places">, place: number) => places.file[place] || functions.file[places.function[place]];
+export const fileOf = ({ functions, places }: Pick<Catalogue, "functions" | "places">, place: number) =>
+  places.file[place] || functions.file[places.function[place]];
 
 export function functionOf(catalogue: Catalogue, by: By, label: number): number {
   return by === "function" ? label : catalogue.places.function[label];

@@ -88,7 +88,7 @@ interface Inflater {
   readable: ReadableStream<Uint8Array>;
   writable: WritableStream<Uint8Array>;
 }
-declare const DecompressionStream: { new (format: "deflate"): Inflater };
+declare const DecompressionStream: { new(format: "deflate"): Inflater };
 
 function fromBase64(text: string): Uint8Array {
   const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array }).fromBase64;

@@ -11,7 +11,8 @@ const words = (error: unknown) => (error instanceof Error ? error.message : Stri
 // Every array of numbers in an answer, at any depth of plain objects.
 function buffersIn(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
   if (ArrayBuffer.isView(value)) found.add(value.buffer as ArrayBuffer);
-  else if (value && typeof value === "object" && !Array.isArray(value)) Object.values(value).forEach((part) => buffersIn(part, found));
+  else if (value && typeof value === "object" && !Array.isArray(value))
+    Object.values(value).forEach((part) => buffersIn(part, found));
   return found;
 }
 
@@ -34,7 +35,9 @@ export class Desk {
     }
   }
 
-  private reply<N extends QuestionName>(model: Model, { id, name, query, args }: ToModel & { kind: "ask" }, started: number): void {
+  private reply<N extends QuestionName>(model: Model, { id, name, query, args }: ToModel & { kind: "ask" },
+    started: number): void
+  {
     const reply = answer(model, name as N, query, args as ArgumentsOf<N>);
     const transfer = kept.has(name) ? [] : Array.from(buffersIn(reply));
     this.post({ kind: "answer", id, answer: reply, took: performance.now() - started }, transfer);

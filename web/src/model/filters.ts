@@ -34,7 +34,9 @@ export function spansOf(filters: readonly Filter[]): [number, number][] | null {
     any = true;
     const next: [number, number][] = [];
     for (const [from, to] of spans) {
-      const parts: [number, number][] = filter.mode === "in" ? [[filter.from, filter.to]] : [[-Infinity, filter.from], [filter.to, Infinity]];
+      const parts: [number, number][] = filter.mode === "in"
+        ? [[filter.from, filter.to]]
+        : [[-Infinity, filter.from], [filter.to, Infinity]];
       for (const [a, b] of parts) {
         if (Math.max(from, a) < Math.min(to, b)) next.push([Math.max(from, a), Math.min(to, b)]);
       }

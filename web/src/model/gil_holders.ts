@@ -51,7 +51,7 @@ export function oneAfterAnother(holds: Hold[]): Hold[] {
   const open = new Open();
   const line: Hold[] = [];
   let now = 0;
-  for (let next = 0; next < sorted.length || open.first; ) {
+  for (let next = 0; next < sorted.length || open.first;) {
     if (!open.first) now = sorted[next].start;
     while (next < sorted.length && sorted[next].start <= now) open.push(sorted[next++]);
     while (open.first && open.first.end <= now) open.pop();
@@ -70,14 +70,17 @@ export class GilHolders {
   private readonly lines = new Map<string, Hold[]>(); // by interpreter
 
   // `placeOf`: by node of the tree by line.
-  constructor(private readonly catalogue: Catalogue, { first, start, wall, node, state }: Intervals, placeOf: Uint32Array) {
+  constructor(private readonly catalogue: Catalogue, { first, start, wall, node, state }: Intervals,
+    placeOf: Uint32Array)
+  {
     const holding = catalogue.states.map(({ gil }) => gil === 2);
     for (let thread = 0; thread + 1 < first.length; ++thread) {
       const key = this.interpreterOf(thread);
       let holds = this.lines.get(key);
-      if (!holds) this.lines.set(key, (holds = []));
+      if (!holds) this.lines.set(key, holds = []);
       for (let i = first[thread]; i < first[thread + 1]; ++i) {
-        if (holding[state[i]] && wall[i] > 0) holds.push({ start: start[i], end: start[i] + wall[i], thread, place: placeOf[node[i]] });
+        if (holding[state[i]] && wall[i] > 0)
+          holds.push({ start: start[i], end: start[i] + wall[i], thread, place: placeOf[node[i]] });
       }
     }
     this.lines.forEach((holds, key) => this.lines.set(key, oneAfterAnother(holds)));

@@ -73,7 +73,8 @@ export class CallerGrowth {
 
   constructor(private readonly growing: GrowingTree, private readonly tree: CallTree, labels: number) {
     const nodes = tree.parent.length;
-    [this.weight, this.counts, this.next] = [new Float64Array(nodes), new Float64Array(nodes), new Int32Array(nodes).fill(-2)];
+    [this.weight, this.counts, this.next] = [new Float64Array(nodes), new Float64Array(nodes),
+      new Int32Array(nodes).fill(-2)];
     this.firstOf = new Int32Array(labels).fill(-1);
   }
 

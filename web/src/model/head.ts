@@ -21,7 +21,9 @@ export interface Merged {
 
 export const eventOf = (weight: Weight): number => (weight.startsWith("event") ? Number(weight.slice(5)) : 0); // from 1; 0: of none
 
-export const weightsOf = ({ events }: Pick<Head, "events">): Weight[] => ["wall", "cpu", "samples", ...events.map((_, i): EventWeight => `event${i + 1}`)];
+export const weightsOf = (
+  { events }: Pick<Head, "events">,
+): Weight[] => ["wall", "cpu", "samples", ...events.map((_, i): EventWeight => `event${i + 1}`)];
 
 export const unitOf = ({ events }: Pick<Head, "events">, weight: Weight): Unit => {
   const event = eventOf(weight);
@@ -30,14 +32,21 @@ export const unitOf = ({ events }: Pick<Head, "events">, weight: Weight): Unit =
 
 export const weightName = ({ events }: Pick<Head, "events">, weight: Weight): string => {
   const event = eventOf(weight);
-  return event ? (events[event - 1].awaits ? "await time" : events[event - 1].name) : weight === "wall" ? "wall time" : weight === "cpu" ? "CPU time" : "samples";
+  return event
+    ? (events[event - 1].awaits ? "await time" : events[event - 1].name)
+    : weight === "wall"
+    ? "wall time"
+    : weight === "cpu"
+    ? "CPU time"
+    : "samples";
 };
 
 // The event of await time, which has no place in the recording's time; from 1; 0: there is none.
 export const awaitEvent = ({ events }: Pick<Head, "events">): number => events.findIndex(({ awaits }) => awaits) + 1;
 
 // Whether the weight is await time. What the samples of threads say is then said of something else.
-export const isAwait = (head: Pick<Head, "events">, weight: Weight): boolean => eventOf(weight) > 0 && eventOf(weight) === awaitEvent(head);
+export const isAwait = (head: Pick<Head, "events">, weight: Weight): boolean =>
+  eventOf(weight) > 0 && eventOf(weight) === awaitEvent(head);
 
 // A time in which an event loop did not wait for events (view/loop_stalls.h).
 export interface Stall {

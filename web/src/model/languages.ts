@@ -5,11 +5,24 @@ export const languages = ["Python", "Cython", "C", "C++", "Rust", "Fortran", "na
 export type Language = typeof languages[number];
 
 const byExtension: Record<string, Language> = {
-  pyx: "Cython", pxd: "Cython", pxi: "Cython",
-  c: "C", h: "C",
-  cc: "C++", cpp: "C++", cxx: "C++", hpp: "C++", hh: "C++", hxx: "C++", tcc: "C++", inl: "C++", cu: "C++",
+  pyx: "Cython",
+  pxd: "Cython",
+  pxi: "Cython",
+  c: "C",
+  h: "C",
+  cc: "C++",
+  cpp: "C++",
+  cxx: "C++",
+  hpp: "C++",
+  hh: "C++",
+  hxx: "C++",
+  tcc: "C++",
+  inl: "C++",
+  cu: "C++",
   rs: "Rust",
-  f: "Fortran", f90: "Fortran", f77: "Fortran",
+  f: "Fortran",
+  f90: "Fortran",
+  f77: "Fortran",
 };
 
 // Cython names functions as Python does, "fast.inner.compute"; parts that a compiler split off a C function have one of

@@ -17,7 +17,8 @@ export interface Passes {
 // How much of an interval lies in the spans.
 export function overlap(spans: [number, number][], start: number, wall: number): number {
   let part = 0;
-  for (let s = 0; s < spans.length; ++s) part += Math.max(0, Math.min(start + wall, spans[s][1]) - Math.max(start, spans[s][0]));
+  for (let s = 0; s < spans.length; ++s)
+    part += Math.max(0, Math.min(start + wall, spans[s][1]) - Math.max(start, spans[s][0]));
   return part;
 }
 
@@ -73,7 +74,8 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
         through(filter, Uint8Array.from({ length: functions }, (_, f) => (filter.values.includes(f) ? 1 : 0)));
         break;
       case "module":
-        through(filter, Uint8Array.from({ length: functions }, (_, f) => (f !== 0 && filter.values.includes(module[f]) ? 1 : 0)));
+        through(filter,
+          Uint8Array.from({ length: functions }, (_, f) => (f !== 0 && filter.values.includes(module[f]) ? 1 : 0)));
         break;
       case "language": {
         const wanted = Uint8Array.from({ length: functions }, (_, f) => (filter.values.includes(language[f]) ? 1 : 0));
@@ -85,7 +87,9 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
     }
   }
   const kind = new Uint8Array(state.length * doings);
-  state.forEach((passes, i) => allDoings.forEach((word, doing) => (kind[i * doings + doing] = passes && shown[show].includes(word) ? 1 : 0)));
+  state.forEach((passes, i) =>
+    allDoings.forEach((word, doing) => (kind[i * doings + doing] = passes && shown[show].includes(word) ? 1 : 0))
+  );
   return { node, kind, thread, endpoint, spans: spansOf(filters) };
 }
 
@@ -121,7 +125,8 @@ export function findPassing(recording: Recording, passes: Passes, inTime: () => 
     } else if (every) {
       for (let i = begin; i < end; ++i) interval[count++] = i;
     } else {
-      for (let i = begin; i < end; ++i) if (nodePasses[node[i]] & kindPasses[kind[i]] & endpointPasses[endpoint[i]]) interval[count++] = i;
+      for (let i = begin; i < end; ++i)
+        if (nodePasses[node[i]] & kindPasses[kind[i]] & endpointPasses[endpoint[i]]) interval[count++] = i;
     }
   }
   from[threads] = count;

@@ -27,7 +27,7 @@ function letters(source: string, flags: string): Test {
   const known = new Map<number, boolean>();
   return (code) => {
     let is = known.get(code);
-    if (is === undefined) known.set(code, (is = regex.test(String.fromCodePoint(code))));
+    if (is === undefined) known.set(code, is = regex.test(String.fromCodePoint(code)));
     return is;
   };
 }
@@ -70,7 +70,8 @@ class Parser {
 
   private sequence(): Node {
     const parts: Node[] = [];
-    while (this.at < this.text.length && this.text[this.at] !== "|" && this.text[this.at] !== ")") parts.push(this.repeated());
+    while (this.at < this.text.length && this.text[this.at] !== "|" && this.text[this.at] !== ")")
+      parts.push(this.repeated());
     return { kind: "all", parts };
   }
 
@@ -83,7 +84,8 @@ class Parser {
     if (sign === "+") return { kind: "repeat", part, least: 1, most: Infinity };
     if (sign === "?") return { kind: "repeat", part, least: 0, most: 1 };
     const [low, high] = sign.slice(1, -1).split(",");
-    return { kind: "repeat", part, least: Number(low), most: high === undefined ? Number(low) : high === "" ? Infinity : Number(high) };
+    return { kind: "repeat", part, least: Number(low),
+      most: high === undefined ? Number(low) : high === "" ? Infinity : Number(high) };
   }
 
   private atom(): Node {
@@ -99,7 +101,9 @@ class Parser {
     if (this.take("\\b")) return { kind: "place", holds: (before, after) => isWord(before) !== isWord(after) };
     if (this.take("\\B")) return { kind: "place", holds: (before, after) => isWord(before) === isWord(after) };
     if (this.match(/\\(?:[1-9]|k<)/uy)) throw new Unsupported("references to groups are not supported here");
-    const source = this.match(/\[(?:\\.|[^\]\\])*\]|\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[a-zA-Z]|.)|./suy);
+    const source = this.match(
+      /\[(?:\\.|[^\]\\])*\]|\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[a-zA-Z]|.)|./suy,
+    );
     if (source === undefined) throw new Unsupported("it ends too early");
     return { kind: "one", test: letters(source, this.flags) };
   }
@@ -162,9 +166,9 @@ export class Pattern {
   test(text: string): boolean {
     let now: number[] = [];
     let before = none;
-    for (let at = 0; ; ) {
+    for (let at = 0;;) {
       const after = at < text.length ? (text.codePointAt(at) as number) : none;
-      if (this.reached([...now, this.start], before, after, (now = []))) return true;
+      if (this.reached([...now, this.start], before, after, now = [])) return true;
       if (after === none) return false;
       const next: number[] = [];
       for (const step of now) if ((this.steps[step].test as Test)(after)) next.push(this.steps[step].to[0]);

@@ -23,14 +23,33 @@ import { Query } from "./filters";
 import { Model } from "./selection";
 
 export const questions = {
-  totals, shape, column, table, intervals, beneath, difference, changedTree, matches, sandwich, source, bottomUp, threads, densities, cpus, moment, waits, waitRows,
-  segments, collapsed, speedscope,
+  totals,
+  shape,
+  column,
+  table,
+  intervals,
+  beneath,
+  difference,
+  changedTree,
+  matches,
+  sandwich,
+  source,
+  bottomUp,
+  threads,
+  densities,
+  cpus,
+  moment,
+  waits,
+  waitRows,
+  segments,
+  collapsed,
+  speedscope,
 };
 
 export type Questions = typeof questions;
 export type QuestionName = keyof Questions;
-export type ArgumentsOf<N extends QuestionName> = Questions[N] extends (model: Model, query: Query, args: infer A) => unknown
-  ? (unknown extends A ? Record<string, never> : A)
+export type ArgumentsOf<N extends QuestionName> = Questions[N] extends
+  (model: Model, query: Query, args: infer A) => unknown ? (unknown extends A ? Record<string, never> : A)
   : never;
 export type AnswerOf<N extends QuestionName> = ReturnType<Questions[N]>;
 

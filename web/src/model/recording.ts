@@ -39,7 +39,9 @@ export interface Recording {
 }
 
 // `nodeOf`: node of `lines` by node as written; null: the same.
-function readIntervals(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree, nodeOf: Uint32Array | null): Intervals {
+function readIntervals(head: Head, columns: Columns, catalogue: Catalogue, lines: CallTree,
+  nodeOf: Uint32Array | null): Intervals
+{
   const counts = columns.numbers("thread.stretches");
   const first = new Uint32Array(counts.length + 1);
   for (let t = 0; t < counts.length; ++t) first[t + 1] = first[t] + counts[t];
@@ -75,7 +77,9 @@ function readIntervals(head: Head, columns: Columns, catalogue: Catalogue, lines
   for (let i = 0; i < count; ++i) kind[i] = state[i] * doings + doing[i];
   const counted = (name: string) => (columns.has(name) ? columns.numbers(name) : new Uint8Array(count));
   const [event, value] = [counted("stretch.event"), counted("stretch.value")];
-  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity, kind, wait: columns.numbers("stretch.wait"), cpuNumber: columns.numbers("stretch.cpuNumber"), endpoint: counted("stretch.endpoint") };
+  return { first, start, wall, cpu, event, value, samples: columns.numbers("stretch.samples"), node, state, activity,
+    kind, wait: columns.numbers("stretch.wait"), cpuNumber: columns.numbers("stretch.cpuNumber"),
+    endpoint: counted("stretch.endpoint") };
 }
 
 // By node of the tree by line: what runs there. The interpreter's own C counts as Python, the C library as its caller.
@@ -84,23 +88,34 @@ export function runs({ functions: { kind, owner }, places }: Catalogue, lines: C
   for (let node = 1; node < out.length; ++node) {
     const f = places.function[lines.label[node]];
     const above = out[lines.parent[node]];
-    out[node] = kind[f] !== Kind.native || owner[f] === 0 ? kind[f] : owner[f] === 1 ? Kind.python : above === Kind.python ? Kind.python : Kind.native;
+    out[node] = kind[f] !== Kind.native || owner[f] === 0
+      ? kind[f]
+      : owner[f] === 1
+      ? Kind.python
+      : above === Kind.python
+      ? Kind.python
+      : Kind.native;
   }
   return out;
 }
 
 // By function: a marker in the place of Python functions that were not read.
-export const isUnread = ({ kind, owner }: Catalogue["functions"], f: number): boolean => kind[f] === Kind.marker && owner[f] === 1;
+export const isUnread = ({ kind, owner }: Catalogue["functions"], f: number): boolean =>
+  kind[f] === Kind.marker && owner[f] === 1;
 
 // The marker from view/forks.h: the child has the frames above it from its parent.
 const forkedHere = "(forked here)";
 
 // The tree without frames that forked children inherited: stacks begin at the marker, as without --inherited-frames.
 // null: nothing inherited.
-export function withoutInherited(lines: CallTree, isFork: (label: number) => boolean): ReturnType<typeof relabelled> | null {
+export function withoutInherited(lines: CallTree, isFork: (label: number) => boolean):
+  | ReturnType<typeof relabelled>
+  | null
+{
   const parent = lines.parent.map((above, node) => (node > 0 && isFork(lines.label[node]) ? 0 : above));
   if (parent.every((above, node) => above === lines.parent[node])) return null;
-  const same = Uint32Array.from({ length: lines.label.reduce((most, label) => Math.max(most, label), 0) + 1 }, (_, label) => label);
+  const same = Uint32Array.from({ length: lines.label.reduce((most, label) => Math.max(most, label), 0) + 1 },
+    (_, label) => label);
   return relabelled({ ...lines, parent }, same);
 }
 
@@ -110,14 +125,18 @@ export function readRecording(head: Head, bytes: Uint8Array, inherited = false):
   const strings = columns.text("strings").split("\n");
   const catalogue = readCatalogue(head, columns, strings);
   const written = callTree(columns.numbers("node.depth"), columns.numbers("node.place"));
-  const cut = withoutInherited(written, (place) => catalogue.functions.name[catalogue.places.function[place]] === forkedHere && catalogue.functions.kind[catalogue.places.function[place]] === Kind.marker);
+  const cut = withoutInherited(written,
+    (place) =>
+      catalogue.functions.name[catalogue.places.function[place]] === forkedHere &&
+      catalogue.functions.kind[catalogue.places.function[place]] === Kind.marker);
   catalogue.inherits = cut !== null;
   const lines = cut && !inherited ? cut.tree : written;
   const { tree: functions, nodeOf: functionNode } = relabelled(lines, catalogue.places.function);
   const { kind } = catalogue.functions;
   const unread = (f: number) => isUnread(catalogue.functions, f);
   findOwners(functions, (f) => kind[f] === Kind.python, unread);
-  findOwners(lines, (place) => kind[catalogue.places.function[place]] === Kind.python, (place) => unread(catalogue.places.function[place]));
+  findOwners(lines, (place) => kind[catalogue.places.function[place]] === Kind.python,
+    (place) => unread(catalogue.places.function[place]));
   const intervals = readIntervals(head, columns, catalogue, lines, cut && !inherited ? cut.nodeOf : null);
   const waits = readWaitTable(columns, strings, catalogue);
   catalogue.nodes = functions.parent.length;

@@ -15,7 +15,9 @@ export interface SamplingError {
 }
 
 // An item's weight with its error. `timed`: when samples were is known; else nothing is known of neighbours.
-export function amountOf({ total, self, sum }: Sums, error: SamplingError, timed: boolean, part: "self" | "sum", item: number): Amount {
+export function amountOf({ total, self, sum }: Sums, error: SamplingError, timed: boolean, part: "self" | "sum",
+  item: number): Amount
+{
   const value = (part === "self" ? self : sum)[item];
   const variance = timed ? error[part][item] : total > 0 ? error.step * value * (1 - value / total) : 0;
   return { value, variance, step: error.step };
@@ -45,7 +47,8 @@ class Adder {
   private touched: number[] = [];
 
   constructor(items: number) {
-    [this.here, this.sum, this.squares, this.variance] = [new Float64Array(items), new Float64Array(items), new Float64Array(items), new Float64Array(items)];
+    [this.here, this.sum, this.squares, this.variance] = [new Float64Array(items), new Float64Array(items),
+      new Float64Array(items), new Float64Array(items)];
     this.moment = new Float64Array(items).fill(-1);
   }
 
@@ -116,7 +119,13 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
       let amount = 0;
       if (chosen) {
         const whole = counting ? (event[i] === counting ? value[i] : 0) : cpu[i];
-        amount = weight === "wall" ? part : weight === "samples" ? sampled : share < 1 ? Math.round(whole * share) : whole;
+        amount = weight === "wall"
+          ? part
+          : weight === "samples"
+          ? sampled
+          : share < 1
+          ? Math.round(whole * share)
+          : whole;
         if (amount === 0) continue;
         if (samples[i] === 0) {
           unseen += amount;
@@ -137,8 +146,13 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
       if (any) {
         seen += count;
         length += Math.max(0, time - lastTime);
-        const square = lastNode === notChosen ? here * here : now === notChosen ? lastWeight * lastWeight : (here * here + lastWeight * lastWeight) / 2;
-        if (lastNode !== now && square > 0) crossings.push({ time, from: lastNode, to: now, weight: Math.sqrt(square) });
+        const square = lastNode === notChosen
+          ? here * here
+          : now === notChosen
+          ? lastWeight * lastWeight
+          : (here * here + lastWeight * lastWeight) / 2;
+        if (lastNode !== now && square > 0)
+          crossings.push({ time, from: lastNode, to: now, weight: Math.sqrt(square) });
       }
       [lastNode, lastWeight, lastTime, any] = [now, here, time, true];
     }
@@ -147,7 +161,9 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
   return { crossings, step: all > 0 ? squares / all : 0, interval: seen > 0 ? Math.trunc(length / seen) : 0 };
 }
 
-export function samplingError(selection: Selection, by: By, weight: Weight, { count, of, outermost, owner, ownersAlone }: Items): SamplingError {
+export function samplingError(selection: Selection, by: By, weight: Weight,
+  { count, of, outermost, owner, ownersAlone }: Items): SamplingError
+{
   const { crossings, step, interval } = crossingsOf(selection, by, weight);
   const { parent } = selection.tree(by);
   const [self, sum, whole] = [new Adder(count), new Adder(count), new Adder(2)];

@@ -29,7 +29,12 @@ export function parsePattern(text: string): { test: (label: Label) => boolean } 
   }
   if (field === "file") return { test: (label) => label.file !== "" && regex.test(placeOf(label)) };
   if (field === "module") return { test: (label) => label.module !== "" && regex.test(label.module) };
-  return { test: (label) => [label.name, label.full].some((name) => regex.test(name) || (label.module !== "" && regex.test(`${label.module}.${name}`))) };
+  return {
+    test: (label) =>
+      [label.name, label.full].some((name) =>
+        regex.test(name) || (label.module !== "" && regex.test(`${label.module}.${name}`))
+      ),
+  };
 }
 
 export function search(tree: Tree, text: string): Found {
@@ -65,7 +70,9 @@ export function matchedWeight(tree: Shape, total: Float64Array, found: Pick<Foun
 }
 
 // The next matching node after `from` in depth-first order, wrapping at the end; 0: none.
-export function nextMatch(tree: Shape, total: Float64Array, found: Pick<Found, "labels">, top: number, from: number, step: 1 | -1): number {
+export function nextMatch(tree: Shape, total: Float64Array, found: Pick<Found, "labels">, top: number, from: number,
+  step: 1 | -1): number
+{
   const order: number[] = [];
   const open = [top];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {

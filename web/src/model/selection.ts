@@ -121,7 +121,7 @@ export class Selection {
   total(by: By, weight: Weight): Float64Array {
     const key = `${by} ${weight}`;
     let total = this.totals.get(key);
-    if (!total) this.totals.set(key, (total = sumUp(this.tree(by), this.self(by, weight))));
+    if (!total) this.totals.set(key, total = sumUp(this.tree(by), this.self(by, weight)));
     return total;
   }
 
@@ -153,7 +153,9 @@ export class Model {
 
   // The CPUs on which threads were seen.
   get cpuNumbers(): Uint32Array {
-    return (this.numbers ??= Uint32Array.from(new Set(this.recording.intervals.cpuNumber)).filter((n) => n > 0).map((n) => n - 1).sort());
+    return (this.numbers ??= Uint32Array.from(new Set(this.recording.intervals.cpuNumber)).filter((n) => n > 0).map((
+      n,
+    ) => n - 1).sort());
   }
 
   // Caches what a question computes once for the whole recording.

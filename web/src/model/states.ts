@@ -23,7 +23,8 @@ export const enum Activity {
   unknown = 7,
 }
 export const activities = 8;
-export const activityWords = ["Python", "native code", "kernel", "collecting garbage", "waiting for a CPU", "waiting for the GIL", "blocked", "not known"];
+export const activityWords = ["Python", "native code", "kernel", "collecting garbage", "waiting for a CPU",
+  "waiting for the GIL", "blocked", "not known"];
 
 const rejected = 4;
 
@@ -46,12 +47,19 @@ export type StateWord = typeof stateWords[number];
 
 export function holds(state: ThreadState, word: StateWord): boolean {
   switch (word) {
-    case "running": return state.cpu === 1;
-    case "runnable": return state.cpu === 2;
-    case "blocked": return state.cpu === 3;
-    case "gil-holds": return state.gil === 2;
-    case "gil-waits": return state.gil === 3;
-    case "idle": return state.cpu === 3 && state.gil !== 3;
-    case "collecting": return state.collecting;
+    case "running":
+      return state.cpu === 1;
+    case "runnable":
+      return state.cpu === 2;
+    case "blocked":
+      return state.cpu === 3;
+    case "gil-holds":
+      return state.gil === 2;
+    case "gil-waits":
+      return state.gil === 3;
+    case "idle":
+      return state.cpu === 3 && state.gil !== 3;
+    case "collecting":
+      return state.collecting;
   }
 }

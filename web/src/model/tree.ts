@@ -80,7 +80,8 @@ function column(parent: Uint32Array, self: number[], samples: number[]): Column 
 function showColumns(parent: Uint32Array, parts: TreeData["parts"]): Tree["shows"] {
   if (!parts) return null;
   const sum = (show: Show): Column => {
-    const add = (key: "self" | "samples") => Array.from(parent, (_, node) => shown[show].reduce((all, doing) => all + parts[doing][key][node], 0));
+    const add = (key: "self" | "samples") =>
+      Array.from(parent, (_, node) => shown[show].reduce((all, doing) => all + parts[doing][key][node], 0));
     return column(parent, add("self"), add("samples"));
   };
   return { work: sum("work"), computing: sum("computing"), waiting: sum("waiting"), everything: sum("everything") };

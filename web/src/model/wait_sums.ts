@@ -37,7 +37,13 @@ export function innermostPlaces({ catalogue, lines }: Recording): Uint32Array {
     const isPython = kind[functionOf[place]] === Kind.python;
     const unread = isUnread(catalogue.functions, functionOf[place]);
     python[n] = isPython || (python[above] && !unread) ? 1 : 0;
-    out[n] = isPython ? place : python[above] && !unread ? out[above] : kind[functionOf[place]] === Kind.marker ? 0 : place;
+    out[n] = isPython
+      ? place
+      : python[above] && !unread
+      ? out[above]
+      : kind[functionOf[place]] === Kind.marker
+      ? 0
+      : place;
   }
   return out;
 }
@@ -56,7 +62,8 @@ export type Detail = "place" | "whom";
 function groupsOf({ waits: { words, place, by, byPlace, other } }: Recording, detail: Detail): Uint32Array {
   const known = new Map<string, number>();
   return Uint32Array.from(words, (text, row) => {
-    const key = JSON.stringify([text, detail === "place" ? place[row] : 0, byPlace[row], byPlace[row] ? 0 : by[row], unnumbered(other[row])]);
+    const key = JSON.stringify([text, detail === "place" ? place[row] : 0, byPlace[row], byPlace[row] ? 0 : by[row],
+      unnumbered(other[row])]);
     const group = known.get(key) ?? known.size;
     known.set(key, group);
     return group;
@@ -97,8 +104,15 @@ class Sum {
     const [[native, inNative]] = [...Array.from(this.natives), [0, 0]].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
     const { words, places, wall, idle, unknown, threads, whom, byPlace } = this;
     return {
-      native, nativeShare: wall > 0 ? inNative / wall : 0,
-      words, wall, idle, unknown, threads, whom, byPlace,
+      native,
+      nativeShare: wall > 0 ? inNative / wall : 0,
+      words,
+      wall,
+      idle,
+      unknown,
+      threads,
+      whom,
+      byPlace,
       place: places.size === 1 ? Array.from(places)[0] : 0,
       which: this.which.size === 1 ? Array.from(this.which)[0] : "",
       by: longest ? longest[0] : -1,
@@ -123,7 +137,9 @@ export class WaitSums {
     this.groups = model.once(`wait groups ${detail}`, () => groupsOf(recording, detail));
     this.innermost = model.once("innermost places", () => innermostPlaces(recording));
     this.natives = model.once("natives beneath", () => nativesBeneath(recording));
-    this.holders = recording.catalogue.head.merged ? null : model.once("GIL holders", () => new GilHolders(recording.catalogue, recording.intervals, this.innermost));
+    this.holders = recording.catalogue.head.merged
+      ? null
+      : model.once("GIL holders", () => new GilHolders(recording.catalogue, recording.intervals, this.innermost));
     this.met = new Uint8Array(recording.waits.words.length);
   }
 
@@ -132,8 +148,10 @@ export class WaitSums {
     const { activity, wait, node, state } = this.model.recording.intervals;
     const queued = this.model.recording.catalogue.states[state[i]].cpu === 2;
     const native = this.natives[node[i]];
-    if (activity[i] === Activity.gil) this.addGil(thread, this.innermost[node[i]], from, to, doing, queued ? "free" : "unseen", native);
-    else if (activity[i] === Activity.runnable) this.addTo("a CPU", this.innermost[node[i]], "ended", thread, to - from, doing, native);
+    if (activity[i] === Activity.gil)
+      this.addGil(thread, this.innermost[node[i]], from, to, doing, queued ? "free" : "unseen", native);
+    else if (activity[i] === Activity.runnable)
+      this.addTo("a CPU", this.innermost[node[i]], "ended", thread, to - from, doing, native);
     else if (wait[i] > 0 && wait[i] < this.met.length) this.addEnded(thread, wait[i], to - from, doing, native);
   }
 
@@ -150,18 +168,23 @@ export class WaitSums {
     if (by[row] >= 0) sum.addBy(by[row], ns);
   }
 
-  private addTo(words: string, place: number, whom: Whom, thread: number, ns: number, doing: number, native: number, byPlace = 0): Sum {
+  private addTo(words: string, place: number, whom: Whom, thread: number, ns: number, doing: number, native: number,
+    byPlace = 0): Sum
+  {
     const key = `${words} ${this.detail === "place" ? place : 0} ${whom} ${byPlace}`;
     let sum = this.sums.get(key);
-    if (!sum) this.sums.set(key, (sum = new Sum(words, whom, byPlace)));
+    if (!sum) this.sums.set(key, sum = new Sum(words, whom, byPlace));
     sum.add(thread, place, ns, doing, native);
     return sum;
   }
 
-  private addGil(thread: number, place: number, from: number, to: number, doing: number, nobody: Whom, native: number): void {
+  private addGil(thread: number, place: number, from: number, to: number, doing: number, nobody: Whom,
+    native: number): void
+  {
     const words = "the GIL";
     if (!this.holders) return void this.addTo(words, place, "ended", thread, to - from, doing, native);
-    const unseen = this.holders.during(thread, from, to, (holder, byPlace, ns) => this.addTo(words, place, "held", thread, ns, doing, native, byPlace).addBy(holder, ns));
+    const unseen = this.holders.during(thread, from, to,
+      (holder, byPlace, ns) => this.addTo(words, place, "held", thread, ns, doing, native, byPlace).addBy(holder, ns));
     if (unseen > 0) this.addTo(words, place, nobody, thread, unseen, doing, native);
   }
 

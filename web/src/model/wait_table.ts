@@ -15,7 +15,8 @@ export interface WaitTable {
 
 export function readWaitTable(columns: Columns, strings: string[], { threads, places }: Catalogue): WaitTable {
   const texts = (name: string) => Array.from(columns.numbers(name), (index) => strings[index] ?? "");
-  const numbers = (name: string) => Uint32Array.from(columns.numbers(name), (place) => (place < places.line.length ? place : 0));
+  const numbers = (name: string) =>
+    Uint32Array.from(columns.numbers(name), (place) => (place < places.line.length ? place : 0));
   return {
     words: texts("wait.words"),
     which: texts("wait.which"),

@@ -18,7 +18,10 @@ export function windowAddress(): Address {
     written = performance.now();
   };
   // Back and Forward start from the current address; the pending change belonged to the entry being left.
-  for (const event of ["popstate", "hashchange"]) window.addEventListener(event, () => { waiting = null; });
+  for (const event of ["popstate", "hashchange"])
+    window.addEventListener(event, () => {
+      waiting = null;
+    });
   window.addEventListener("pagehide", settle);
   return {
     read: () => window.location.hash,

@@ -38,7 +38,9 @@ export function setContent(node: Element, key: string, make: () => (Node | strin
   node.replaceChildren(...make());
 }
 
-export function button(text: string, run: (event: MouseEvent) => void, attributes: Record<string, string | boolean> = {}): HTMLButtonElement {
+export function button(text: string, run: (event: MouseEvent) => void,
+  attributes: Record<string, string | boolean> = {}): HTMLButtonElement
+{
   const made = element("button", { type: "button", ...attributes }, text);
   made.addEventListener("click", run);
   return made;
@@ -51,9 +53,14 @@ export interface Choice<T extends string> {
 
 // Buttons side by side, of which one is chosen.
 export function choice<T extends string>(
-  label: string, options: readonly (readonly [T, string])[], choose: (value: T) => void, meanings?: Record<T, string>,
+  label: string,
+  options: readonly (readonly [T, string])[],
+  choose: (value: T) => void,
+  meanings?: Record<T, string>,
 ): Choice<T> {
-  const buttons = options.map(([value, text]) => button(text, () => choose(value), { "data-value": value, title: meanings ? meanings[value] : "" }));
+  const buttons = options.map(([value, text]) =>
+    button(text, () => choose(value), { "data-value": value, title: meanings ? meanings[value] : "" })
+  );
   const group = element("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
   return {
     element: group,
@@ -63,6 +70,8 @@ export function choice<T extends string>(
 
 // Rows of a name and values; an empty name continues the previous row.
 export function factTable(rows: (readonly [string, ...string[]])[]): HTMLElement {
-  const body = rows.map(([name, ...values]) => element("tr", {}, element("th", { scope: "row" }, name), ...values.map((value) => element("td", {}, value))));
+  const body = rows.map(([name, ...values]) =>
+    element("tr", {}, element("th", { scope: "row" }, name), ...values.map((value) => element("td", {}, value)))
+  );
   return element("table", "facts", element("tbody", {}, ...body));
 }

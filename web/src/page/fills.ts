@@ -40,7 +40,7 @@ export class Fills {
 
   of(label: Label): string {
     let fill = this.byLabel.get(label);
-    if (fill === undefined) this.byLabel.set(label, (fill = this.fills.get(colourClass(label)) as string));
+    if (fill === undefined) this.byLabel.set(label, fill = this.fills.get(colourClass(label)) as string);
     return fill;
   }
 
@@ -50,7 +50,8 @@ export class Fills {
 
   variable(name: string): string {
     let value = this.variables.get(name);
-    if (value === undefined) this.variables.set(name, (value = getComputedStyle(document.body).getPropertyValue(name).trim()));
+    if (value === undefined)
+      this.variables.set(name, value = getComputedStyle(document.body).getPropertyValue(name).trim());
     return value;
   }
 }

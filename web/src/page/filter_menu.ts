@@ -22,20 +22,33 @@ const questions: Record<Field, [string, string]> = {
 const byName = (a: string, b: string) => Number(a.startsWith("(")) - Number(b.startsWith("(")) || (a < b ? -1 : 1);
 
 function choices(catalogue: Catalogue, field: Field, mode: Mode): Filter[] {
-  if (field === "language") return languages.filter((one) => catalogue.functions.language.includes(one)).map((one) => ({ field, mode, values: [one] }));
-  if (field === "endpoint") return catalogue.endpoints.slice().sort(byName).map((one) => ({ field, mode, values: [one] }));
+  if (field === "language")
+    return languages.filter((one) => catalogue.functions.language.includes(one)).map((one) => ({ field, mode,
+      values: [one] })
+    );
+  if (field === "endpoint")
+    return catalogue.endpoints.slice().sort(byName).map((one) => ({ field, mode, values: [one] }));
   if (field === "state") return stateWords.map((one) => ({ field, mode, values: [one] }));
-  const rows = field === "process" ? catalogue.processes : field === "thread" ? catalogue.threads : catalogue.recordings;
+  const rows = field === "process"
+    ? catalogue.processes
+    : field === "thread"
+    ? catalogue.threads
+    : catalogue.recordings;
   return rows.map((_, id) => ({ field, mode, values: [id] }));
 }
 
-export function filterMenu(catalogue: Catalogue, set: (filter: Filter) => void, open: (items: MenuItem[]) => void): MenuItem[] {
+export function filterMenu(catalogue: Catalogue, set: (filter: Filter) => void,
+  open: (items: MenuItem[]) => void): MenuItem[]
+{
   const fields = Object.keys(questions) as Field[];
-  return (["in", "out"] as Mode[]).flatMap((mode) => fields.flatMap((field) => {
-    const all = choices(catalogue, field, mode);
-    // A single value leaves no choice.
-    if (all.length < 2) return [];
-    const text = questions[field][mode === "in" ? 0 : 1];
-    return [{ text, run: () => open(all.map((filter) => ({ text: filterWords(catalogue, filter), run: () => set(filter) }))) }];
-  }));
+  return (["in", "out"] as Mode[]).flatMap((mode) =>
+    fields.flatMap((field) => {
+      const all = choices(catalogue, field, mode);
+      // A single value leaves no choice.
+      if (all.length < 2) return [];
+      const text = questions[field][mode === "in" ? 0 : 1];
+      return [{ text,
+        run: () => open(all.map((filter) => ({ text: filterWords(catalogue, filter), run: () => set(filter) }))) }];
+    })
+  );
 }

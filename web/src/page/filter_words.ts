@@ -17,7 +17,10 @@ const fieldWords: Record<Filter["field"], [string, string]> = {
 };
 
 const stateMeanings: Record<string, string> = {
-  runnable: activityWords[4], "gil-holds": "holding the GIL", "gil-waits": activityWords[5], collecting: activityWords[3],
+  runnable: activityWords[4],
+  "gil-holds": "holding the GIL",
+  "gil-waits": activityWords[5],
+  collecting: activityWords[3],
 };
 
 // Avoids "only thread Thread worker-1 (17)".
@@ -29,13 +32,20 @@ export function filterWords(catalogue: Catalogue, filter: Filter): string {
   const names = (filter.values as (string | number)[]).map((value): string => {
     const id = Number(value);
     switch (filter.field) {
-      case "process": return catalogue.processes[id] ? processName(catalogue.processes[id]) : "(none)";
-      case "recording": return catalogue.recordings[id]?.name ?? "(none)";
-      case "thread": return catalogue.threads[id] ? withoutThread(catalogue.threads[id].label) : "(none)";
-      case "function": return catalogue.functions.name[id] ?? "(none)";
-      case "module": return String(value) || "(none)";
-      case "state": return stateMeanings[value] ?? String(value);
-      default: return String(value);
+      case "process":
+        return catalogue.processes[id] ? processName(catalogue.processes[id]) : "(none)";
+      case "recording":
+        return catalogue.recordings[id]?.name ?? "(none)";
+      case "thread":
+        return catalogue.threads[id] ? withoutThread(catalogue.threads[id].label) : "(none)";
+      case "function":
+        return catalogue.functions.name[id] ?? "(none)";
+      case "module":
+        return String(value) || "(none)";
+      case "state":
+        return stateMeanings[value] ?? String(value);
+      default:
+        return String(value);
     }
   });
   return `${verb} ${names.slice(0, 3).join(" or ")}${names.length > 3 ? ` or ${names.length - 3} more` : ""}`;

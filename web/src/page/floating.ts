@@ -63,7 +63,8 @@ export class Menu {
     event.stopPropagation();
     const rows = Array.from(this.element.children) as HTMLElement[];
     const at = rows.indexOf(document.activeElement as HTMLElement);
-    const to: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1 + rows.length, Home: 0, End: rows.length - 1 };
+    const to: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1 + rows.length, Home: 0,
+      End: rows.length - 1 };
     if (event.key === "Escape" || event.key === "Tab") this.close();
     else if (event.key in to) rows[to[event.key] % rows.length].focus();
     else return;

@@ -34,7 +34,8 @@ export function frameItems(page: Doer, by: By, path: number[]): MenuItem[] {
   }
   items.push({ text: `Search ${short}`, run: () => page.search(`^${escaped(label.full)}$`) });
   items.push({ text: "Copy the name", run: () => page.copy(label.full) });
-  if (label.file) items.push({ text: "Copy file and line", run: () => page.copy(placeOf(labels[path[path.length - 1]])) });
+  if (label.file)
+    items.push({ text: "Copy file and line", run: () => page.copy(placeOf(labels[path[path.length - 1]])) });
   if (path.length > 1) {
     const lines = path.map((id) => `${labels[id].full}${labels[id].file ? ` (${placeOf(labels[id])})` : ""}`);
     items.push({ text: "Copy the stack, outermost first", run: () => page.copy(lines.join("\n")) });

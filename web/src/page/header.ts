@@ -49,7 +49,10 @@ function folded(lines: (Node | string)[][], which: string, title: string): Node[
   const [first, ...others] = lines;
   if (!others.length) return [element("p", which, ...first)];
   const more = element("span", "more", `and ${countWords(others.length)} more`);
-  return [element("details", "loops", element("summary", { title }, element("span", which, ...first), more), ...others.map((line) => element("p", which, ...line)))];
+  return [
+    element("details", "loops", element("summary", { title }, element("span", which, ...first), more),
+      ...others.map((line) => element("p", which, ...line))),
+  ];
 }
 
 const aroundIncident = 1e9; // ns, shown on either side
@@ -57,8 +60,12 @@ const aroundIncident = 1e9; // ns, shown on either side
 export class Header {
   readonly element: HTMLElement;
   readonly input = element("input", {
-    type: "search", placeholder: "Search (regex)   /", spellcheck: "false", "aria-label": "Search",
-    title: "A regular expression, looked for in module.name; file:… looks in files, module:… in modules. Capitals make case count.",
+    type: "search",
+    placeholder: "Search (regex)   /",
+    spellcheck: "false",
+    "aria-label": "Search",
+    title:
+      "A regular expression, looked for in module.name; file:… looks in files, module:… in modules. Capitals make case count.",
   });
   private readonly found = element("span", { class: "found", "aria-live": "polite" });
   private readonly whole = element("span", "whole");
@@ -68,33 +75,60 @@ export class Header {
   private readonly weights: Choice<Weight>;
   private readonly bys: Choice<"function" | "line">;
   private readonly inherited: Choice<"hidden" | "shown">;
-  private readonly filter = button("Filter…", () => this.openFilters(), { "aria-haspopup": "menu", title: "By thread, process, language or state; by function and module in the menu of a frame (f)" });
-  private readonly save = button("Save…", () => this.openSave(), { "aria-haspopup": "menu", title: "What is shown as a picture (SVG), as collapsed stacks or for speedscope (S)" });
+  private readonly filter = button("Filter…", () => this.openFilters(), { "aria-haspopup": "menu",
+    title: "By thread, process, language or state; by function and module in the menu of a frame (f)" });
+  private readonly save = button("Save…", () => this.openSave(), { "aria-haspopup": "menu",
+    title: "What is shown as a picture (SVG), as collapsed stacks or for speedscope (S)" });
   private state: State | null = null;
 
   constructor(private readonly catalogue: Catalogue, private readonly actions: Actions) {
     const { head } = catalogue;
-    this.shows = choice<Show>("What is shown", [["work", "Work"], ["computing", "Computing"], ["waiting", "Waiting"], ["everything", "Everything"]],
-      (show) => actions.change({ show }), showMeanings);
-    this.weights = choice<Weight>("What counts", weightsOf(head).map((weight) => [weight, eventOf(weight) && !isAwait(head, weight) ? weightName(head, weight) : capital(weightName(head, weight))]),
-      (weight) => actions.change({ weight }));
-    this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]], (by) => actions.change({ by }));
-    this.inherited = choice<"hidden" | "shown">("Frames that forked children inherited", [["hidden", "From the fork on"], ["shown", "With inherited frames"]],
+    this.shows = choice<Show>("What is shown", [["work", "Work"], ["computing", "Computing"], ["waiting", "Waiting"], [
+      "everything",
+      "Everything",
+    ]], (show) => actions.change({ show }), showMeanings);
+    this.weights = choice<Weight>("What counts", weightsOf(head).map((
+      weight,
+    ) => [weight,
+      eventOf(weight) && !isAwait(head, weight) ? weightName(head, weight) : capital(weightName(head, weight))]
+    ), (weight) => actions.change({ weight }));
+    this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]],
+      (by) => actions.change({ by }));
+    this.inherited = choice<"hidden" | "shown">("Frames that forked children inherited", [["hidden",
+      "From the fork on"], ["shown", "With inherited frames"]],
       (value) => actions.change({ inherited: value === "shown" }), inheritedMeanings);
     this.inherited.element.hidden = !catalogue.inherits;
     this.input.addEventListener("input", () => actions.change({ search: this.input.value }, "aside"));
     this.input.addEventListener("keydown", (event) => this.searchKey(event));
     const help = button("?", () => actions.toggleHelp(), { title: "Keys (?)", "aria-label": "Keys" });
-    const link = button("Copy link", () => actions.copyAddress(), { title: "The address of exactly this view, for whoever has the same file" });
+    const link = button("Copy link", () => actions.copyAddress(), {
+      title: "The address of exactly this view, for whoever has the same file",
+    });
     const bad = head.warning !== "" || head.unfinished;
-    const words = element("div", "words", element("h1", { title: head.title }, head.title), element("p", "subtitle", head.subtitle));
-    const quality = element("p", "quality", element("span", { class: bad ? "dot bad" : "dot", role: "img", "aria-label": bad ? "take care" : "good" }), head.quality.join(" — "));
-    this.element = element("header", "head", element("div", "top", words, element("div", "tools", this.input, link, this.save, help)), quality);
+    const words = element("div", "words", element("h1", { title: head.title }, head.title),
+      element("p", "subtitle", head.subtitle));
+    const quality = element("p", "quality",
+      element("span", { class: bad ? "dot bad" : "dot", role: "img", "aria-label": bad ? "take care" : "good" }),
+      head.quality.join(" — "));
+    this.element = element("header", "head",
+      element("div", "top", words, element("div", "tools", this.input, link, this.save, help)), quality);
     if (head.warning) this.element.append(element("p", { class: "warning", role: "note" }, `⚠ ${head.warning}`));
-    if (head.merged) this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
-    this.element.append(...folded(head.incidents.map((incident) => this.incidentLine(incident)), "incident loop-words", "Why this recording was written"));
-    this.element.append(...folded(head.loops.map((words) => [capital(words)]), "loop-words", "Event loops, and pools without a worker to spare"));
-    this.element.append(element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.inherited.element, this.filter, this.whole, this.found), this.leftOut, this.chips);
+    if (head.merged)
+      this.element.append(element("p", { class: "warning merged", role: "note" }, mergedWords(catalogue)));
+    this.element.append(
+      ...folded(head.incidents.map((incident) => this.incidentLine(incident)), "incident loop-words",
+        "Why this recording was written"),
+    );
+    this.element.append(
+      ...folded(head.loops.map((words) => [capital(words)]), "loop-words",
+        "Event loops, and pools without a worker to spare"),
+    );
+    this.element.append(
+      element("div", "choices", this.shows.element, this.weights.element, this.bys.element, this.inherited.element,
+        this.filter, this.whole, this.found),
+      this.leftOut,
+      this.chips,
+    );
   }
 
   private incidentLine({ time, kind, words }: Incident): (Node | string)[] {
@@ -103,7 +137,12 @@ export class Header {
       const [from, to] = [time - aroundIncident, time + aroundIncident].map(Math.round);
       this.actions.change(withOwn(this.state as State, "timeline", "zoom", `${from}-${to}`));
     };
-    return [button(`Incident at ${timeWords(time, aroundIncident / 100)}`, see, { title: "Show this moment in the timeline" }), ` ${kind}: ${words}`];
+    return [
+      button(`Incident at ${timeWords(time, aroundIncident / 100)}`, see, {
+        title: "Show this moment in the timeline",
+      }),
+      ` ${kind}: ${words}`,
+    ];
   }
 
   openFilters(): void {
@@ -143,7 +182,8 @@ export class Header {
     const before = this.state;
     this.state = state;
     this.shows.show(state.show);
-    const left = aboutWeight(this.catalogue.head, state) || (state.show === "work" ? leftOutWords(this.catalogue.head) : "");
+    const left = aboutWeight(this.catalogue.head, state) ||
+      (state.show === "work" ? leftOutWords(this.catalogue.head) : "");
     this.leftOut.hidden = !left;
     setText(this.leftOut, left);
     this.weights.show(state.weight);
@@ -157,10 +197,12 @@ export class Header {
     this.chips.replaceChildren(...state.filters.map((filter, i) => {
       const words = filterWords(this.catalogue, filter);
       const remove = () => this.actions.change(withoutFilter(this.state as State, i));
-      return element("span", { class: `chip ${filter.mode}`, role: "listitem" }, element("span", { title: words }, words),
+      return element("span", { class: `chip ${filter.mode}`, role: "listitem" },
+        element("span", { title: words }, words),
         button("×", remove, { "aria-label": `Take back: ${words}`, title: "Take this filter back" }));
     }));
-    if (state.filters.length > 1) this.chips.append(button("Take all back", () => this.actions.change({ filters: [] }), { class: "all" }));
+    if (state.filters.length > 1)
+      this.chips.append(button("Take all back", () => this.actions.change({ filters: [] }), { class: "all" }));
     this.chips.hidden = state.filters.length === 0;
   }
 
@@ -168,10 +210,15 @@ export class Header {
     const { weight } = state;
     const { head } = this.catalogue;
     const amount = amountWords(head, shown, weight);
-    const part = ` of ${amountWords(head, recorded, weight)}: ${shareWords(shown[weight], recorded[weight])} of ${this.catalogue.recordings.length > 1 ? "both recordings" : "the recording"}`;
+    const part = ` of ${amountWords(head, recorded, weight)}: ${shareWords(shown[weight], recorded[weight])} of ${
+      this.catalogue.recordings.length > 1 ? "both recordings" : "the recording"
+    }`;
     const whose = isAwait(head, weight) ? "tasks" : "threads";
-    const all = weight === "samples" ? " of all threads" : ` ${unitOf(head, weight) === "bytes" ? "of " : ""}${weightName(head, weight)} of all ${whose}`;
-    const words = (shown[weight] !== recorded[weight] ? part : all) + (weight === "wall" || weight === "cpu" ? `, ${countWords(shown.samples)} samples` : "");
+    const all = weight === "samples"
+      ? " of all threads"
+      : ` ${unitOf(head, weight) === "bytes" ? "of " : ""}${weightName(head, weight)} of all ${whose}`;
+    const words = (shown[weight] !== recorded[weight] ? part : all) +
+      (weight === "wall" || weight === "cpu" ? `, ${countWords(shown.samples)} samples` : "");
     setContent(this.whole, amount + words, () => [element("b", {}, amount), words]);
   }
 
@@ -184,22 +231,30 @@ export class Header {
       return;
     }
     const share = shown ? shareWords(matches.amount[state.weight], shown[state.weight]) : "";
-    this.found.append("Matched ", element("b", {}, share), `, ${amountWords(this.catalogue.head, matches.amount, state.weight)}, in ${countWords(matches.count)} ${matches.count === 1 ? "function" : "functions"}`);
+    this.found.append("Matched ", element("b", {}, share),
+      `, ${amountWords(this.catalogue.head, matches.amount, state.weight)}, in ${countWords(matches.count)} ${
+        matches.count === 1 ? "function" : "functions"
+      }`);
   }
 }
 
 // What is to be known of await time; empty: it is not the weight.
 function aboutWeight(head: Head, { weight, filters }: State): string {
   if (!isAwait(head, weight)) return "";
-  if (filters.some(({ field }) => field === "time")) return "Await time is known for the whole recording, not for a part of it: take the filter by time back.";
+  if (filters.some(({ field }) => field === "time"))
+    return "Await time is known for the whole recording, not for a part of it: take the filter by time back.";
   return "How long the tasks of event loops waited, all together, in the whole recording; sampled. Timeline, flame chart and waits show threads.";
 }
 
 function mergedWords(catalogue: Catalogue): string {
   const merged = catalogue.head.merged as NonNullable<typeof catalogue.head.merged>;
   const sizes = `${countWords(merged.stretchesBefore)} intervals became ${countWords(merged.stretchesAfter)}`;
-  const time = `Merged to fit ${(merged.limit / 1e6).toFixed(0)} MB: within ${weightWords(merged.window, "ns")} of a thread's time the order is lost (${sizes}).`;
+  const time = `Merged to fit ${(merged.limit / 1e6).toFixed(0)} MB: within ${
+    weightWords(merged.window, "ns")
+  } of a thread's time the order is lost (${sizes}).`;
   if (!merged.rareShare) return time;
   const share = shareWords(merged.rareShare, 1);
-  return `${time} Stacks with less than ${share} of the time lack their inner frames: ${weightWords(merged.cutWall, "ns")} in all.`;
+  return `${time} Stacks with less than ${share} of the time lack their inner frames: ${
+    weightWords(merged.cutWall, "ns")
+  } in all.`;
 }

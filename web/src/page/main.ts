@@ -67,10 +67,12 @@ class Assembly implements Page {
       next: (step) => this.runKey(step > 0 ? "n" : "N"),
     });
     this.offered = mains.filter((view) => view.isOffered?.(catalogue) ?? true);
-    this.switcher = choice("Views", this.offered.map((view) => [view.name, view.title] as const), (view) => this.change({ view }));
+    this.switcher = choice("Views", this.offered.map((view) => [view.name, view.title] as const),
+      (view) => this.change({ view }));
     const bar = element("nav", { class: "views", "aria-label": "Views" }, this.switcher.element);
     this.header.element.append(this.help);
-    document.body.append(this.header.element, this.above, bar, this.main, this.tipBox.element, this.menuBox.element, this.spoken);
+    document.body.append(this.header.element, this.above, bar, this.main, this.tipBox.element, this.menuBox.element,
+      this.spoken);
     for (const view of views) if (view.place === "above") this.above.append(this.showing(view).element);
     store.listen((state, before) => {
       if (state.inherited !== before.inherited && catalogue.inherits) {
@@ -99,13 +101,13 @@ class Assembly implements Page {
 
   labels(by: By): Label[] {
     let labels = this.labelLists.get(by);
-    if (!labels) this.labelLists.set(by, (labels = labelsOf(this.catalogue, by)));
+    if (!labels) this.labelLists.set(by, labels = labelsOf(this.catalogue, by));
     return labels;
   }
 
   shape(by: By): Promise<CallTree> {
     let shape = this.shapes.get(by);
-    if (!shape) this.shapes.set(by, (shape = this.ask("shape", { by })));
+    if (!shape) this.shapes.set(by, shape = this.ask("shape", { by }));
     return shape;
   }
 
@@ -200,26 +202,37 @@ class Assembly implements Page {
   private saveItems(): MenuItem[] {
     const inSight = [this.current, ...views.filter((view) => view.place === "above")];
     const pictures = inSight.flatMap((view) => this.showing(view).pictures?.() ?? []);
-    return [...pictures.map((picture) => ({ text: `Picture of the ${picture.what} (SVG)`, run: () => void this.savePicture(picture) })), ...this.stackItems()];
+    return [
+      ...pictures.map((picture) => ({ text: `Picture of the ${picture.what} (SVG)`,
+        run: () => void this.savePicture(picture) })
+      ),
+      ...this.stackItems(),
+    ];
   }
 
   // For two recordings one item each, unless one is chosen already.
   private stackItems(): MenuItem[] {
     const { recordings } = this.catalogue;
-    const sides = recordings.length > 1 && !this.state.filters.some((filter) => filter.field === "recording") ? recordings : [null];
+    const sides = recordings.length > 1 && !this.state.filters.some((filter) => filter.field === "recording")
+      ? recordings
+      : [null];
     return sides.flatMap((side, i): MenuItem[] => {
-      const state = side ? { ...this.state, ...withFilter(this.state, { field: "recording", mode: "in", values: [i] }) } : this.state;
+      const state = side
+        ? { ...this.state, ...withFilter(this.state, { field: "recording", mode: "in", values: [i] }) }
+        : this.state;
       const of = side ? ` of ${side.name}` : "";
       return [
         { text: `Collapsed stacks${of}, for flame graph scripts`, run: () => void this.saveStacks("collapsed", state) },
-        { text: `Threads in the order of time${of}, for speedscope`, run: () => void this.saveStacks("speedscope", state) },
+        { text: `Threads in the order of time${of}, for speedscope`,
+          run: () => void this.saveStacks("speedscope", state) },
       ];
     });
   }
 
   private async savePicture(picture: Picture): Promise<void> {
     const { catalogue, state } = this;
-    const around = { catalogue, state, whole: this.header.wholeWords, found: this.header.foundWords, colour: (name: string) => this.colour(name) };
+    const around = { catalogue, state, whole: this.header.wholeWords, found: this.header.foundWords,
+      colour: (name: string) => this.colour(name) };
     this.save(fileName(catalogue, state, picture.what, ".svg"), await svgOf(picture, around), "image/svg+xml");
   }
 
@@ -228,7 +241,12 @@ class Assembly implements Page {
     const args = { by, weight, title: this.catalogue.head.title };
     const text = await this.ask(format, args, { filters, show });
     const collapsed = format === "collapsed";
-    this.save(fileName(this.catalogue, state, collapsed ? "stacks" : "threads", collapsed ? ".collapsed.txt" : ".speedscope.json"), text, collapsed ? "text/plain" : "application/json");
+    this.save(
+      fileName(this.catalogue, state, collapsed ? "stacks" : "threads",
+        collapsed ? ".collapsed.txt" : ".speedscope.json"),
+      text,
+      collapsed ? "text/plain" : "application/json",
+    );
   }
 
   private save(name: string, parts: string[], type: string): void {
@@ -239,7 +257,7 @@ class Assembly implements Page {
   // ---- showing --------------------------------------------------------------------------------------------------
   private showing(view: View): Showing {
     let showing = this.showings.get(view);
-    if (!showing) this.showings.set(view, (showing = view.create(this)));
+    if (!showing) this.showings.set(view, showing = view.create(this));
     return showing;
   }
 
@@ -263,7 +281,8 @@ class Assembly implements Page {
       this.showNumbers();
       this.showViews();
     });
-    const search = () => (this.state.search ? this.ask("matches", { pattern: this.state.search }) : Promise.resolve(null));
+    const search =
+      () => (this.state.search ? this.ask("matches", { pattern: this.state.search }) : Promise.resolve(null));
     this.finding.ask(JSON.stringify([this.query, state.search]), search, (matches) => {
       this.matches = matches;
       this.showNumbers();
@@ -290,7 +309,8 @@ class Assembly implements Page {
       const { concerned } = this;
       for (const view of views) {
         const inSight = view.place === "above" || view === this.current;
-        if (inSight && (concerned === null || view.name === concerned || view.follows?.includes(concerned))) this.showing(view).show();
+        if (inSight && (concerned === null || view.name === concerned || view.follows?.includes(concerned)))
+          this.showing(view).show();
       }
     });
   }
@@ -299,10 +319,16 @@ class Assembly implements Page {
   private get keys(): Key[] {
     const inSight = views.filter((view) => view.place === "above" || view === this.current);
     const ours: Key[] = [
-      { on: "/", shown: "/  Ctrl-F", meaning: "search; there Enter and Shift-Enter go to the next and previous match, Esc ends it", run: () => this.header.input.select() },
-      ...this.offered.map((view, i) => ({ on: String(i + 1), shown: String(i + 1), meaning: `view: ${view.title.toLowerCase()}`, run: () => this.change({ view: view.name }) })),
-      { on: "f", shown: "f", meaning: "filter by thread, process, language or state", run: () => this.header.openFilters() },
-      { on: "S", shown: "S", meaning: "save what is shown: a picture, collapsed stacks, speedscope", run: () => this.header.openSave() },
+      { on: "/", shown: "/  Ctrl-F",
+        meaning: "search; there Enter and Shift-Enter go to the next and previous match, Esc ends it",
+        run: () => this.header.input.select() },
+      ...this.offered.map((view, i) => ({ on: String(i + 1), shown: String(i + 1),
+        meaning: `view: ${view.title.toLowerCase()}`, run: () => this.change({ view: view.name }) })
+      ),
+      { on: "f", shown: "f", meaning: "filter by thread, process, language or state",
+        run: () => this.header.openFilters() },
+      { on: "S", shown: "S", meaning: "save what is shown: a picture, collapsed stacks, speedscope",
+        run: () => this.header.openSave() },
       { on: "?", shown: "?", meaning: "these keys", run: () => this.toggleHelp() },
     ];
     // If several define a key, the last wins: the main view before those above it, a view before the page.
@@ -334,7 +360,9 @@ class Assembly implements Page {
   private toggleHelp(): void {
     this.help.hidden = !this.help.hidden;
     const shown = this.keys.filter((key) => key.shown);
-    this.help.replaceChildren(...shown.map((key) => element("div", {}, element("kbd", {}, key.shown), ` ${key.meaning}`)));
+    this.help.replaceChildren(
+      ...shown.map((key) => element("div", {}, element("kbd", {}, key.shown), ` ${key.meaning}`)),
+    );
     this.showViews();
   }
 }
@@ -344,7 +372,9 @@ function changedBy(state: State, before: State): string | null {
   const { own, ...rest } = state;
   const { own: ownBefore, ...restBefore } = before;
   if (JSON.stringify(rest) !== JSON.stringify(restBefore)) return null;
-  const changed = Object.keys({ ...own, ...ownBefore }).filter((key) => own[key] !== ownBefore[key]).map((key) => key.slice(0, key.indexOf(".")));
+  const changed = Object.keys({ ...own, ...ownBefore }).filter((key) => own[key] !== ownBefore[key]).map((key) =>
+    key.slice(0, key.indexOf("."))
+  );
   // A choice that several views share ("colour") belongs to no single view.
   return new Set(changed).size === 1 && views.some((view) => view.name === changed[0]) ? changed[0] : null;
 }

@@ -16,7 +16,8 @@ const longestName = 150; // characters; file systems take 255 bytes
 export const slug = (text: string) => text.replace(/[^A-Za-z0-9._+]+/g, "-").replace(/^[-.]+|[-.]+$/g, "");
 
 // "/usr/bin/python3 /srv/app.py --port 80" becomes "app.py --port 80".
-const shortTitle = (title: string) => title.replace(/[^\s]*\/(?=[^\s/])/g, "").replace(/^python[\d.]* (?=.)/, "").slice(0, 40);
+const shortTitle = (title: string) =>
+  title.replace(/[^\s]*\/(?=[^\s/])/g, "").replace(/^python[\d.]* (?=.)/, "").slice(0, 40);
 
 // "app.py-flame-graph-cpu-only-thread-worker-1.svg": names each difference from the page's initial state.
 export function fileName(catalogue: Catalogue, state: State, what: string, extension: string): string {
@@ -30,7 +31,9 @@ export function fileName(catalogue: Catalogue, state: State, what: string, exten
 }
 
 // Sentences about the whole picture.
-function headLines({ head }: Catalogue, state: State, filters: string[], whole: string, found: string, { what, words }: Picture): string[] {
+function headLines({ head }: Catalogue, state: State, filters: string[], whole: string, found: string,
+  { what, words }: Picture): string[]
+{
   const capital = what.charAt(0).toUpperCase() + what.slice(1);
   return [
     head.subtitle,
@@ -62,7 +65,9 @@ export async function svgOf(picture: Picture, { catalogue, state, whole, found, 
   y += 28;
   pen.font = "12px system-ui, sans-serif";
   pen.fillStyle = colour("--soft");
-  for (const line of headLines(catalogue, state, filters, whole, found, picture).flatMap((words) => wrap(words, picture.width, measure))) {
+  for (const line of headLines(catalogue, state, filters, whole, found, picture).flatMap((words) =>
+    wrap(words, picture.width, measure)
+  )) {
     pen.fillText(line, margin, y + 8);
     y += 17;
   }
@@ -82,7 +87,12 @@ export async function svgOf(picture: Picture, { catalogue, state, whole, found, 
   await picture.draw(pen);
   pen.restore();
   const { width, height, what } = picture;
-  return pen.file(width + 2 * margin, y + height + margin, `${catalogue.head.title}: ${what}`, colour("--paper"), [margin, y, width, height]);
+  return pen.file(width + 2 * margin, y + height + margin, `${catalogue.head.title}: ${what}`, colour("--paper"), [
+    margin,
+    y,
+    width,
+    height,
+  ]);
 }
 
 export function download(name: string, parts: string[], type: string): void {

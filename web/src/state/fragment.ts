@@ -37,7 +37,9 @@ function parseFilter(text: string): Filter | null {
   const [, , field, value] = parts;
   if (field === "time") {
     const range = /^(-?\d{1,18})-(-?\d{1,18})$/.exec(value);
-    return range && Number(range[1]) < Number(range[2]) ? { field, mode, from: Number(range[1]), to: Number(range[2]) } : null;
+    return range && Number(range[1]) < Number(range[2])
+      ? { field, mode, from: Number(range[1]), to: Number(range[2]) }
+      : null;
   }
   if (field === "process" || field === "thread" || field === "function" || field === "recording") {
     const ids = values(value, number);

@@ -18,7 +18,8 @@ export interface State {
 }
 
 export function initialState(head: Pick<Head, "show" | "weight" | "by" | "inherited">, view: string): State {
-  return { view, filters: [], show: head.show, weight: head.weight, by: head.by, inherited: head.inherited ?? false, search: "", own: {} };
+  return { view, filters: [], show: head.show, weight: head.weight, by: head.by, inherited: head.inherited ?? false,
+    search: "", own: {} };
 }
 
 export function own(state: State, view: string, key: string): string {
@@ -39,7 +40,9 @@ export function sameFilter(a: Filter, b: Filter): boolean {
 
 // A filter is never set twice.
 export function withFilter(state: State, filter: Filter): Pick<State, "filters"> {
-  return { filters: state.filters.some((other) => sameFilter(other, filter)) ? state.filters : [...state.filters, filter] };
+  return {
+    filters: state.filters.some((other) => sameFilter(other, filter)) ? state.filters : [...state.filters, filter],
+  };
 }
 
 export function withoutFilter(state: State, index: number): Pick<State, "filters"> {

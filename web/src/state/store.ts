@@ -16,7 +16,9 @@ export class Store {
   state: State;
   private readonly listeners: Listener[] = [];
 
-  constructor(private readonly initial: State, private readonly address: Address, private readonly weights: Weight[] = weightsOf({ events: [] })) {
+  constructor(private readonly initial: State, private readonly address: Address,
+    private readonly weights: Weight[] = weightsOf({ events: [] }))
+  {
     this.state = parseFragment(address.read(), initial, weights);
   }
 

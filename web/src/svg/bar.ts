@@ -34,7 +34,8 @@ function searchBox(): HTMLInputElement {
   const input = labelled(html("input"), "Search");
   input.type = "search";
   input.placeholder = "Search (regex)   /";
-  input.title = "A regular expression, looked for in module.name; file:… looks in files, module:… in modules. Capitals make case count.";
+  input.title =
+    "A regular expression, looked for in module.name; file:… looks in files, module:… in modules. Capitals make case count.";
   input.spellcheck = false;
   return input;
 }
@@ -60,7 +61,8 @@ export class Bar {
     this.help.title = "Keys";
     this.status.setAttribute("aria-live", "polite");
     this.helpBox.hidden = true;
-    const quality = html("p", "facts quality", html("span", picture.warning ? "dot bad" : "dot"), picture.quality.join(" — "));
+    const quality = html("p", "facts quality", html("span", picture.warning ? "dot bad" : "dot"),
+      picture.quality.join(" — "));
     const words = html("div", "words", html("h1", "", picture.title), html("p", "", picture.subtitle));
     words.title = picture.title;
     const choices = [...(difference ? [this.widths] : []), ...(tree.shows ? [this.showGroup(tree.shows)] : [])];
@@ -127,7 +129,8 @@ export class Bar {
     this.turn.title = state.view === "flame" ? "Root on top (i)" : "Root at the bottom (i)";
     this.widths.textContent = state.widths === "after" ? "Widths: after" : "Widths: before";
     this.widths.title = "Whose time makes the widths (w). Before shows what has vanished.";
-    for (const [show, button] of this.showButtons) button.setAttribute("aria-pressed", String(show === facts.showing(state)));
+    for (const [show, button] of this.showButtons)
+      button.setAttribute("aria-pressed", String(show === facts.showing(state)));
     this.sayZoom(state, measure);
     this.sayFound(state, found);
     this.leftOutWords.textContent = facts.leftOut(state, drawn);
@@ -141,7 +144,9 @@ export class Bar {
     zoomWords.replaceChildren();
     if (!state.zoom) return;
     zoomWords.append("Zoomed into ", html("b", "", fit(labelOf(facts.tree, state.zoom).name, 420, measure)));
-    zoomWords.append(`: ${shareWords(column.total[state.zoom], column.total[0])} of all, ${facts.weightOf(column, state.zoom)}`);
+    zoomWords.append(
+      `: ${shareWords(column.total[state.zoom], column.total[0])} of all, ${facts.weightOf(column, state.zoom)}`,
+    );
   }
 
   private sayFound(state: State, found: Found): void {
@@ -154,8 +159,11 @@ export class Bar {
     } else if (state.search) {
       const weight = matchedWeight(facts.tree, total, found, state.zoom);
       foundWords.append("Matched ", html("b", "", shareWords(weight, total[state.zoom])));
-      foundWords.append(state.zoom ? " of the zoomed frame" : " of all", `, ${weightWords(weight, facts.picture.unit)}`);
-      foundWords.append(` in ${countWords(found.frames)} ${found.frames === 1 ? "different frame" : "different frames"}`);
+      foundWords.append(state.zoom ? " of the zoomed frame" : " of all",
+        `, ${weightWords(weight, facts.picture.unit)}`);
+      foundWords.append(
+        ` in ${countWords(found.frames)} ${found.frames === 1 ? "different frame" : "different frames"}`,
+      );
     }
   }
 

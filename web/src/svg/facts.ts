@@ -95,10 +95,14 @@ export class Facts {
     const step = this.step(node);
     const rows: FactRow[] = [
       { cells: ["", "before", "after"] },
-      { cells: ["share of all", shareWords(before.total[node], before.total[0]), shareWords(after.total[node], after.total[0])] },
+      {
+        cells: ["share of all", shareWords(before.total[node], before.total[0]),
+          shareWords(after.total[node], after.total[0])],
+      },
       { cells: [this.weightName(), this.weightOf(before, node), this.weightOf(after, node)] },
       { cells: ["samples", countWords(before.samples[node]), countWords(after.samples[node])] },
-      { cells: ["change", "", pointsWords(shareOf(after, node) - shareOf(before, node))], className: step > 0 ? "up" : step < 0 ? "down" : "" },
+      { cells: ["change", "", pointsWords(shareOf(after, node) - shareOf(before, node))],
+        className: step > 0 ? "up" : step < 0 ? "down" : "" },
     ];
     if (node !== 0 && step === 0) rows.push({ cells: ["", "", "not seen to differ"] });
     return rows;
@@ -125,17 +129,28 @@ export class Facts {
     const total = this.column(state).total;
     const { narrow, deep } = drawn;
     const notes: string[] = [];
-    if (narrow.frames) notes.push(`${several(narrow.frames)} narrower than ${drawn.minWidth} px (${shareWords(narrow.weight, total[0])})`);
-    if (deep.frames) notes.push(`${several(deep.frames)} deeper than ${defaultOptions.maxDepth} rows (${shareWords(deep.weight, total[0])})`);
+    if (narrow.frames)
+      notes.push(
+        `${several(narrow.frames)} narrower than ${drawn.minWidth} px (${shareWords(narrow.weight, total[0])})`,
+      );
+    if (deep.frames)
+      notes.push(
+        `${several(deep.frames)} deeper than ${defaultOptions.maxDepth} rows (${shareWords(deep.weight, total[0])})`,
+      );
     let text = "";
-    if (this.picture.leftOut && this.showing(state) === "work") text += `Not shown: ${this.picture.leftOut}; “Everything” has it. `;
+    if (this.picture.leftOut && this.showing(state) === "work")
+      text += `Not shown: ${this.picture.leftOut}; “Everything” has it. `;
     if (notes.length) text += `Left out of the picture: ${notes.join(" and ")}. Zoom in to see them.`;
     const { vanished, tree } = this;
     if (tree.before && vanished.frames && state.widths === "after")
-      text += ` Vanished since: ${several(vanished.frames)} (${shareWords(vanished.weight, tree.before.total[0])} of before); press “Widths: after” to see them.`;
+      text += ` Vanished since: ${several(vanished.frames)} (${
+        shareWords(vanished.weight, tree.before.total[0])
+      } of before); press “Widths: after” to see them.`;
     const { pruned } = this.picture;
     if (pruned.frames)
-      text += ` Not in this file: the ${countWords(pruned.frames)} smallest frames (${shareWords(pruned.weight, tree.weights.total[0])}).`;
+      text += ` Not in this file: the ${countWords(pruned.frames)} smallest frames (${
+        shareWords(pruned.weight, tree.weights.total[0])
+      }).`;
     return text;
   }
 }

@@ -75,7 +75,9 @@ class FlameSvg {
 
   // ---- drawing --------------------------------------------------------------------------------------------------
   private pageWidth(): number {
-    const room = this.standalone ? document.documentElement.clientWidth || window.innerWidth : this.svg.parentElement?.clientWidth;
+    const room = this.standalone
+      ? document.documentElement.clientWidth || window.innerWidth
+      : this.svg.parentElement?.clientWidth;
     return Math.max(320, room || 1200);
   }
 
@@ -95,7 +97,8 @@ class FlameSvg {
       window.scrollY + window.innerHeight >= this.height() - 2;
     this.widths.follow(svg);
     const pageWide = this.pageWidth();
-    this.drawn = layout(this.tree, facts.column(state).total, state.zoom, { ...defaultOptions, width: pageWide - 2 * margin });
+    this.drawn = layout(this.tree, facts.column(state).total, state.zoom, { ...defaultOptions,
+      width: pageWide - 2 * margin });
     this.bar.show(state, this.found, this.drawn, this.helpOpen, this.widths.measure);
     this.top = this.bar.layOut(pageWide) + 8;
     const height = this.top + this.drawn.rows * rowHeight + margin;
@@ -142,7 +145,8 @@ class FlameSvg {
     if (this.standalone) {
       const hidden = this.bar.height();
       if (y < window.scrollY + hidden) window.scrollTo(window.scrollX, Math.max(0, y - hidden - rowHeight));
-      if (y + rowHeight > window.scrollY + window.innerHeight) window.scrollTo(window.scrollX, y + 3 * rowHeight - window.innerHeight);
+      if (y + rowHeight > window.scrollY + window.innerHeight)
+        window.scrollTo(window.scrollX, y + 3 * rowHeight - window.innerHeight);
     }
     this.showTip(node, margin + box.x + Math.min(box.width / 2, 60), y + rowHeight / 2);
   }
@@ -153,7 +157,8 @@ class FlameSvg {
   }
 
   private step(direction: 1 | -1): void {
-    let node = nextMatch(this.tree, this.facts.column(this.state).total, this.found, this.state.zoom, this.cursor, direction);
+    let node = nextMatch(this.tree, this.facts.column(this.state).total, this.found, this.state.zoom, this.cursor,
+      direction);
     // If a match is too narrow to be drawn, point at the innermost drawn frame around it.
     while (node && !boxOf(this.drawn, node)) node = this.tree.parent[node];
     if (node) this.focusNode(node);
@@ -167,7 +172,8 @@ class FlameSvg {
     const state = (this.state = { ...next });
     if (shows) this.bar.fillLegend(state);
     // A frame that vanished has no width here.
-    while (this.facts.column(state).total[state.zoom] <= 0 && state.zoom !== 0) state.zoom = this.tree.parent[state.zoom];
+    while (this.facts.column(state).total[state.zoom] <= 0 && state.zoom !== 0)
+      state.zoom = this.tree.parent[state.zoom];
     const { input } = this.bar;
     if (document.activeElement !== input) input.value = state.search;
     this.tip.hide();
@@ -280,7 +286,8 @@ class FlameSvg {
     s: this.nextShow,
     n: () => this.step(1),
     N: () => this.step(-1),
-    c: () => this.cursor >= 0 && navigator.clipboard?.writeText(labelOf(this.tree, this.cursor).full).catch(() => undefined),
+    c: () =>
+      this.cursor >= 0 && navigator.clipboard?.writeText(labelOf(this.tree, this.cursor).full).catch(() => undefined),
     "?": this.toggleHelp,
   };
 

@@ -39,7 +39,8 @@ export function parseFragment(fragment: string, nodes: number): State {
     if (key === "zoom" && /^\d{1,9}$/.test(value) && Number(value) < nodes) state.zoom = Number(value);
     if (key === "search") state.search = value;
     if (key === "view" && (value === "flame" || value === "icicle")) state.view = value;
-    if (key === "show" && (value === "work" || value === "computing" || value === "waiting" || value === "everything")) state.show = value;
+    if (key === "show" && (value === "work" || value === "computing" || value === "waiting" || value === "everything"))
+      state.show = value;
     if (key === "widths" && (value === "after" || value === "before")) state.widths = value;
   }
   return state;

@@ -67,7 +67,8 @@ export class Frames {
         svgElement(
           "g",
           { class: "skip", "data-n": drawn.skipped.node },
-          svgElement("rect", { x: margin, y: y + 2, width: pageWide - 2 * margin, height: rowHeight - 5, "pointer-events": "all" }),
+          svgElement("rect", { x: margin, y: y + 2, width: pageWide - 2 * margin, height: rowHeight - 5,
+            "pointer-events": "all" }),
           svgElement("text", { x: pageWide / 2, y: y + 13 }, `${countWords(drawn.skipped.frames)} frames between`),
         ),
       );

@@ -5,14 +5,17 @@ import { html, svgElement } from "./elements";
 import { Facts } from "./facts";
 
 function chip(className: string, text: string): HTMLButtonElement {
-  const swatch = svgElement("svg", { viewBox: "0 0 10 10" }, svgElement("rect", { class: className, width: 10, height: 10, rx: 2 }));
+  const swatch = svgElement("svg", { viewBox: "0 0 10 10" },
+    svgElement("rect", { class: className, width: 10, height: 10, rx: 2 }));
   return html("button", "chip", swatch, text);
 }
 
 export function fillLegend(legend: HTMLElement, facts: Facts, columns: Column, find: (search: string) => void): void {
   legend.replaceChildren();
   if (facts.difference) {
-    for (const [className, text] of [["b5", "less than before"], ["b2", ""], ["d0", "alike"], ["r2", ""], ["r5", "more than before"]]) {
+    for (const [className, text] of [["b5", "less than before"], ["b2", ""], ["d0", "alike"], ["r2", ""], ["r5",
+      "more than before"]])
+    {
       legend.append(chip(className, text));
     }
     return;

@@ -11,7 +11,10 @@ export function boxOf(drawn: Layout, node: number): Box | undefined {
 
 // The frame next to the one under the cursor; undefined: none in that direction. From a cursor on no drawn frame: the
 // zoomed frame.
-export function neighbour(tree: Shape, drawn: Layout, view: View, zoom: number, cursor: number, arrow: Arrow): number | undefined {
+export function neighbour(tree: Shape, drawn: Layout, view: View, zoom: number, cursor: number, arrow: Arrow):
+  | number
+  | undefined
+{
   const box = cursor < 0 ? undefined : boxOf(drawn, cursor);
   if (!box) return zoom;
   if (arrow === "ArrowLeft" || arrow === "ArrowRight") {
@@ -23,6 +26,9 @@ export function neighbour(tree: Shape, drawn: Layout, view: View, zoom: number, 
     if (cursor === 0) return undefined;
     return boxOf(drawn, tree.parent[cursor]) ? tree.parent[cursor] : 0;
   }
-  const children = drawn.boxes.concat(drawn.ancestors).filter((other) => other.node !== 0 && tree.parent[other.node] === cursor);
-  return children.reduce<Box | undefined>((best, other) => (best && best.width >= other.width ? best : other), undefined)?.node;
+  const children = drawn.boxes.concat(drawn.ancestors).filter((other) =>
+    other.node !== 0 && tree.parent[other.node] === cursor
+  );
+  return children.reduce<Box | undefined>((best, other) => (best && best.width >= other.width ? best : other),
+    undefined)?.node;
 }

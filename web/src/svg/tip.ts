@@ -14,7 +14,8 @@ export interface Sight {
 
 export class Tip {
   private readonly words = html("div", "tip");
-  readonly element = svgElement("foreignObject", { class: "tipbox", id: "tip", visibility: "hidden", width: 10, height: 10 }, this.words);
+  readonly element = svgElement("foreignObject", { class: "tipbox", id: "tip", visibility: "hidden", width: 10,
+    height: 10 }, this.words);
 
   constructor(private readonly facts: Facts) {
     this.words.setAttribute("role", "status");

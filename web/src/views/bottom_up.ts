@@ -28,7 +28,8 @@ function rowsOf(tree: SmallTree, node: number, path: number[]): Row[] {
   for (let child = tree.firstChild[node]; child; child = tree.nextSibling[child]) {
     const here = [...path, tree.label[child]];
     const grown = tree.firstChild[child] !== 0 || tree.self[child] > 0;
-    rows.push({ path: here, label: tree.label[child], total: tree.total[child], samples: tree.samples[child], beneath: grown ? rowsOf(tree, child, here) : null });
+    rows.push({ path: here, label: tree.label[child], total: tree.total[child], samples: tree.samples[child],
+      beneath: grown ? rowsOf(tree, child, here) : null });
   }
   return rows;
 }
@@ -46,17 +47,25 @@ function create(page: Page): Showing {
   const text = (row: Row) => row.path.join(".");
   const openPaths = () => new Set(own(page.state, name, "open").split("_").filter((path) => path));
   const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
-  const column = (column: Omit<TableColumn, "ascending" | "compare">): TableColumn => ({ ...column, ascending: false, compare: () => 0 });
+  const column = (column: Omit<TableColumn, "ascending" | "compare">): TableColumn => ({ ...column, ascending: false,
+    compare: () => 0 });
   const columns: TableColumn[] = [
-    column({ name: "share", title: "Self", about: "Of what is shown: spent in the outermost row's own code, when called along this path", number: true,
+    column({ name: "share", title: "Self",
+      about: "Of what is shown: spent in the outermost row's own code, when called along this path", number: true,
       text: (row) => shareWords(list[row].total, whole), bar: (row) => (whole > 0 ? list[row].total / whole : 0) }),
-    column({ name: "of-parent", title: "Of the row above", about: "Which part of the row that it stands beneath came through this caller", number: true,
+    column({ name: "of-parent", title: "Of the row above",
+      about: "Which part of the row that it stands beneath came through this caller", number: true,
       text: (row) => (list[row].path.length > 1 ? shareWords(list[row].total, above(row)) : "") }),
-    column({ name: "time", title: "Time", about: "In what the switch above says", number: true, text: (row) => time(list[row].total) }),
-    column({ name: "samples", title: "Samples", about: "Samples that this row counts", number: true, text: (row) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords(list[row].samples)) }),
-    column({ name: "name", title: "Function, and beneath it its callers", about: "Open a row to see who called it", number: false, text: (row) => labels[list[row].label].full }),
-    column({ name: "module", title: "Module", about: "Top package or module; native: the library", number: false, text: (row) => labels[list[row].label].module }),
-    column({ name: "place", title: "Place", about: "File and line", number: false, text: (row) => placeOf(labels[list[row].label]) }),
+    column({ name: "time", title: "Time", about: "In what the switch above says", number: true,
+      text: (row) => time(list[row].total) }),
+    column({ name: "samples", title: "Samples", about: "Samples that this row counts", number: true,
+      text: (row) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords(list[row].samples)) }),
+    column({ name: "name", title: "Function, and beneath it its callers", about: "Open a row to see who called it",
+      number: false, text: (row) => labels[list[row].label].full }),
+    column({ name: "module", title: "Module", about: "Top package or module; native: the library", number: false,
+      text: (row) => labels[list[row].label].module }),
+    column({ name: "place", title: "Place", about: "File and line", number: false,
+      text: (row) => placeOf(labels[list[row].label]) }),
   ];
   const above = (row: number) => {
     let at = row;
@@ -64,7 +73,9 @@ function create(page: Page): Showing {
     return list[at].total;
   };
   const pathItem = (row: number): MenuItem => {
-    const lines = list[row].path.slice().reverse().map((f) => `${labels[f].full}${labels[f].file ? ` (${placeOf(labels[f])})` : ""}`);
+    const lines = list[row].path.slice().reverse().map((f) =>
+      `${labels[f].full}${labels[f].file ? ` (${placeOf(labels[f])})` : ""}`
+    );
     return { text: "Copy this path, outermost first", run: () => page.copy(lines.join("\n")) };
   };
   const rows = new RowTable("Bottom-up", columns, {
@@ -78,10 +89,15 @@ function create(page: Page): Showing {
     turn,
   });
   const words = element("span", "status");
-  const open = button("Open the heaviest path", () => openHeaviest(), { title: "From the first row along its heaviest caller, as far as one caller has more than half" });
+  const open = button("Open the heaviest path", () => openHeaviest(), {
+    title: "From the first row along its heaviest caller, as far as one caller has more than half",
+  });
   const close = button("Close all", () => page.change(withOwn(page.state, name, "open", ""), "aside"), {});
-  const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows in sight, as text for a spreadsheet" });
-  const view = element("section", { class: "bottom-up", "aria-label": "Bottom-up" }, element("div", "toolbar", words, open, close, copy), rows.element);
+  const copy = button("Copy table", () => page.copy(rows.asText()), {
+    title: "All rows in sight, as text for a spreadsheet",
+  });
+  const view = element("section", { class: "bottom-up", "aria-label": "Bottom-up" },
+    element("div", "toolbar", words, open, close, copy), rows.element);
 
   function setOpen(paths: Set<string>): void {
     page.change(withOwn(page.state, name, "open", Array.from(paths).slice(-mostOpen).join("_")), "aside");

@@ -61,13 +61,19 @@ function create(page: Page): Showing {
   const canvas = element("canvas");
   const spacer = element("div", "spacer", canvas);
   const scroller = element("div", {
-    class: "lanes", tabindex: 0, role: "application", "aria-roledescription": "flame chart",
-    "aria-label": "Flame chart, in the order of time. Arrow keys move from frame to frame, Enter shows a frame as wide as the window, m opens its menu.",
+    class: "lanes",
+    tabindex: 0,
+    role: "application",
+    "aria-roledescription": "flame chart",
+    "aria-label":
+      "Flame chart, in the order of time. Arrow keys move from frame to frame, Enter shows a frame as wide as the window, m opens its menu.",
   }, spacer);
-  const counts = choice("Threads", [["1", "1 thread"], ["3", "3"], ["8", "8"]] as const, (value) => page.change(withOwn(page.state, name, "threads", value === "3" ? "" : value)),
-    { 1: "The busiest thread", 3: "The three busiest threads", 8: "The eight busiest threads" });
+  const counts = choice("Threads", [["1", "1 thread"], ["3", "3"], ["8", "8"]] as const,
+    (value) => page.change(withOwn(page.state, name, "threads", value === "3" ? "" : value)), { 1: "The busiest thread",
+    3: "The three busiest threads", 8: "The eight busiest threads" });
   const notes = element("span", "notes");
-  const view = element("section", { class: "chart", "aria-label": "Flame chart" }, element("div", "toolbar", counts.element, notes), scroller);
+  const view = element("section", { class: "chart", "aria-label": "Flame chart" },
+    element("div", "toolbar", counts.element, notes), scroller);
 
   const orders = new Latest<ThreadTotals>();
   const answers = new OneAtATime<[CallTree, Segments, By, number[]]>();
@@ -88,12 +94,14 @@ function create(page: Page): Showing {
   const queryKey = () => JSON.stringify([page.state.filters, page.state.show]);
   const wanted = () => Number(own(page.state, name, "threads")) || 3;
   const time = (ns: number) => weightWords(ns, "ns");
-  const hasTime = (thread: number) => (totals as ThreadTotals).activity.subarray(thread * activities, (thread + 1) * activities).some((ns) => ns > 0);
+  const hasTime = (thread: number) =>
+    (totals as ThreadTotals).activity.subarray(thread * activities, (thread + 1) * activities).some((ns) => ns > 0);
 
   function shownThreads(): number[] {
     if (!totals) return [];
     const busy = busyTimes(totals);
-    return catalogue.threads.map((_, thread) => thread).filter(hasTime).sort((a, b) => busy[b] - busy[a] || a - b).slice(0, wanted());
+    return catalogue.threads.map((_, thread) => thread).filter(hasTime).sort((a, b) => busy[b] - busy[a] || a - b)
+      .slice(0, wanted());
   }
 
   // ---- questions ------------------------------------------------------------------------------------------------
@@ -115,7 +123,9 @@ function create(page: Page): Showing {
     const range = { from: Math.max(whole.from, sight.from - extra), to: Math.min(whole.to, sight.to + extra) };
     const bins = Math.max(1, Math.round((plot() * (range.to - range.from)) / (sight.to - sight.from) / binPixels));
     const key = `${totalsFor} ${by} ${threads} ${range.from} ${range.to} ${bins}`;
-    answers.ask(key, () => Promise.all([page.shape(by), page.ask("segments", { threads, ...range, bins, by }), by, threads]), ([tree, segments, ofBy, ofThreads]) => use(tree, segments, ofBy, ofThreads));
+    answers.ask(key,
+      () => Promise.all([page.shape(by), page.ask("segments", { threads, ...range, bins, by }), by, threads]),
+      ([tree, segments, ofBy, ofThreads]) => use(tree, segments, ofBy, ofThreads));
   }
 
   function use(tree: CallTree, segments: Segments, by: By, threads: number[]): void {
@@ -139,22 +149,33 @@ function create(page: Page): Showing {
     if (!drawn) return;
     if (hitsOf !== page.matches || hits.length !== labels.length) {
       hitsOf = page.matches;
-      hits = Uint8Array.from(labels, (_, id) => (hitsOf ? hitsOf.functions[functionOf(catalogue, (drawn as Drawn).by, id)] : 0));
+      hits = Uint8Array.from(labels,
+        (_, id) => (hitsOf ? hitsOf.functions[functionOf(catalogue, (drawn as Drawn).by, id)] : 0));
     }
     const { threads, segments, lanes } = drawn;
     const there = totals ? catalogue.threads.filter((_, thread) => hasTime(thread)).length : 0;
     const words: string[] = [];
     if (!threads.length) words.push("Nothing is left of any thread.");
-    else if (there > threads.length) words.push(`The ${threads.length === 1 ? "busiest" : `${threads.length} busiest`} of ${countWords(there)} threads: “Only thread” in a menu of the timeline shows another.`);
-    if (!Array.from(segments.exact).every((one) => one)) words.push("Too much to show each sample: every column is the stack with most of its time. Zoom in for each.");
+    else if (there > threads.length)
+      words.push(
+        `The ${threads.length === 1 ? "busiest" : `${threads.length} busiest`} of ${
+          countWords(there)
+        } threads: “Only thread” in a menu of the timeline shows another.`,
+      );
+    if (!Array.from(segments.exact).every((one) => one))
+      words.push("Too much to show each sample: every column is the stack with most of its time. Zoom in for each.");
     const deeper = Math.max(0, ...lanes.map((lane) => lane.deeper));
-    if (deeper) words.push(`Up to ${countWords(deeper)} rows deeper: ${threads.length > 1 ? "choose one thread" : "they are left out"}.`);
+    if (deeper)
+      words.push(
+        `Up to ${countWords(deeper)} rows deeper: ${threads.length > 1 ? "choose one thread" : "they are left out"}.`,
+      );
     setText(notes, words.join(" "));
     draw();
   }
 
   // ---- drawing --------------------------------------------------------------------------------------------------
-  const rowTop = (lane: number, row: number) => (drawn as Drawn).tops[lane] + titleHeight + lineHeight + row * rowHeight;
+  const rowTop = (lane: number, row: number) =>
+    (drawn as Drawn).tops[lane] + titleHeight + lineHeight + row * rowHeight;
 
   function draw(): void {
     if (!drawn || !width()) return;
@@ -188,7 +209,8 @@ function create(page: Page): Showing {
         if (y > -rowHeight && y < high) drawRow(pen, font, boxes, y, wide - left, hasHits);
       });
       if (!(pen instanceof SvgPen)) narrow.paint(pen);
-      if (cursor?.lane === at && !(pen instanceof SvgPen)) drawCursor(pen, lane.rows[cursor.row]?.[cursor.index], rowTop(at, cursor.row) - scrolled, wide - left);
+      if (cursor?.lane === at && !(pen instanceof SvgPen))
+        drawCursor(pen, lane.rows[cursor.row]?.[cursor.index], rowTop(at, cursor.row) - scrolled, wide - left);
       pen.restore();
     });
   }
@@ -198,8 +220,13 @@ function create(page: Page): Showing {
     const { height, segments } = drawn;
     const there = new Set(segments.activity);
     return [{
-      what: "flame chart", words: [spanWords(sight.from, sight.to), notes.textContent].filter((text) => text).join(". "), width: width(), height,
-      legend: activityColours.map((colour, i): [string, string] => [colour, activityWords[i]]).filter((_, i) => there.has(i)),
+      what: "flame chart",
+      words: [spanWords(sight.from, sight.to), notes.textContent].filter((text) => text).join(". "),
+      width: width(),
+      height,
+      legend: activityColours.map((colour, i): [string, string] => [colour, activityWords[i]]).filter((_, i) =>
+        there.has(i)
+      ),
       draw: (pen) => {
         pen.textBaseline = "middle";
         paint(pen, width(), 0, height);
@@ -212,11 +239,14 @@ function create(page: Page): Showing {
     pen.font = "600 12px system-ui, sans-serif";
     pen.fillStyle = page.colour("--ink");
     const measure = (text: string) => textWidth(pen, text);
-    pen.fillText(fit(shortName(catalogue, threads[at]), left - 12, measure), 0, y + titleHeight + lineHeight + rowHeight / 2);
+    pen.fillText(fit(shortName(catalogue, threads[at]), left - 12, measure), 0,
+      y + titleHeight + lineHeight + rowHeight / 2);
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = page.colour("--faint");
-    if (totals) pen.fillText(`${time(totals.cpu[threads[at]])} CPU time`, 0, y + titleHeight + lineHeight + rowHeight * 1.5);
-    if (lanes[at].rows.length === 0) pen.fillText("nothing of it here", left, y + titleHeight + lineHeight + rowHeight / 2);
+    if (totals)
+      pen.fillText(`${time(totals.cpu[threads[at]])} CPU time`, 0, y + titleHeight + lineHeight + rowHeight * 1.5);
+    if (lanes[at].rows.length === 0)
+      pen.fillText("nothing of it here", left, y + titleHeight + lineHeight + rowHeight / 2);
   }
 
   // As in the thread's timeline row.
@@ -237,7 +267,9 @@ function create(page: Page): Showing {
     }
   }
 
-  function drawRow(pen: Pen, font: Monospaced, boxes: readonly ChartBox[], y: number, wide: number, hasHits: boolean): void {
+  function drawRow(pen: Pen, font: Monospaced, boxes: readonly ChartBox[], y: number, wide: number,
+    hasHits: boolean): void
+  {
     const { tree } = drawn as Drawn;
     const room = 2 * font.character;
     let done = -1; // pixels up to here are drawn
@@ -260,12 +292,18 @@ function create(page: Page): Showing {
       }
       pen.globalAlpha = alpha;
       pen.fillStyle = colour;
-      if (pen instanceof SvgPen) pen.open(`${labels[id].full}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${time(box.to - box.from)}`);
+      if (pen instanceof SvgPen)
+        pen.open(
+          `${labels[id].full}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${
+            time(box.to - box.from)
+          }`,
+        );
       pen.fillRect(from, y, width, rowHeight - 1);
       if (inner >= room) {
         pen.globalAlpha = hasHits && !hit ? 0.75 : 1;
         pen.fillStyle = page.colour(hit ? "--hit-ink" : "--ink");
-        pen.fillText(fitName(labels[id].name, labels[id].full, inner, font.width), Math.max(0, from) + 3, y + rowHeight / 2);
+        pen.fillText(fitName(labels[id].name, labels[id].full, inner, font.width), Math.max(0, from) + 3,
+          y + rowHeight / 2);
       }
       if (pen instanceof SvgPen) pen.close();
     }
@@ -316,14 +354,17 @@ function create(page: Page): Showing {
     const label = labels[tree.label[box.node]];
     const tip = element("div", {}, element("div", "name", label.full));
     if (placeOf(label)) tip.append(element("div", "place", placeOf(label)));
-    const facts: [string, ...string[]][] = [["thread", shortName(catalogue, threads[at.lane])], ["from", timeWords(box.from, (sight.to - sight.from) / 100)], ["for", time(box.to - box.from)]];
+    const facts: [string, ...string[]][] = [["thread", shortName(catalogue, threads[at.lane])], ["from",
+      timeWords(box.from, (sight.to - sight.from) / 100)], ["for", time(box.to - box.from)]];
     const sums = new Float64Array(activities);
     for (let i = segments.first[at.lane]; i < segments.first[at.lane + 1]; ++i) {
       const part = Math.min(segments.end[i], box.to) - Math.max(segments.start[i], box.from);
       if (part > 0) sums[segments.activity[i]] += part;
     }
     sums.forEach((ns, activity) => ns > 0 && facts.push([activityWords[activity], time(ns)]));
-    tip.append(factTable(facts), ...waits.of(JSON.stringify([page.state.filters, page.state.show]), { by: (drawn as Drawn).by, node: box.node, threads: [threads[at.lane]], from: box.from, to: box.to }, () => hover.again()));
+    tip.append(factTable(facts),
+      ...waits.of(JSON.stringify([page.state.filters, page.state.show]), { by: (drawn as Drawn).by, node: box.node,
+        threads: [threads[at.lane]], from: box.from, to: box.to }, () => hover.again()));
     if (!segments.exact[at.lane]) tip.append(element("div", "place", "Zoom in for each sample"));
     return tip;
   }
@@ -340,8 +381,13 @@ function create(page: Page): Showing {
     hover.away();
     page.menu([
       { text: "As wide as the window", run: () => seeBox(at) },
-      { text: "Only this time", run: () => page.change(withFilter(page.state, { field: "time", mode: "in", from: Math.round(boxOf(at).from), to: Math.round(boxOf(at).to) })) },
-      { text: `Only thread ${shortName(catalogue, thread)}`, run: () => page.change(withFilter(page.state, { field: "thread", mode: "in", values: [thread] })) },
+      { text: "Only this time", run: () =>
+        page.change(
+          withFilter(page.state, { field: "time", mode: "in", from: Math.round(boxOf(at).from),
+            to: Math.round(boxOf(at).to) }),
+        ) },
+      { text: `Only thread ${shortName(catalogue, thread)}`,
+        run: () => page.change(withFilter(page.state, { field: "thread", mode: "in", values: [thread] })) },
       ...page.frameItems(by, pathTo(tree, boxOf(at).node)),
     ], x, y);
   }
@@ -422,11 +468,20 @@ function create(page: Page): Showing {
     }
     if (key === "ArrowUp") {
       if (row > 0) return focusBox({ lane, row: row - 1, index: boxAt(rows[row - 1], box.from) });
-      return focusBox(lane > 0 && drawn.lanes[lane - 1].rows[0] ? { lane: lane - 1, row: 0, index: Math.max(0, boxAt(drawn.lanes[lane - 1].rows[0], box.from)) } : null);
+      return focusBox(
+        lane > 0 && drawn.lanes[lane - 1].rows[0]
+          ? { lane: lane - 1, row: 0, index: Math.max(0, boxAt(drawn.lanes[lane - 1].rows[0], box.from)) }
+          : null,
+      );
     }
     // Its longest visible callee; from the innermost frame on to the next thread.
-    const inner = (rows[row + 1] ?? []).map((one, at) => ({ one, at })).filter(({ one }) => one.from >= box.from && one.to <= box.to);
-    const longest = inner.reduce<{ one: ChartBox; at: number } | null>((best, next) => (best && best.one.to - best.one.from >= next.one.to - next.one.from ? best : next), null);
+    const inner = (rows[row + 1] ?? []).map((one, at) => ({ one, at })).filter(({ one }) =>
+      one.from >= box.from && one.to <= box.to
+    );
+    const longest = inner.reduce<{ one: ChartBox; at: number } | null>(
+      (best, next) => (best && best.one.to - best.one.from >= next.one.to - next.one.from ? best : next),
+      null,
+    );
     if (longest) return focusBox({ lane, row: row + 1, index: longest.at });
     const below = drawn.lanes[lane + 1]?.rows[0];
     if (below) focusBox({ lane: lane + 1, row: 0, index: Math.max(0, boxAt(below, box.from)) });
@@ -438,26 +493,39 @@ function create(page: Page): Showing {
     const box = boxOf(at);
     const y = rowTop(at.lane, at.row);
     if (y < scroller.scrollTop + titleHeight) scroller.scrollTop = y - titleHeight - lineHeight;
-    if (y + rowHeight > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = y + 2 * rowHeight - scroller.clientHeight;
-    if (box.to < sight.from || box.from > sight.to) inSight.see(moved(sight, box.from - (sight.from + sight.to) / 2, whole));
+    if (y + rowHeight > scroller.scrollTop + scroller.clientHeight)
+      scroller.scrollTop = y + 2 * rowHeight - scroller.clientHeight;
+    if (box.to < sight.from || box.from > sight.to)
+      inSight.see(moved(sight, box.from - (sight.from + sight.to) / 2, whole));
     draw();
     const frame = scroller.getBoundingClientRect();
-    const x = Math.max(0, Math.min(plot(), xOf((Math.max(box.from, sight.from) + Math.min(box.to, sight.to)) / 2, sight, plot())));
+    const x = Math.max(0,
+      Math.min(plot(), xOf((Math.max(box.from, sight.from) + Math.min(box.to, sight.to)) / 2, sight, plot())));
     hover.show(at, frame.left + gutterWidth(width()) + x, frame.top + y - scroller.scrollTop + rowHeight / 2);
-    page.say(`${labels[drawn.tree.label[box.node]].name}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${time(box.to - box.from)}, thread ${shortName(catalogue, drawn.threads[at.lane])}`);
+    page.say(
+      `${labels[drawn.tree.label[box.node]].name}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${
+        time(box.to - box.from)
+      }, thread ${shortName(catalogue, drawn.threads[at.lane])}`,
+    );
   }
 
   function stepMatch(direction: 1 | -1): void {
     if (!drawn) return;
-    const boxes = drawn.lanes.flatMap((lane, at) => lane.rows.flatMap((row, depth) => row.map((box, index) => ({ box, at: { lane: at, row: depth, index } }))))
+    const boxes = drawn.lanes.flatMap((lane, at) =>
+      lane.rows.flatMap((row, depth) => row.map((box, index) => ({ box, at: { lane: at, row: depth, index } })))
+    )
       .filter(({ box }) => hits[(drawn as Drawn).tree.label[box.node]] && box.to > sight.from && box.from < sight.to)
       .sort((a, b) => a.at.lane - b.at.lane || a.box.from - b.box.from || a.at.row - b.at.row);
     if (!boxes.length) return;
     const here = cursor ? boxes.findIndex(({ at }) => JSON.stringify(at) === JSON.stringify(cursor)) : -1;
-    focusBox(boxes[(here < 0 ? (direction > 0 ? 0 : boxes.length - 1) : here + direction + boxes.length) % boxes.length].at);
+    focusBox(
+      boxes[(here < 0 ? (direction > 0 ? 0 : boxes.length - 1) : here + direction + boxes.length) % boxes.length].at,
+    );
   }
 
-  const around = () => (cursor && drawn ? Math.max(sight.from, Math.min(sight.to, boxOf(cursor).from)) : (sight.from + sight.to) / 2);
+  const around = () => (cursor && drawn
+    ? Math.max(sight.from, Math.min(sight.to, boxOf(cursor).from))
+    : (sight.from + sight.to) / 2);
 
   return {
     element: view,
@@ -472,21 +540,27 @@ function create(page: Page): Showing {
     pictures,
     keys: [
       ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
-        on, shown: i ? "" : "← → ↑ ↓", meaning: i ? "" : "move from frame to frame", run: () => move(on),
+        on,
+        shown: i ? "" : "← → ↑ ↓",
+        meaning: i ? "" : "move from frame to frame",
+        run: () => move(on),
       })),
       { on: "Enter", shown: "Enter", meaning: "the frame as wide as the window", run: () => cursor && seeBox(cursor) },
       { on: "Escape", shown: "Esc", meaning: "one zoom back", run: () => inSight.back() },
       { on: "Home", shown: "Home", meaning: "the whole recording", run: () => inSight.see(whole, true) },
-      { on: "+", shown: "+  -", meaning: "closer, further away", run: () => inSight.see(zoomed(sight, around(), 0.7, whole)) },
+      { on: "+", shown: "+  -", meaning: "closer, further away",
+        run: () => inSight.see(zoomed(sight, around(), 0.7, whole)) },
       { on: "-", shown: "", meaning: "", run: () => inSight.see(zoomed(sight, around(), 1 / 0.7, whole)) },
       { on: "m", shown: "m", meaning: "menu of the frame", run: () => {
         if (!cursor) return;
         const frame = scroller.getBoundingClientRect();
-        openMenu(cursor, frame.left + gutterWidth(width()) + Math.max(0, xOf(boxOf(cursor).from, sight, plot())) + 8, frame.top + rowTop(cursor.lane, cursor.row + 1) - scroller.scrollTop);
+        openMenu(cursor, frame.left + gutterWidth(width()) + Math.max(0, xOf(boxOf(cursor).from, sight, plot())) + 8,
+          frame.top + rowTop(cursor.lane, cursor.row + 1) - scroller.scrollTop);
       } },
       { on: "n", shown: "n  N", meaning: "next, previous match in time", run: () => stepMatch(1) },
       { on: "N", shown: "", meaning: "", run: () => stepMatch(-1) },
-      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => cursor && drawn && page.copy(labels[drawn.tree.label[boxOf(cursor).node]].full) },
+      { on: "c", shown: "c", meaning: "copy the frame's name",
+        run: () => cursor && drawn && page.copy(labels[drawn.tree.label[boxOf(cursor).node]].full) },
     ],
   };
 }

@@ -29,12 +29,17 @@ function create(page: Page): Showing {
   const turn = button("", () => flip(), { class: "turn" });
   const back = button("Back", () => stepBack(), { title: "One zoom back (Esc)" });
   const reset = button("Reset zoom", () => zoomTo(0), { title: "Home" });
-  const only = button("Only this", () => itemsOf(canvas.zoom)[0]?.run(), { title: "Only stacks through the zoomed function" });
-  const without = button("Without this", () => itemsOf(canvas.zoom)[1]?.run(), { title: "Without stacks through the zoomed function" });
+  const only = button("Only this", () => itemsOf(canvas.zoom)[0]?.run(), {
+    title: "Only stacks through the zoomed function",
+  });
+  const without = button("Without this", () => itemsOf(canvas.zoom)[1]?.run(), {
+    title: "Without stacks through the zoomed function",
+  });
   const zoomWords = element("span", { class: "zoomed", "aria-live": "polite" });
   const notes = element("span", "notes");
   const colours = colourBar(page);
-  const canvas = new FlameCanvas(page, "Flame graph", { zoom: zoomTo, menu: openMenu, upward: isFlame, shown: drawWords });
+  const canvas = new FlameCanvas(page, "Flame graph", { zoom: zoomTo, menu: openMenu, upward: isFlame,
+    shown: drawWords });
   const view = element("section", { class: "flame", "aria-label": "Flame graph" },
     element("div", "toolbar", turn, back, reset, only, without, colours.element, zoomWords, notes), canvas.element);
 
@@ -46,7 +51,9 @@ function create(page: Page): Showing {
   function isFlame(): boolean {
     return own(page.state, name, "turn") === "flame";
   }
-  const seen = (samples: number) => (isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(samples)} samples`);
+  const seen = (
+    samples: number,
+  ) => (isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(samples)} samples`);
   const amount = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
   const itemsOf = (node: number) => (drawn ? page.frameItems(drawn.by, pathTo(drawn.tree, node)) : []);
 
@@ -60,8 +67,13 @@ function create(page: Page): Showing {
     setText(turn, isFlame() ? "Root on top" : "Root at the bottom");
     setDisabled([reset, back, only, without], zoom === 0);
     const called = labels[tree.label[zoom]].name;
-    const words = zoom ? `: ${shareWords(column.total[zoom], column.total[0])} of what is shown, ${amount(column.total[zoom])}${seen(column.samples[zoom])}` : "";
-    setContent(zoomWords, zoom ? called + words : "", () => (zoom ? ["Zoomed into ", element("b", {}, called), words] : []));
+    const words = zoom
+      ? `: ${shareWords(column.total[zoom], column.total[0])} of what is shown, ${amount(column.total[zoom])}${
+        seen(column.samples[zoom])
+      }`
+      : "";
+    setContent(zoomWords, zoom ? called + words : "",
+      () => (zoom ? ["Zoomed into ", element("b", {}, called), words] : []));
     setText(notes, leftOutWords(done, (weight) => shareWords(weight, column.total[0])));
   }
 
@@ -71,7 +83,8 @@ function create(page: Page): Showing {
     const label = labels[tree.label[node]];
     const whole = column.total[0];
     const facts: [string, ...string[]][] = [["share of what is shown", shareWords(column.total[node], whole)]];
-    if (zoom && isWithin(tree, node, zoom)) facts.push(["share of the zoomed frame", shareWords(column.total[node], column.total[zoom])]);
+    if (zoom && isWithin(tree, node, zoom))
+      facts.push(["share of the zoomed frame", shareWords(column.total[node], column.total[zoom])]);
     facts.push(["time", amount(column.total[node])], ["of it in its own code", amount(column.self[node])]);
     if (!isAwait(page.catalogue.head, page.state.weight)) facts.push(["samples", countWords(column.samples[node])]);
     const content = element("div", {}, element("div", "name", label.full));
@@ -79,13 +92,16 @@ function create(page: Page): Showing {
     const place = [library, placeOf(label)].filter((text) => text).join(": ");
     if (place) content.append(element("div", "place", place));
     content.append(factTable(facts));
-    if (drawn?.key === latestKey()) content.append(...waits.of(latestKey(), { by: page.state.by, node }, () => canvas.hover.again()));
+    if (drawn?.key === latestKey())
+      content.append(...waits.of(latestKey(), { by: page.state.by, node }, () => canvas.hover.again()));
     return content;
   }
 
   function spoken(node: number): string {
     const { tree, column, labels } = drawn as Drawn;
-    return `${labels[tree.label[node]].name}, ${shareWords(column.total[node], column.total[0])}, ${amount(column.total[node])}`;
+    return `${labels[tree.label[node]].name}, ${shareWords(column.total[node], column.total[0])}, ${
+      amount(column.total[node])
+    }`;
   }
 
   // ---- changing -------------------------------------------------------------------------------------------------
@@ -118,7 +134,13 @@ function create(page: Page): Showing {
   function use(by: By, tree: CallTree, column: Column): void {
     const labels = page.labels(by);
     const flame: Flame = {
-      tree, total: column.total, labels, hits: new Uint8Array(labels.length), fill: fills(page, tree, labels, column.self), tip: tipOf, spoken,
+      tree,
+      total: column.total,
+      labels,
+      hits: new Uint8Array(labels.length),
+      fill: fills(page, tree, labels, column.self),
+      tip: tipOf,
+      spoken,
     };
     drawn = { by, tree, column, labels, flame, key: latestKey() };
     refresh(true);
@@ -135,7 +157,10 @@ function create(page: Page): Showing {
     while (zoom !== 0 && column.total[zoom] <= 0) zoom = tree.parent[zoom];
     const found = page.matches;
     if (fresh || found !== hitsOf) {
-      for (let id = 1; id < flame.hits.length; ++id) flame.hits[id] = found ? found.functions[functionOf(page.catalogue, by, id)] : 0;
+      for (let id = 1; id < flame.hits.length; ++id)
+        flame.hits[id] = found
+          ? found.functions[functionOf(page.catalogue, by, id)]
+          : 0;
       hitsOf = found;
     }
     flame.fill = fills(page, tree, drawn.labels, column.self);
@@ -148,23 +173,31 @@ function create(page: Page): Showing {
     show: () => {
       const { by, weight } = page.state;
       if (drawn && drawn.by !== by) canvas.cursor = -1;
-      latest.ask(latestKey(), () => Promise.all([page.shape(by), page.ask("column", { by, weight })]), ([tree, column]) => use(by, tree, column));
+      latest.ask(latestKey(), () => Promise.all([page.shape(by), page.ask("column", { by, weight })]),
+        ([tree, column]) => use(by, tree, column));
       // Otherwise an answer is pending: until it is drawn, picture and texts stay as they are.
       if (drawn?.key === latestKey()) refresh(false);
     },
-    pictures: () => canvas.pictures("flame graph", [zoomWords.textContent, notes.textContent].filter((text) => text).join(". "), colours.legend()),
+    pictures: () =>
+      canvas.pictures("flame graph", [zoomWords.textContent, notes.textContent].filter((text) => text).join(". "),
+        colours.legend()),
     keys: [
       ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
-        on, shown: i ? "" : "← → ↑ ↓", meaning: i ? "" : "move from frame to frame", run: () => canvas.move(on),
+        on,
+        shown: i ? "" : "← → ↑ ↓",
+        meaning: i ? "" : "move from frame to frame",
+        run: () => canvas.move(on),
       })),
-      { on: "Enter", shown: "Enter", meaning: "zoom into the frame", run: () => canvas.cursor >= 0 && zoomTo(canvas.cursor) },
+      { on: "Enter", shown: "Enter", meaning: "zoom into the frame",
+        run: () => canvas.cursor >= 0 && zoomTo(canvas.cursor) },
       { on: "Escape", shown: "Esc", meaning: "one step back", run: stepBack },
       { on: "Home", shown: "Home", meaning: "reset the zoom", run: () => zoomTo(0) },
       { on: "m", shown: "m", meaning: "menu of the frame", run: () => canvas.openMenu() },
       { on: "n", shown: "n  N", meaning: "next, previous match", run: () => canvas.step(1) },
       { on: "N", shown: "", meaning: "", run: () => canvas.step(-1) },
       { on: "i", shown: "i", meaning: "root on top or at the bottom", run: flip },
-      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => drawn && canvas.cursor > 0 && page.copy(drawn.labels[drawn.tree.label[canvas.cursor]].full) },
+      { on: "c", shown: "c", meaning: "copy the frame's name",
+        run: () => drawn && canvas.cursor > 0 && page.copy(drawn.labels[drawn.tree.label[canvas.cursor]].full) },
     ],
   };
 }

@@ -47,11 +47,15 @@ function create(page: Page): Showing {
   };
   const keyOfIntervals = () => JSON.stringify([key(), page.state.weight]);
   const pair = (side: "self" | "total", title: string, about: string): TableColumn[] => [
-    { name: side, title, about, number: true, ascending: false, text: (row) => shareWords(amount(side, row), amount("total", 0)), bar: (row) => share(side, row),
+    { name: side, title, about, number: true, ascending: false,
+      text: (row) => shareWords(amount(side, row), amount("total", 0)), bar: (row) => share(side, row),
       compare: (a, b) => amount(side, a) - amount(side, b) },
-    { name: `${side}-time`, title: `${title} time`, about, number: true, ascending: false, text: (row) => time(amount(side, row)), compare: (a, b) => amount(side, a) - amount(side, b) },
-    { name: `${side}-interval`, title: `${title} 99 %`, about: `99 % interval of the share: the sampling error of this recording. ${about}`, number: true, ascending: false,
-      text: (row) => interval(side, row), compare: (a, b) => certain ? certain[side].low[a] - certain[side].low[b] : 0 },
+    { name: `${side}-time`, title: `${title} time`, about, number: true, ascending: false,
+      text: (row) => time(amount(side, row)), compare: (a, b) => amount(side, a) - amount(side, b) },
+    { name: `${side}-interval`, title: `${title} 99 %`,
+      about: `99 % interval of the share: the sampling error of this recording. ${about}`, number: true,
+      ascending: false, text: (row) => interval(side, row),
+      compare: (a, b) => certain ? certain[side].low[a] - certain[side].low[b] : 0 },
   ];
   // As in `phlox report`: nativeWords.
   const beneathWords = (row: number) => {
@@ -62,14 +66,20 @@ function create(page: Page): Showing {
   const columns: TableColumn[] = [
     ...pair("self", "Self", "Spent in its own code, and in native code beneath a Python function"),
     ...pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
-    { name: "samples", title: "Samples", about: "Samples with it on the stack", number: true, ascending: false,
-      text: (row) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords((table as Table).total.samples[row])), compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },
-    { name: "name", title: "Function", about: "By name", number: false, ascending: true, text: (row) => labels[row].full, compare: byText((row) => labels[row].full) },
-    { name: "module", title: "Module", about: "Top package or module; native: the library", number: false, ascending: true, text: (row) => labels[row].module,
-      compare: byText((row) => labels[row].module) },
-    { name: "place", title: "Place", about: "File and line", number: false, ascending: true, text: (row) => placeOf(labels[row]), compare: byText((row) => placeOf(labels[row])) },
-    { name: "beneath", title: "Most native time in", about: "The native function beneath it with most of its own time, and that part of it. Recorded without --native: the library in whose C code most of its CPU time is; --native shows its functions", number: false, ascending: true,
-      text: beneathWords, compare: byText(beneathWords) },
+    { name: "samples", title: "Samples", about: "Samples with it on the stack", number: true, ascending: false, text: (
+      row,
+    ) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords((table as Table).total.samples[row])),
+      compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },
+    { name: "name", title: "Function", about: "By name", number: false, ascending: true,
+      text: (row) => labels[row].full, compare: byText((row) => labels[row].full) },
+    { name: "module", title: "Module", about: "Top package or module; native: the library", number: false,
+      ascending: true, text: (row) => labels[row].module, compare: byText((row) => labels[row].module) },
+    { name: "place", title: "Place", about: "File and line", number: false, ascending: true,
+      text: (row) => placeOf(labels[row]), compare: byText((row) => placeOf(labels[row])) },
+    { name: "beneath", title: "Most native time in",
+      about:
+        "The native function beneath it with most of its own time, and that part of it. Recorded without --native: the library in whose C code most of its CPU time is; --native shows its functions",
+      number: false, ascending: true, text: beneathWords, compare: byText(beneathWords) },
   ];
   const functionAt = (row: number) => functionOf(page.catalogue, by, row);
   const rows = new RowTable("Functions", columns, {
@@ -79,14 +89,19 @@ function create(page: Page): Showing {
     mark: (row) => page.matches !== null && page.matches.functions[functionAt(row)] === 1,
   });
   // The page's own choice, repeated where a user looks for a table of lines.
-  const rowsAre = choice<By>("A row is", [["function", "Functions"], ["line", "Lines"]], (value) => page.change({ by: value }));
+  const rowsAre = choice<By>("A row is", [["function", "Functions"], ["line", "Lines"]],
+    (value) => page.change({ by: value }));
   // Off: native code beneath a Python function is a column of that function's row.
-  const callees = choice<"" | "1">("Native code", [["", "Python"], ["1", "Python and native"]], (value) => page.change(withOwn(page.state, "functions", "native", value), "aside"),
-    { "": "Native code that Python calls is a column of the Python function's row", "1": "Native functions that Python calls are rows as well: their time is in two rows" });
+  const callees = choice<"" | "1">("Native code", [["", "Python"], ["1", "Python and native"]],
+    (value) => page.change(withOwn(page.state, "functions", "native", value), "aside"), {
+    "": "Native code that Python calls is a column of the Python function's row",
+    "1": "Native functions that Python calls are rows as well: their time is in two rows",
+  });
   callees.element.hidden = !page.catalogue.functions.kind.some((kind) => kind === Kind.native);
   const words = element("span", "status");
   const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows, as text for a spreadsheet" });
-  const view = element("section", { class: "functions", "aria-label": "Functions" }, element("div", "toolbar", rowsAre.element, callees.element, words, copy), rows.element);
+  const view = element("section", { class: "functions", "aria-label": "Functions" },
+    element("div", "toolbar", rowsAre.element, callees.element, words, copy), rows.element);
 
   function draw(): void {
     if (!table) return;
@@ -96,7 +111,9 @@ function create(page: Page): Showing {
     }
     rows.show(there, own(page.state, "functions", "sort"));
     const inLibraries = under !== null && underKey === keyOfIntervals() && under.library.some((name) => name);
-    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, ${isAwait(page.catalogue.head, page.state.weight) ? "shares are" : "shares and their 99 % intervals are"} of what is shown${inLibraries ? "; what C code does that time is in, --native shows" : ""}`;
+    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, ${
+      isAwait(page.catalogue.head, page.state.weight) ? "shares are" : "shares and their 99 % intervals are"
+    } of what is shown${inLibraries ? "; what C code does that time is in, --native shows" : ""}`;
     page.drawn();
   }
 
@@ -113,16 +130,18 @@ function create(page: Page): Showing {
         labels = page.labels(by);
         draw();
       });
-      latestIntervals.ask(keyOfIntervals(), () => page.ask("intervals", { by: state.by, weight: state.weight, natives: natives() }), (answer) => {
+      latestIntervals.ask(keyOfIntervals(),
+        () => page.ask("intervals", { by: state.by, weight: state.weight, natives: natives() }), (answer) => {
         certain = answer;
         certainKey = keyOfIntervals();
         draw();
       });
-      latestBeneath.ask(keyOfIntervals(), () => page.ask("beneath", { by: state.by, weight: state.weight }), (answer) => {
-        under = answer;
-        underKey = keyOfIntervals();
-        draw();
-      });
+      latestBeneath.ask(keyOfIntervals(), () => page.ask("beneath", { by: state.by, weight: state.weight }),
+        (answer) => {
+          under = answer;
+          underKey = keyOfIntervals();
+          draw();
+        });
       if (drawnKey === key()) draw();
     },
     keys: [

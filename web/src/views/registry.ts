@@ -11,4 +11,5 @@ import { timeline } from "./timeline";
 import { View } from "./view";
 import { waits } from "./waits";
 
-export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, waits, difference, stalls];
+export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, waits,
+  difference, stalls];

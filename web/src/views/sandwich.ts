@@ -50,13 +50,20 @@ function create(page: Page): Showing {
   };
 
   const share = (side: "self" | "total", title: string, about: string): TableColumn => ({
-    name: side, title, about, number: true, ascending: false, text: (row) => shareWords(amount(side, row), whole()),
-    bar: (row) => (whole() > 0 ? amount(side, row) / whole() : 0), compare: (a, b) => amount(side, a) - amount(side, b),
+    name: side,
+    title,
+    about,
+    number: true,
+    ascending: false,
+    text: (row) => shareWords(amount(side, row), whole()),
+    bar: (row) => (whole() > 0 ? amount(side, row) / whole() : 0),
+    compare: (a, b) => amount(side, a) - amount(side, b),
   });
   const list = new RowTable("Functions to choose from", [
     share("self", "Self", "Spent in its own code"),
     share("total", "Total", "With everything that it calls"),
-    { name: "name", title: "Function", about: "By name", number: false, ascending: true, text: (row) => labels[row].full,
+    { name: "name", title: "Function", about: "By name", number: false, ascending: true,
+      text: (row) => labels[row].full,
       compare: (a, b) => (labels[a].full < labels[b].full ? -1 : labels[a].full > labels[b].full ? 1 : 0) },
   ], {
     sort: (text) => page.change(withOwn(page.state, name, "sort", text), "aside"),
@@ -68,10 +75,11 @@ function create(page: Page): Showing {
 
   const colours = colourBar(page);
   const head = element("p", { class: "chosen", "aria-live": "polite" });
-  const halves = { callers: half("callers", "Callers, outward", true), callees: half("callees", "Callees, inward", false) };
-  const view = element("section", { class: "sandwich", "aria-label": title },
-    element("div", "choose", list.element),
-    element("div", "halves", head, element("div", "toolbar", colours.element), halves.callers.element, halves.callees.element));
+  const halves = { callers: half("callers", "Callers, outward", true),
+    callees: half("callees", "Callees, inward", false) };
+  const view = element("section", { class: "sandwich", "aria-label": title }, element("div", "choose", list.element),
+    element("div", "halves", head, element("div", "toolbar", colours.element), halves.callers.element,
+      halves.callees.element));
 
   function half(side: "callers" | "callees", label: string, upward: boolean) {
     const notes = element("span", "notes");
@@ -86,7 +94,8 @@ function create(page: Page): Showing {
       zoom: zoomTo,
       upward: () => upward,
       menu: (node, x, y) => {
-        page.menu([{ text: "Zoom into it", run: () => zoomTo(node) }, ...page.frameItems("function", stackTo(node))], x, y);
+        page.menu([{ text: "Zoom into it", run: () => zoomTo(node) }, ...page.frameItems("function", stackTo(node))], x,
+          y);
       },
       shown: (done) => {
         back.disabled = canvas.zoom === 0;
@@ -95,24 +104,33 @@ function create(page: Page): Showing {
     });
     const treeOf = () => (drawn as Sandwich)[side];
     // What is known of the stack that leads to a frame: of a caller nothing.
-    const stackTo = (node: number) => (upward ? [treeOf().label[node]] : [treeOf().label[0], ...pathTo(treeOf(), node)]);
+    const stackTo = (
+      node: number,
+    ) => (upward ? [treeOf().label[node]] : [treeOf().label[0], ...pathTo(treeOf(), node)]);
     canvas.element.addEventListener("focus", () => (active = side));
     const tip = (node: number) => {
       const tree = treeOf();
       const label = labels[tree.label[node]];
       const of = labels[tree.label[0]].name;
       const facts: [string, string][] = [
-        [`share of ${of}`, shareWords(tree.total[node], tree.total[0])], ["share of what is shown", shareWords(tree.total[node], whole())],
-        ["time", time(tree.total[node])], ["samples", countWords(tree.samples[node])],
-      ].filter(([word]) => word !== "samples" || !isAwait(page.catalogue.head, page.state.weight)) as [string, string][];
-      if (canvas.zoom && isWithin(tree, node, canvas.zoom)) facts.splice(1, 0, ["share of the zoomed frame", shareWords(tree.total[node], tree.total[canvas.zoom])]);
+        [`share of ${of}`, shareWords(tree.total[node], tree.total[0])],
+        ["share of what is shown", shareWords(tree.total[node], whole())],
+        ["time", time(tree.total[node])],
+        ["samples", countWords(tree.samples[node])],
+      ].filter(([word]) => word !== "samples" || !isAwait(page.catalogue.head, page.state.weight)) as [string,
+        string][];
+      if (canvas.zoom && isWithin(tree, node, canvas.zoom))
+        facts.splice(1, 0, ["share of the zoomed frame", shareWords(tree.total[node], tree.total[canvas.zoom])]);
       const content = element("div", {}, element("div", "name", label.full));
       const place = [label.kind === Kind.native ? label.module : "", placeOf(label)].filter((text) => text).join(": ");
       if (place) content.append(element("div", "place", place));
       content.append(factTable(facts));
       return content;
     };
-    const spoken = (node: number) => `${labels[treeOf().label[node]].name}, ${shareWords(treeOf().total[node], treeOf().total[0])} of ${labels[treeOf().label[0]].name}`;
+    const spoken = (node: number) =>
+      `${labels[treeOf().label[node]].name}, ${shareWords(treeOf().total[node], treeOf().total[0])} of ${
+        labels[treeOf().label[0]].name
+      }`;
     const hits = new Uint8Array(labels.length);
     const show = (fresh: boolean) => {
       const tree: SmallTree = treeOf();
@@ -125,7 +143,8 @@ function create(page: Page): Showing {
         if (!child) break;
         zoom = child;
       }
-      canvas.show({ tree, total: tree.total, labels, hits, fill: fills(page, tree, labels, tree.self), tip, spoken }, zoom, fresh);
+      canvas.show({ tree, total: tree.total, labels, hits, fill: fills(page, tree, labels, tree.self), tip, spoken },
+        zoom, fresh);
     };
     return { element: element("div", `half ${side}`, heading, canvas.element), canvas, show, zoomTo };
   }
@@ -136,8 +155,11 @@ function create(page: Page): Showing {
     if (!drawn || !table) return;
     const label: Label = labels[f];
     const { total } = drawn.callees;
-    head.replaceChildren(element("b", {}, label.full), ` ${placeOf(label)}: `, element("b", {}, shareWords(total[0], whole())),
-      ` of what is shown, ${time(total[0])}; ${time(amount("self", f))} of it in its own code${isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(drawn.callees.samples[0])} samples`}`);
+    head.replaceChildren(element("b", {}, label.full), ` ${placeOf(label)}: `,
+      element("b", {}, shareWords(total[0], whole())),
+      ` of what is shown, ${time(total[0])}; ${time(amount("self", f))} of it in its own code${
+        isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(drawn.callees.samples[0])} samples`
+      }`);
     for (const side of ["callers", "callees"] as const) {
       halves[side].show(fresh);
       if (fresh) halves[side].canvas.scrollToRoot();
@@ -166,11 +188,12 @@ function create(page: Page): Showing {
         showList();
         const f = chosen();
         if (!f) return head.replaceChildren("Nothing is shown.");
-        latest.ask(key(), () => page.ask("sandwich", { function: f, weight: page.state.weight, leastShare }), (answer) => {
-          drawn = answer;
-          drawnKey = key();
-          draw(true);
-        });
+        latest.ask(key(), () => page.ask("sandwich", { function: f, weight: page.state.weight, leastShare }),
+          (answer) => {
+            drawn = answer;
+            drawnKey = key();
+            draw(true);
+          });
         if (drawnKey === key()) draw(false);
       }
     },
@@ -181,17 +204,23 @@ function create(page: Page): Showing {
     keys: [
       ...tableKeys("look at the function"),
       ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
-        on, shown: i ? "" : "← → ↑ ↓", meaning: i ? "" : "move from frame to frame of the half in focus", run: () => canvas().move(on),
+        on,
+        shown: i ? "" : "← → ↑ ↓",
+        meaning: i ? "" : "move from frame to frame of the half in focus",
+        run: () => canvas().move(on),
       })),
       { on: "o", shown: "o", meaning: "the other half: callers or callees", run: () => {
         active = active === "callers" ? "callees" : "callers";
         canvas().element.focus();
       } },
-      { on: "Enter", shown: "Enter", meaning: "zoom into the frame", run: () => canvas().cursor >= 0 && halves[active].zoomTo(canvas().cursor) },
-      { on: "Escape", shown: "Esc", meaning: "reset the zoom, or the search", run: () => (page.state.search ? page.change({ search: "" }, "aside") : halves[active].zoomTo(0)) },
+      { on: "Enter", shown: "Enter", meaning: "zoom into the frame",
+        run: () => canvas().cursor >= 0 && halves[active].zoomTo(canvas().cursor) },
+      { on: "Escape", shown: "Esc", meaning: "reset the zoom, or the search",
+        run: () => (page.state.search ? page.change({ search: "" }, "aside") : halves[active].zoomTo(0)) },
       { on: "Home", shown: "Home", meaning: "reset the zoom", run: () => halves[active].zoomTo(0) },
       { on: "m", shown: "m", meaning: "menu of the frame", run: () => canvas().openMenu() },
-      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => drawn && canvas().cursor >= 0 && page.copy(labels[drawn[active].label[canvas().cursor]].full) },
+      { on: "c", shown: "c", meaning: "copy the frame's name",
+        run: () => drawn && canvas().cursor >= 0 && page.copy(labels[drawn[active].label[canvas().cursor]].full) },
       { on: "n", shown: "n  N", meaning: "next, previous match in the list", run: () => list.step(1) },
       { on: "N", shown: "", meaning: "", run: () => list.step(-1) },
     ],
@@ -199,10 +228,14 @@ function create(page: Page): Showing {
 }
 
 export const sandwich: View = {
-  name, title, place: "main", create,
+  name,
+  title,
+  place: "main",
+  create,
   items: (page, by, path) => {
     const f = functionOf(page.catalogue, by, path[path.length - 1]);
     const { name: short } = page.labels("function")[f];
-    return [{ text: `${title} of ${short.length > 60 ? `${short.slice(0, 59)}…` : short}`, run: () => page.change({ view: name, ...choice(page, f) }) }];
+    return [{ text: `${title} of ${short.length > 60 ? `${short.slice(0, 59)}…` : short}`,
+      run: () => page.change({ view: name, ...choice(page, f) }) }];
   },
 };

@@ -17,23 +17,47 @@ function create(page: Page): Showing {
   const inSight = new InSight(page);
 
   const text = (column: string, title: string, about: string, words: (stall: Stall) => string): TableColumn => ({
-    name: column, title, about, number: false, ascending: true, text: (row) => words(stalls[row]),
+    name: column,
+    title,
+    about,
+    number: false,
+    ascending: true,
+    text: (row) => words(stalls[row]),
     compare: (a, b) => {
       const [x, y] = [words(stalls[a]), words(stalls[b])];
       return x < y ? -1 : x > y ? 1 : 0;
     },
   });
-  const number = (column: string, title: string, about: string, value: (stall: Stall) => number, words: (stall: Stall) => string): TableColumn => ({
-    name: column, title, about, number: true, ascending: false, text: (row) => words(stalls[row]), compare: (a, b) => value(stalls[a]) - value(stalls[b]),
-  });
+  const number = (column: string, title: string, about: string, value: (stall: Stall) => number,
+    words: (stall: Stall) => string): TableColumn => ({
+      name: column,
+      title,
+      about,
+      number: true,
+      ascending: false,
+      text: (row) => words(stalls[row]),
+      compare: (a, b) => value(stalls[a]) - value(stalls[b]),
+    });
   const longest = Math.max(1, ...stalls.map(({ wall }) => wall));
   const columns: TableColumn[] = [
-    { ...number("length", "Length", "From one wait for events to the next; of two lengths, what one turn took at least, and that", ({ wall }) => wall, ({ length }) => length), bar: (row) => stalls[row].wall / longest },
-    { ...number("at", "At", "Since the start of the recording", ({ start }) => start, ({ start, wall }) => timeWords(start, wall / 10)), ascending: true },
-    text("turns", "Turns", "One is proved by a single wait. A poll that did not wait is not in the recording, so there may have been several", ({ oneTurn }) => (oneTurn ? "one" : "one or more")),
+    {
+      ...number("length", "Length",
+        "From one wait for events to the next; of two lengths, what one turn took at least, and that",
+        ({ wall }) => wall, ({ length }) => length),
+      bar: (row) => stalls[row].wall / longest,
+    },
+    {
+      ...number("at", "At", "Since the start of the recording", ({ start }) => start,
+        ({ start, wall }) => timeWords(start, wall / 10)),
+      ascending: true,
+    },
+    text("turns", "Turns",
+      "One is proved by a single wait. A poll that did not wait is not in the recording, so there may have been several",
+      ({ oneTurn }) => (oneTurn ? "one" : "one or more")),
     text("in", "In", "The line that took longest", ({ place }) => place),
     text("did", "What it did", "For most of the time", ({ words }) => words),
-    number("callbacks", "Callbacks", "Different functions that the loop was found to have called", ({ callbacks }) => callbacks, ({ callbacks }) => countWords(callbacks)),
+    number("callbacks", "Callbacks", "Different functions that the loop was found to have called",
+      ({ callbacks }) => callbacks, ({ callbacks }) => countWords(callbacks)),
     text("thread", "Thread", "Of the loop", ({ thread }) => shortName(catalogue, thread)),
   ];
 
@@ -48,8 +72,13 @@ function create(page: Page): Showing {
       const { start, wall, thread } = stalls[row];
       page.menu([
         { text: "Show in the timeline", run: () => see(stalls[row]) },
-        { text: "Only this time", run: () => page.change(withFilter(page.state, { field: "time", mode: "in", from: Math.round(start), to: Math.round(start + wall) })) },
-        { text: `Only thread ${shortName(catalogue, thread)}`, run: () => page.change(withFilter(page.state, { field: "thread", mode: "in", values: [thread] })) },
+        { text: "Only this time", run: () =>
+          page.change(
+            withFilter(page.state, { field: "time", mode: "in", from: Math.round(start),
+              to: Math.round(start + wall) }),
+          ) },
+        { text: `Only thread ${shortName(catalogue, thread)}`,
+          run: () => page.change(withFilter(page.state, { field: "thread", mode: "in", values: [thread] })) },
       ], x, y);
     },
     pick: (row) => see(stalls[row]),
@@ -59,7 +88,8 @@ function create(page: Page): Showing {
   const words = element("span", "status");
   const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows, as text for a spreadsheet" });
   const note = element("span", "notes");
-  const view = element("section", { class: "stalls", "aria-label": "Stalls of event loops" }, element("div", "toolbar", words, copy, note), rows.element);
+  const view = element("section", { class: "stalls", "aria-label": "Stalls of event loops" },
+    element("div", "toolbar", words, copy, note), rows.element);
 
   return {
     element: view,
@@ -67,13 +97,19 @@ function create(page: Page): Showing {
       rows.show(Array.from(stalls.keys()), own(page.state, name, "sort") || "-length");
       const all = stalls.reduce((sum, { wall }) => sum + wall, 0);
       setText(words, stalls.length
-        ? `${countWords(stalls.length)} ${stalls.length === 1 ? "time" : "times"} without a wait for events, ${weightWords(all, "ns")} in all, whatever the filters let pass. Click a row to see it in the timeline.`
+        ? `${countWords(stalls.length)} ${stalls.length === 1 ? "time" : "times"} without a wait for events, ${
+          weightWords(all, "ns")
+        } in all, whatever the filters let pass. Click a row to see it in the timeline.`
         : "No event loop was seen to go without a wait for events for 50 ms or more");
-      setText(note, stalls.every(({ exact }) => exact) ? "" : "From samples: between two of them, a loop may have waited for events.");
+      setText(note, stalls.every(({ exact }) => exact)
+        ? ""
+        : "From samples: between two of them, a loop may have waited for events.");
       page.drawn();
     },
-    keys: [...tableKeys("that time in the timeline"), { on: "t", shown: "t", meaning: "copy the table", run: () => page.copy(rows.asText()) }],
+    keys: [...tableKeys("that time in the timeline"), { on: "t", shown: "t", meaning: "copy the table",
+      run: () => page.copy(rows.asText()) }],
   };
 }
 
-export const stalls: View = { name, title: "Stalls", place: "main", isOffered: ({ head }) => head.stalls.length > 0, create };
+export const stalls: View = { name, title: "Stalls", place: "main", isOffered: ({ head }) => head.stalls.length > 0,
+  create };

@@ -34,21 +34,32 @@ function create(page: Page): Showing {
   const { whole } = inSight;
   const marks = marksOf(catalogue);
 
-  const head = element("canvas", { class: "overview", role: "img", "aria-label": "The whole recording, a ruler of time, and what happened" });
+  const head = element("canvas", { class: "overview", role: "img",
+    "aria-label": "The whole recording, a ruler of time, and what happened" });
   const canvas = element("canvas");
   const spacer = element("div", "spacer", canvas);
   const scroller = element("div", {
-    class: "lanes", tabindex: 0, role: "application", "aria-roledescription": "timeline",
-    "aria-label": "Timeline. Up and down choose a thread, left and right a moment, with Shift a range; Enter keeps only the range, m opens the menu, plus and minus zoom.",
+    class: "lanes",
+    tabindex: 0,
+    role: "application",
+    "aria-roledescription": "timeline",
+    "aria-label":
+      "Timeline. Up and down choose a thread, left and right a moment, with Shift a range; Enter keeps only the range, m opens the menu, plus and minus zoom.",
   }, spacer);
   const answer = element("span", { class: "answer", "aria-live": "polite" });
   const legend = timelineLegend(page);
   const only = button("", () => rowItemsAt()[0]?.run());
   const without = button("", () => rowItemsAt()[1]?.run());
-  const toRange = button("Zoom to the range", () => seeRange(), { title: "What the filter of time lets pass, as wide as the window" });
+  const toRange = button("Zoom to the range", () => seeRange(), {
+    title: "What the filter of time lets pass, as wide as the window",
+  });
   const all = button("Whole recording", () => see(whole, true), { title: "Home" });
-  const byCpu = button("By CPU", () => page.change(withOwn(page.state, name, "rows", showsCpus() ? "" : "cpus")), { title: "A row a CPU in place of a row a thread" });
-  const fold = button("", () => page.change(withOwn(page.state, name, "hidden", isHidden() ? "" : "yes")), { class: "fold" });
+  const byCpu = button("By CPU", () => page.change(withOwn(page.state, name, "rows", showsCpus() ? "" : "cpus")), {
+    title: "A row a CPU in place of a row a thread",
+  });
+  const fold = button("", () => page.change(withOwn(page.state, name, "hidden", isHidden() ? "" : "yes")), {
+    class: "fold",
+  });
   const body = element("div", "body", head, scroller);
   const view = element("section", { class: "timeline", "aria-label": "Timeline" },
     element("div", "toolbar", fold, answer, only, without, toRange, all, byCpu, legend.element), body);
@@ -74,7 +85,8 @@ function create(page: Page): Showing {
     const sides = ["a", "b"].map((side) => filtersIn(own(page.state, "difference", side))[0]);
     return sides.every((side): side is TimeFilter => side?.field === "time") ? (sides as TimeFilter[]) : [];
   };
-  const timeFilter = () => page.state.filters.find((filter): filter is TimeFilter => filter.field === "time" && filter.mode === "in");
+  const timeFilter = () =>
+    page.state.filters.find((filter): filter is TimeFilter => filter.field === "time" && filter.mode === "in");
 
   function ask(): void {
     answers.askTotals();
@@ -113,7 +125,13 @@ function create(page: Page): Showing {
     setText(fold, isHidden() ? "▸ Timeline" : "▾ Timeline");
     setAttribute(fold, "aria-expanded", String(!isHidden()));
     setAttribute(byCpu, "aria-pressed", String(showsCpus()));
-    byCpu.hidden = legend.element.hidden = toRange.hidden = all.hidden = only.hidden = without.hidden = isHidden();
+    byCpu.hidden =
+      legend.element.hidden =
+      toRange.hidden =
+      all.hidden =
+      only.hidden =
+      without.hidden =
+        isHidden();
     const rows = rowsNow().length;
     const room = Math.max(leastRows, Math.min(mostRows, Math.floor((window.innerHeight * 0.3) / rowHeight)));
     scroller.style.height = `${Math.max(1, Math.min(rows, room)) * rowHeight}px`;
@@ -149,12 +167,14 @@ function create(page: Page): Showing {
 
   const incidents = catalogue.head.incidents.map(({ time }) => time);
   const stalls = new Map<number, Sight[]>();
-  for (const { thread, start, wall } of catalogue.head.stalls) stalls.set(thread, [...(stalls.get(thread) ?? []), { from: start, to: start + wall }]);
+  for (const { thread, start, wall } of catalogue.head.stalls)
+    stalls.set(thread, [...(stalls.get(thread) ?? []), { from: start, to: start + wall }]);
   const stallsOf = (row: TimelineRow) => (row.kind === "thread" ? stalls.get(row.thread) ?? [] : []);
   const lifesOf = (row: TimelineRow) => (row.kind === "thread" ? [lifeOf(row.thread)] : []);
 
   function scene(): Scene {
-    return { page, whole, sight, gutter: gutter(), width: width(), spans: spansOf(page.state.filters), compared: compared(), brush: pointed.brush, cursor: pointed.cursor, incidents };
+    return { page, whole, sight, gutter: gutter(), width: width(), spans: spansOf(page.state.filters),
+      compared: compared(), brush: pointed.brush, cursor: pointed.cursor, incidents };
   }
 
   function draw(): void {
@@ -165,7 +185,11 @@ function create(page: Page): Showing {
     const rows = rowsNow();
     const height = scroller.clientHeight;
     drawRows(sized(canvas, now.width, height), now, {
-      rows, height, scrollTop: scroller.scrollTop, first: bands.firstOf(rows, showsCpus()), band: bands.rows,
+      rows,
+      height,
+      scrollTop: scroller.scrollTop,
+      first: bands.firstOf(rows, showsCpus()),
+      band: bands.rows,
       words: (row) => rowWords(catalogue, row, cpuTime),
       lifes: lifesOf,
       stalls: stallsOf,
@@ -180,19 +204,27 @@ function create(page: Page): Showing {
     const rows = rowsNow().slice(0, mostSaved);
     const now = { ...scene(), brush: null, cursor: null };
     const words = [spanWords(sight.from, sight.to), answer.textContent?.trim() ?? ""];
-    if (rows.length < rowsNow().length) words.push(`The first ${countWords(rows.length)} of ${countWords(rowsNow().length)} rows.`);
+    if (rows.length < rowsNow().length)
+      words.push(`The first ${countWords(rows.length)} of ${countWords(rowsNow().length)} rows.`);
     const height = rows.length * rowHeight;
     return [{
-      what: showsCpus() ? "timeline by CPU" : "timeline", words: words.filter((text) => text).join(". "), width: now.width, height: headHeight + height, legend: legendEntries(known),
+      what: showsCpus() ? "timeline by CPU" : "timeline",
+      words: words.filter((text) => text).join(". "),
+      width: now.width,
+      height: headHeight + height,
+      legend: legendEntries(known),
       draw: async (pen) => {
         const band = new Band();
         const bins = plotWidth();
-        const { time } = showsCpus() ? await page.ask("cpus", { ...now.sight, bins }, timeless(page)) : await page.ask("densities", { rows: rows.map(threadsOf), ...now.sight, bins }, timeless(page));
+        const { time } = showsCpus()
+          ? await page.ask("cpus", { ...now.sight, bins }, timeless(page))
+          : await page.ask("densities", { rows: rows.map(threadsOf), ...now.sight, bins }, timeless(page));
         band.paint(page, time, bins, fullOf(rows, (now.sight.to - now.sight.from) / bins), rowHeight - 2, now.sight);
         drawHead(pen, now, bands.strip, bands.stripMost, marks);
         pen.save();
         pen.translate(0, headHeight);
-        drawRows(pen, now, { rows, height, scrollTop: 0, first: 0, band, words: (row) => rowWords(catalogue, row, cpuTime), lifes: lifesOf, stalls: stallsOf });
+        drawRows(pen, now, { rows, height, scrollTop: 0, first: 0, band,
+          words: (row) => rowWords(catalogue, row, cpuTime), lifes: lifesOf, stalls: stallsOf });
         pen.restore();
       },
     }];
@@ -269,7 +301,9 @@ function create(page: Page): Showing {
       draw();
       openMenu(event.clientX, event.clientY);
     },
-    hover: (where, x, y, event) => tips.hover(where, where === "rows" || where === "gutter" ? rowsNow()[rowAt(y + scroller.scrollTop)] : undefined, x, event),
+    hover: (where, x, y, event) =>
+      tips.hover(where, where === "rows" || where === "gutter" ? rowsNow()[rowAt(y + scroller.scrollTop)] : undefined,
+        x, event),
   });
   scroller.addEventListener("scroll", () => {
     askRows();
@@ -278,13 +312,20 @@ function create(page: Page): Showing {
 
   // ---- keys -----------------------------------------------------------------------------------------------------
   function rowSaid(row: TimelineRow): string {
-    if (row.kind === "folded") return `${rowWords(catalogue, row, cpuTime).name.slice(2)}: ${placesWords(catalogue, answers.waits)}`;
+    if (row.kind === "folded")
+      return `${rowWords(catalogue, row, cpuTime).name.slice(2)}: ${placesWords(catalogue, answers.waits)}`;
     const { name, amount } = rowWords(catalogue, row, cpuTime);
-    const samples = row.kind === "thread" && answers.shown ? `, ${countWords(answers.shown.samples[row.thread])} samples` : "";
-    return `${name}${row.kind === "thread" && row.busiest ? ", busiest" : ""}${amount ? `, ${amount} CPU time` : ""}${samples}`;
+    const samples = row.kind === "thread" && answers.shown
+      ? `, ${countWords(answers.shown.samples[row.thread])} samples`
+      : "";
+    return `${name}${row.kind === "thread" && row.busiest ? ", busiest" : ""}${
+      amount ? `, ${amount} CPU time` : ""
+    }${samples}`;
   }
 
-  const around = () => (pointed.cursor && pointed.cursor.time >= sight.from && pointed.cursor.time <= sight.to ? pointed.cursor.time : (sight.from + sight.to) / 2);
+  const around = () => (pointed.cursor && pointed.cursor.time >= sight.from && pointed.cursor.time <= sight.to
+    ? pointed.cursor.time
+    : (sight.from + sight.to) / 2);
   const zoomBy = (factor: number) => see(zoomed(sight, around(), factor, whole));
   const panBy = (share: number) => see(moved(sight, (sight.to - sight.from) * share, whole));
 
@@ -293,7 +334,8 @@ function create(page: Page): Showing {
       const range = pointed.brush ? `, ${time(pointed.brush.to - pointed.brush.from)} chosen` : "";
       page.say(`${tips.titleOf(row)} at ${timeWords(at, 8 * perPixel())}: ${momentWords(page, moment)}${range}`);
       const box = canvas.getBoundingClientRect();
-      page.tip(momentTip(page, tips.titleOf(row), from, to, moment, waited), box.left + gutter() + (at - sight.from) / perPixel(), box.top + (number + 1) * rowHeight - scroller.scrollTop);
+      page.tip(momentTip(page, tips.titleOf(row), from, to, moment, waited),
+        box.left + gutter() + (at - sight.from) / perPixel(), box.top + (number + 1) * rowHeight - scroller.scrollTop);
     });
   }
 
@@ -338,7 +380,10 @@ function create(page: Page): Showing {
       { on: "s", shown: "", meaning: "", run: () => zoomBy(1 / 0.7) },
       { on: "a", shown: "a  d", meaning: "timeline: earlier, later", run: () => panBy(-0.2) },
       { on: "d", shown: "", meaning: "", run: () => panBy(0.2) },
-      { on: "e", shown: "e", meaning: "go to the timeline: arrows (PgUp, PgDn) choose thread and moment, Shift a range, Enter keeps it, z zooms to it, m is the menu, + and − zoom, Esc goes back, Home shows all", run: () => scroller.focus() },
+      { on: "e", shown: "e",
+        meaning:
+          "go to the timeline: arrows (PgUp, PgDn) choose thread and moment, Shift a range, Enter keeps it, z zooms to it, m is the menu, + and − zoom, Esc goes back, Home shows all",
+        run: () => scroller.focus() },
     ],
   };
 }

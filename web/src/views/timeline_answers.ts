@@ -11,7 +11,8 @@ import { Page } from "./view";
 
 // Everything that threads do, including waiting for work, which is pale and does not disturb here. Times outside the
 // time filters stay visible, dimmed.
-export const timeless = (page: Page): Query => ({ filters: page.state.filters.filter(({ field }) => field !== "time"), show: "everything" });
+export const timeless = (page: Page): Query => ({ filters: page.state.filters.filter(({ field }) => field !== "time"),
+  show: "everything" });
 const timed = (page: Page): Query => ({ filters: page.state.filters, show: "everything" });
 
 export class TimelineAnswers {
@@ -23,10 +24,13 @@ export class TimelineAnswers {
   private orderFor = ""; // the question it answers
   private orderAsked: Promise<ThreadTotals> | null = null;
   private madeFor = "";
-  private readonly asked = { order: new Latest<ThreadTotals>(), shown: new Latest<ThreadTotals>(), waits: new Latest<Waits>(), busiest: new Latest<Moment>() };
+  private readonly asked = { order: new Latest<ThreadTotals>(), shown: new Latest<ThreadTotals>(),
+    waits: new Latest<Waits>(), busiest: new Latest<Moment>() };
 
   // `came`: the times of threads arrived; `more`: so did the details for a sentence.
-  constructor(private readonly page: Page, private readonly whole: Sight, private readonly came: () => void, private readonly more: () => void) {}
+  constructor(private readonly page: Page, private readonly whole: Sight, private readonly came: () => void,
+    private readonly more: () => void)
+  {}
 
   // The order answers the current question.
   get isCurrent(): boolean {
@@ -42,10 +46,12 @@ export class TimelineAnswers {
       this.orderFor = key;
       this.came();
     });
-    this.asked.shown.ask(timedKey, () => (timedKey === key && this.orderAsked ? this.orderAsked : page.ask("threads", {}, timed(page))), (totals) => {
-      this.shown = totals;
-      this.came();
-    });
+    this.asked.shown.ask(timedKey,
+      () => (timedKey === key && this.orderAsked ? this.orderAsked : page.ask("threads", {}, timed(page))),
+      (totals) => {
+        this.shown = totals;
+        this.came();
+      });
   }
 
   // Call once there are rows.
@@ -53,13 +59,15 @@ export class TimelineAnswers {
     const { page, whole } = this;
     const folded = rows.find((row) => row.kind === "folded");
     if (folded?.kind === "folded") {
-      this.asked.waits.ask(`${JSON.stringify(timeless(page))} ${folded.threads.length}`, () => page.ask("waits", { threads: folded.threads }, timeless(page)), (answer) => {
+      this.asked.waits.ask(`${JSON.stringify(timeless(page))} ${folded.threads.length}`, () =>
+        page.ask("waits", { threads: folded.threads }, timeless(page)), (answer) => {
         this.waits = answer;
         this.more();
       });
     }
     if (busiest >= 0) {
-      this.asked.busiest.ask(`${JSON.stringify(timed(page))} ${busiest}`, () => page.ask("moment", { threads: [busiest], ...whole, cpu: -1 }, timed(page)), (answer) => {
+      this.asked.busiest.ask(`${JSON.stringify(timed(page))} ${busiest}`, () =>
+        page.ask("moment", { threads: [busiest], ...whole, cpu: -1 }, timed(page)), (answer) => {
         this.mostly = answer;
         this.more();
       });

@@ -13,7 +13,8 @@ const margin = 0.5; // of the visible range, requested in addition on both sides
 
 export const threadsOf = (row: TimelineRow) => (row.kind === "process" ? [] : rowThreads(row));
 // ns that fill each row.
-export const fullOf = (rows: TimelineRow[], binLength: number) => rows.map((row) => binLength * Math.max(1, rowThreads(row).length));
+export const fullOf = (rows: TimelineRow[], binLength: number) =>
+  rows.map((row) => binLength * Math.max(1, rowThreads(row).length));
 
 export class TimelineBands {
   readonly strip = new Band();
@@ -30,7 +31,8 @@ export class TimelineBands {
   askStrip(threads: number[], width: number, query: Query, then: () => void): void {
     const { page, whole } = this;
     const bins = Math.min(4000, width);
-    this.stripAsked.ask(`${JSON.stringify(query)} ${bins} ${threads.length}`, () => page.ask("densities", { rows: [threads], busy: true, ...whole, bins }, query), ({ time }) => {
+    this.stripAsked.ask(`${JSON.stringify(query)} ${bins} ${threads.length}`,
+      () => page.ask("densities", { rows: [threads], busy: true, ...whole, bins }, query), ({ time }) => {
       const full = stripFull(time, bins, (whole.to - whole.from) / bins);
       this.stripMost = full / ((whole.to - whole.from) / bins);
       this.strip.paint(page, time, bins, [full], strip.height, whole);
@@ -39,7 +41,12 @@ export class TimelineBands {
   }
 
   // `rows`: from number `first` on. With `cpus`, the answer determines the rows.
-  askRows({ rows, first, cpus, sight, width }: { rows: TimelineRow[]; first: number; cpus: boolean; sight: Sight; width: number }, query: () => Query, then: (cpusCame: boolean) => void): void {
+  askRows(
+    { rows, first, cpus, sight, width }: { rows: TimelineRow[]; first: number; cpus: boolean; sight: Sight;
+      width: number },
+    query: () => Query,
+    then: (cpusCame: boolean) => void,
+  ): void {
     const { page, whole } = this;
     const extra = (sight.to - sight.from) * margin;
     const range = { from: Math.max(whole.from, sight.from - extra), to: Math.min(whole.to, sight.to + extra) };

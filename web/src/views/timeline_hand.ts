@@ -38,7 +38,8 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, actions: Hand
     const { x, y, width } = at(event, element);
     if (x < 0) return;
     const onStrip = always && y < ruler.top;
-    const next = afterWheel(event, x, width, actions.sight(), actions.whole(), !always && actions.scrolls(), onStrip ? actions.whole() : actions.sight());
+    const next = afterWheel(event, x, width, actions.sight(), actions.whole(), !always && actions.scrolls(),
+      onStrip ? actions.whole() : actions.sight());
     if (!next) return;
     event.preventDefault();
     actions.see(next);
@@ -76,7 +77,9 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, actions: Hand
   };
 
   // From `fixed` to the pointer.
-  const brushing = (element: HTMLElement, event: PointerEvent, fixed: number, width: number, use: (range: Sight) => void, sight?: Sight, otherwise?: () => void) => {
+  const brushing = (element: HTMLElement, event: PointerEvent, fixed: number, width: number,
+    use: (range: Sight) => void, sight?: Sight, otherwise?: () => void) =>
+  {
     const range = (x: number) => {
       const time = timeOf(Math.max(0, Math.min(width, x)), width, sight ?? actions.sight());
       return { from: Math.round(Math.min(fixed, time)), to: Math.round(Math.max(fixed, time)) };
@@ -105,8 +108,10 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, actions: Hand
     if (y >= ruler.top) return drag(head, event, panning(x, width, 1), () => undefined);
     const [a, b] = [xOf(sight.from, whole, width), xOf(sight.to, whole, width)];
     const isWhole = sight.from <= whole.from && sight.to >= whole.to;
-    if (!isWhole && x >= a && x <= b) return drag(head, event, panning(x, width, -(whole.to - whole.from) / (sight.to - sight.from)), () => undefined);
-    const centre = () => !isWhole && actions.see(moved(sight, timeAt(x, whole, width) - (sight.from + sight.to) / 2, whole));
+    if (!isWhole && x >= a && x <= b)
+      return drag(head, event, panning(x, width, -(whole.to - whole.from) / (sight.to - sight.from)), () => undefined);
+    const centre = () =>
+      !isWhole && actions.see(moved(sight, timeAt(x, whole, width) - (sight.from + sight.to) / 2, whole));
     brushing(head, event, timeOf(x, width, whole), width, (range) => actions.see(range), whole, centre);
   });
   rows.addEventListener("pointerdown", (event) => {
@@ -120,7 +125,8 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, actions: Hand
     if (event.button !== 0) return;
     const time = timeOf(x, width);
     if (x < 0) return actions.click(y, time, true);
-    brushing(rows, event, held(x, width) ?? time, width, actions.choose, undefined, () => actions.click(y, time, false));
+    brushing(rows, event, held(x, width) ?? time, width, actions.choose, undefined,
+      () => actions.click(y, time, false));
   });
   rows.addEventListener("contextmenu", (event) => {
     event.preventDefault();
@@ -141,5 +147,6 @@ export function holdTimeline(head: HTMLElement, rows: HTMLElement, actions: Hand
     rows.style.cursor = x < 0 ? "pointer" : held(x, width) === null ? "crosshair" : "ew-resize";
     actions.hover(x > width ? "" : x < 0 ? "gutter" : "rows", x, y, event);
   });
-  for (const element of [head, rows]) element.addEventListener("pointerleave", (event) => actions.hover("", 0, 0, event));
+  for (const element of [head, rows])
+    element.addEventListener("pointerleave", (event) => actions.hover("", 0, 0, event));
 }

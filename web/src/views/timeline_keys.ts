@@ -45,10 +45,13 @@ export function holdKeys(scroller: HTMLElement, pointed: Pointed, actions: KeyWi
     else if (pixels) pointed.anchor = null;
     const { anchor } = pointed;
     pointed.cursor = { row, time: at };
-    pointed.brush = anchor === null ? null : { from: Math.round(Math.min(anchor, at)), to: Math.round(Math.max(anchor, at)) };
+    pointed.brush = anchor === null
+      ? null
+      : { from: Math.round(Math.min(anchor, at)), to: Math.round(Math.max(anchor, at)) };
     const top = row * rowHeight;
     if (top < scroller.scrollTop) scroller.scrollTop = top;
-    if (top + rowHeight > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + rowHeight - scroller.clientHeight;
+    if (top + rowHeight > scroller.scrollTop + scroller.clientHeight)
+      scroller.scrollTop = top + rowHeight - scroller.clientHeight;
     if (at < sight.from || at > sight.to) actions.see(moved(sight, at - (sight.from + sight.to) / 2, whole));
     actions.changed();
     const here = list[row];

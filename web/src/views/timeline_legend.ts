@@ -9,7 +9,9 @@ import { Page, Picture } from "./view";
 
 function sumsOf(totals: ThreadTotals): Float64Array {
   const sums = new Float64Array(activities);
-  totals.activity.forEach((ns, i) => { sums[i % activities] += ns; });
+  totals.activity.forEach((ns, i) => {
+    sums[i % activities] += ns;
+  });
   return sums;
 }
 
@@ -36,7 +38,8 @@ export function timelineLegend(page: Page): { element: HTMLElement; show(totals:
       const entry = button("", (event) => {
         const box = entry.getBoundingClientRect();
         page.menu(activityItems(page, activity), event.clientX || box.left, event.clientY || box.bottom);
-      }, { title: `${weightWords(sums[activity], "ns")}, ${shareWords(sums[activity], sum)} of all threads' time`, "data-activity": String(activity) });
+      }, { title: `${weightWords(sums[activity], "ns")}, ${shareWords(sums[activity], sum)} of all threads' time`,
+        "data-activity": String(activity) });
       entry.append(swatch, activityWords[activity]);
       return entry;
     });

@@ -20,16 +20,22 @@ const word = (mode: Mode) => (mode === "in" ? "Only" : "Without");
 
 export function rowItems(page: Page, row: TimelineRow, toggleFolded: () => void): MenuItem[] {
   const { catalogue } = page;
-  const ofProcess = (process: number) => both((mode) => ({
-    text: `${word(mode)} process ${catalogue.processes[process].pid}`, run: filter(page, { field: "process", mode, values: [process] }),
-  }));
+  const ofProcess = (process: number) =>
+    both((mode) => ({
+      text: `${word(mode)} process ${catalogue.processes[process].pid}`,
+      run: filter(page, { field: "process", mode, values: [process] }),
+    }));
   switch (row.kind) {
-    case "cpu": return [];
-    case "process": return row.process < 0 ? [] : ofProcess(row.process);
+    case "cpu":
+      return [];
+    case "process":
+      return row.process < 0 ? [] : ofProcess(row.process);
     case "folded": {
       const these = `these ${countWords(row.threads.length)} threads`;
       return [
-        ...both((mode) => ({ text: `${word(mode)} ${these}`, run: filter(page, { field: "thread", mode, values: row.threads }) })),
+        ...both((mode) => ({ text: `${word(mode)} ${these}`,
+          run: filter(page, { field: "thread", mode, values: row.threads }) })
+        ),
         { text: row.open ? "Fold them" : "A row each", run: toggleFolded },
       ];
     }
@@ -37,7 +43,9 @@ export function rowItems(page: Page, row: TimelineRow, toggleFolded: () => void)
       const { thread } = row;
       const { process, label } = catalogue.threads[thread];
       const called = shortName(catalogue, thread);
-      const items = both((mode) => ({ text: `${word(mode)} thread ${called}`, run: filter(page, { field: "thread", mode, values: [thread] }) }));
+      const items = both((mode) => ({ text: `${word(mode)} thread ${called}`,
+        run: filter(page, { field: "thread", mode, values: [thread] }) })
+      );
       if (catalogue.processes.length > 1 && process >= 0) items.push(...ofProcess(process));
       items.push({ text: "Copy the thread's name", run: () => page.copy(label) });
       return items;
@@ -55,7 +63,8 @@ export function rangeItems(page: Page, range: TimeFilter, whole: Sight, zoom: ()
   const compare = (side: "a" | "b") => () => {
     const other = filtersIn(own(page.state, "difference", side === "a" ? "b" : "a"))[0];
     const rest: Filter = range.from - whole.from > whole.to - range.to
-      ? { field: "time", mode: "in", from: Math.round(whole.from), to: range.from } : { field: "time", mode: "in", from: range.to, to: Math.ceil(whole.to) };
+      ? { field: "time", mode: "in", from: Math.round(whole.from), to: range.from } :
+      { field: "time", mode: "in", from: range.to, to: Math.ceil(whole.to) };
     const texts = [formatFilter(range), formatFilter(other?.field === "time" && other.mode === "in" ? other : rest)];
     const [a, b] = side === "a" ? texts : texts.reverse();
     let next = { ...page.state, ...withOwn(page.state, "difference", "a", a) };
@@ -63,7 +72,10 @@ export function rangeItems(page: Page, range: TimeFilter, whole: Sight, zoom: ()
     page.change({ own: next.own, view: "difference", filters: filters.filter((filter) => filter !== range) });
   };
   return [
-    { text: `Without ${spanWords(range.from, range.to)}`, run: () => page.change({ filters: filters.map((filter) => (filter === range ? { ...range, mode: "out" as const } : filter)) }) },
+    { text: `Without ${spanWords(range.from, range.to)}`, run: () =>
+      page.change({
+        filters: filters.map((filter) => (filter === range ? { ...range, mode: "out" as const } : filter)),
+      }) },
     { text: "Zoom to the range", run: zoom },
     { text: "Compare: the range is the first of two", run: compare("a") },
     { text: "Compare: the range is the second of two", run: compare("b") },
@@ -76,7 +88,10 @@ const compiled = languages.filter((language) => !(["Python", "kernel", "other"] 
 export function activityItems(page: Page, activity: Activity): MenuItem[] {
   const state = (mode: Mode, value: StateWord): Filter => ({ field: "state", mode, values: [value] });
   const words: Partial<Record<Activity, StateWord>> = {
-    [Activity.collecting]: "collecting", [Activity.runnable]: "runnable", [Activity.gil]: "gil-waits", [Activity.blocked]: "idle",
+    [Activity.collecting]: "collecting",
+    [Activity.runnable]: "runnable",
+    [Activity.gil]: "gil-waits",
+    [Activity.blocked]: "idle",
   };
   const value = words[activity];
   if (value) {
@@ -86,9 +101,15 @@ export function activityItems(page: Page, activity: Activity): MenuItem[] {
     ];
   }
   if (activity === Activity.unknown) return [];
-  const values: Language[] = activity === Activity.python ? ["Python"] : activity === Activity.kernel ? ["kernel"] : [...compiled];
+  const values: Language[] = activity === Activity.python
+    ? ["Python"]
+    : activity === Activity.kernel
+    ? ["kernel"]
+    : [...compiled];
   return [
-    { text: `Only while running ${activityWords[activity]}`, run: filter(page, state("in", "running"), { field: "language", mode: "in", values }) },
-    { text: `Without time spent in ${activityWords[activity]}`, run: filter(page, { field: "language", mode: "out", values }) },
+    { text: `Only while running ${activityWords[activity]}`,
+      run: filter(page, state("in", "running"), { field: "language", mode: "in", values }) },
+    { text: `Without time spent in ${activityWords[activity]}`,
+      run: filter(page, { field: "language", mode: "out", values }) },
   ];
 }

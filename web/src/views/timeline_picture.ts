@@ -19,7 +19,8 @@ const roomForAmounts = 150; // pixels of the gutter; below that only the name is
 const font = "12px system-ui, sans-serif";
 const small = "11px system-ui, sans-serif";
 
-export const activityColours = ["--python", "--native", "--kernel", "--collecting", "--runnable", "--gil", "--blocked", "--unknown"];
+export const activityColours = ["--python", "--native", "--kernel", "--collecting", "--runnable", "--gil", "--blocked",
+  "--unknown"];
 
 // Densities as a picture, drawn shifted and stretched until the next one arrives.
 export class Band {
@@ -54,7 +55,8 @@ export class Band {
       const [first, last] = [Math.floor(source), Math.ceil(source + wide)];
       const pixel = (xOf(to, sight, width) - x) / wide;
       const mine = this.canvas.getContext("2d") as CanvasRenderingContext2D;
-      return pen.pixels(mine.getImageData(first, row * height, last - first, height), left + x + (first - source) * pixel, y, (last - first) * pixel, height);
+      return pen.pixels(mine.getImageData(first, row * height, last - first, height),
+        left + x + (first - source) * pixel, y, (last - first) * pixel, height);
     }
     pen.imageSmoothingEnabled = false;
     pen.drawImage(this.canvas, source, row * height, wide, height, left + x, y, xOf(to, sight, width) - x, height);
@@ -132,7 +134,8 @@ function drawRanges(pen: Pen, scene: Scene, sight: Sight, top: number, bottom: n
     }
     pen.globalAlpha = 1;
     pen.fillStyle = page.colour("--accent");
-    for (const edge of spans.flat()) if (Number.isFinite(edge)) pen.fillRect(Math.round(xOf(edge, sight, plot)) - 0.5, top, 1, bottom - top);
+    for (const edge of spans.flat())
+      if (Number.isFinite(edge)) pen.fillRect(Math.round(xOf(edge, sight, plot)) - 0.5, top, 1, bottom - top);
   }
   if (brush) {
     const [a, b] = [xOf(brush.from, sight, plot), xOf(brush.to, sight, plot)];
@@ -146,7 +149,9 @@ function drawRanges(pen: Pen, scene: Scene, sight: Sight, top: number, bottom: n
 }
 
 // A line at each moment of an incident.
-function drawIncidents(pen: Pen, { page, incidents }: Scene, sight: Sight, top: number, bottom: number, plot: number): void {
+function drawIncidents(pen: Pen, { page, incidents }: Scene, sight: Sight, top: number, bottom: number,
+  plot: number): void
+{
   pen.fillStyle = page.colour("--bad");
   for (const time of incidents) {
     const x = Math.round(xOf(time, sight, plot));
@@ -159,7 +164,8 @@ export function drawHead(pen: Pen, scene: Scene, band: Band, most: number, marks
   const measure = (text: string) => textWidth(pen, text);
   pen.font = small;
   pen.fillStyle = page.colour("--faint");
-  pen.fillText(fit(`Whole recording, ${weightWords(whole.to - whole.from, "ns")}`, gutter - 10, measure), 0, strip.top + 8);
+  pen.fillText(fit(`Whole recording, ${weightWords(whole.to - whole.from, "ns")}`, gutter - 10, measure), 0,
+    strip.top + 8);
   const computing = most >= 1.5 ? `up to ${most.toFixed(most < 9.95 ? 1 : 0)} threads at once` : "one thread at a time";
   pen.fillText(fit(computing, gutter - 10, measure), 0, strip.top + 22);
   inPlot(pen, scene, headHeight, (plot) => {
@@ -215,7 +221,11 @@ function drawCompared(pen: Pen, { page, sight }: Scene, range: Sight, word: stri
 }
 
 export const markColour = (kind: Happened) =>
-  kind === Happened.lost ? "--gil" : kind === Happened.rateChanges || kind === Happened.modeChanges || kind === Happened.incident ? "--bad" : "--ink";
+  kind === Happened.lost
+    ? "--gil"
+    : kind === Happened.rateChanges || kind === Happened.modeChanges || kind === Happened.incident
+    ? "--bad"
+    : "--ink";
 
 // Adds text where there is room before the next mark with text.
 function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number): void {
@@ -246,7 +256,9 @@ function drawMarks(pen: Pen, { page, sight }: Scene, marks: Mark[], plot: number
     if (x + 8 + wide < next - 6) {
       pen.fillText(mark.short, x + 8, middle + 0.5);
       free = x + 8 + wide;
-    } else if (i + 1 === inRow.length && x - 8 - wide > Math.max(free, i ? xOf(inRow[i - 1].time, sight, plot) : 0) + 8) {
+    } else if (i + 1 === inRow.length &&
+      x - 8 - wide > Math.max(free, i ? xOf(inRow[i - 1].time, sight, plot) : 0) + 8)
+    {
       pen.fillText(mark.short, x - 8 - wide, middle + 0.5);
     }
   });
@@ -318,7 +330,9 @@ export function drawRows(pen: Pen, scene: Scene, picture: RowsPicture): void {
   });
 }
 
-function drawRowWords(pen: Pen, { page, gutter, width }: Scene, row: TimelineRow, { name, amount }: RowWords, y: number, measure: (text: string) => number): void {
+function drawRowWords(pen: Pen, { page, gutter, width }: Scene, row: TimelineRow, { name, amount }: RowWords, y: number,
+  measure: (text: string) => number): void
+{
   const indent = row.kind === "process" ? 4 : 8;
   pen.font = font;
   pen.fillStyle = page.colour(row.kind === "folded" ? "--soft" : "--ink");

@@ -21,14 +21,22 @@ export class TimelineTips {
   private key = "";
 
   // `perPixel`: in ns.
-  constructor(private readonly page: Page, private readonly answers: TimelineAnswers, private readonly marks: Mark[], private readonly look: { sight(): Sight; perPixel(): number }) {}
+  constructor(private readonly page: Page, private readonly answers: TimelineAnswers, private readonly marks: Mark[],
+    private readonly look: { sight(): Sight; perPixel(): number })
+  {}
 
   titleOf(row: TimelineRow): string {
-    return row.kind === "thread" ? shortName(this.page.catalogue, row.thread) : row.kind === "cpu" ? `CPU ${row.cpu}` : "";
+    return row.kind === "thread"
+      ? shortName(this.page.catalogue, row.thread)
+      : row.kind === "cpu"
+      ? `CPU ${row.cpu}`
+      : "";
   }
 
   // Calls `use` unless something else was pointed at since.
-  askMoment(row: TimelineRow, at: number, use: (moment: Moment, waited: WaitRows | null, from: number, to: number) => void): void {
+  askMoment(row: TimelineRow, at: number,
+    use: (moment: Moment, waited: WaitRows | null, from: number, to: number) => void): void
+  {
     const { page } = this;
     const half = this.look.perPixel() / 2;
     const from = Math.floor(at - half);
@@ -37,11 +45,14 @@ export class TimelineTips {
     const key = JSON.stringify([row, from, to, timeless(page)]);
     this.key = key;
     const ask = async (): Promise<[Moment, WaitRows | null]> => {
-      const moment = await page.ask("moment", { threads, from, to, cpu: row.kind === "cpu" ? row.cpu : -1 }, timeless(page));
+      const moment = await page.ask("moment", { threads, from, to, cpu: row.kind === "cpu" ? row.cpu : -1 },
+        timeless(page));
       const waits = row.kind !== "cpu" && waiting.some((activity) => moment.activity[activity] > 0);
       // If the moment is one interval, all of it.
       const [start, end] = moment.only ? [moment.only.start, moment.only.start + moment.only.wall] : [from, to];
-      const waited = waits ? await page.ask("waitRows", { ...everywhere, ...listed, threads, from: start, to: end }, timeless(page)) : null;
+      const waited = waits
+        ? await page.ask("waitRows", { ...everywhere, ...listed, threads, from: start, to: end }, timeless(page))
+        : null;
       // Starts are stored in microseconds: a neighbour may seem to overlap it.
       if (moment.only && waited && waited.rows.length > 1) waited.rows = waited.rows.filter(({ wall }) => wall > slack);
       return [moment, waited];
@@ -74,8 +85,14 @@ export class TimelineTips {
     if (row.kind === "process") return this.away();
     if (where === "gutter") {
       this.key = "thread";
-      return page.tip(row.kind === "thread" && answers.shown ? threadTip(page, row.thread, answers.shown, row.busiest) : null, clientX, clientY);
+      return page.tip(
+        row.kind === "thread" && answers.shown ? threadTip(page, row.thread, answers.shown, row.busiest) : null,
+        clientX,
+        clientY,
+      );
     }
-    this.askMoment(row, from + x * this.look.perPixel(), (moment, waited, start, end) => page.tip(momentTip(page, this.titleOf(row), start, end, moment, waited), clientX, clientY));
+    this.askMoment(row, from + x * this.look.perPixel(),
+      (moment, waited, start, end) =>
+        page.tip(momentTip(page, this.titleOf(row), start, end, moment, waited), clientX, clientY));
   }
 }

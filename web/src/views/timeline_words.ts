@@ -25,7 +25,9 @@ export function placesWords(catalogue: Catalogue, waits: Waits | null): string {
   for (const f of waits.function) if (f) counts.set(f, (counts.get(f) ?? 0) + 1);
   const all = Array.from(counts).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   const { name, file } = catalogue.functions;
-  const said = all.slice(0, 3).map(([f, count]) => `${countWords(count)} in ${name[f]}${file[f] ? ` (${baseName(file[f])})` : ""}`);
+  const said = all.slice(0, 3).map(([f, count]) =>
+    `${countWords(count)} in ${name[f]}${file[f] ? ` (${baseName(file[f])})` : ""}`
+  );
   if (all.length > 3) said.push(`and ${countWords(all.length - 3)} more places`);
   return said.join(", ");
 }
@@ -37,9 +39,12 @@ export function foldedWords(row: TimelineRow & { kind: "folded" }): string {
 
 export function rowWords(catalogue: Catalogue, row: TimelineRow, amount: (threads: number[]) => number): RowWords {
   switch (row.kind) {
-    case "cpu": return { name: `CPU ${row.cpu}`, amount: "" };
-    case "thread": return { name: shortName(catalogue, row.thread), amount: time(amount([row.thread])) };
-    case "folded": return { name: `${row.open ? "▾" : "▸"} ${foldedWords(row)}`, amount: "" };
+    case "cpu":
+      return { name: `CPU ${row.cpu}`, amount: "" };
+    case "thread":
+      return { name: shortName(catalogue, row.thread), amount: time(amount([row.thread])) };
+    case "folded":
+      return { name: `${row.open ? "▾" : "▸"} ${foldedWords(row)}`, amount: "" };
     case "process": {
       // With two recordings: which one, as the label of a known process already says.
       const whose = catalogue.recordings[catalogue.threads[row.threads[0]].recording]?.name;
@@ -53,7 +58,9 @@ function activityRows(activity: ArrayLike<number>, at: number): [string, string,
   let sum = 0;
   for (let i = 0; i < activities; ++i) sum += activity[at + i];
   const rows: [string, string, string][] = [];
-  for (let i = 0; i < activities; ++i) if (activity[at + i] > 0) rows.push([capital(activityWords[i]), time(activity[at + i]), shareWords(activity[at + i], sum)]);
+  for (let i = 0; i < activities; ++i)
+    if (activity[at + i] > 0)
+      rows.push([capital(activityWords[i]), time(activity[at + i]), shareWords(activity[at + i], sum)]);
   return rows;
 }
 
@@ -61,41 +68,68 @@ function activityRows(activity: ArrayLike<number>, at: number): [string, string,
 export function threadTip(page: Page, thread: number, totals: ThreadTotals, busiest: boolean): Node {
   const { catalogue } = page;
   const { process } = catalogue.threads[thread];
-  const tip = element("div", {}, element("div", "name", `${nameOf(catalogue, thread)}${busiest ? ", the busiest" : ""}`));
+  const tip = element("div", {},
+    element("div", "name", `${nameOf(catalogue, thread)}${busiest ? ", the busiest" : ""}`));
   if (process >= 0) tip.append(element("div", "place", catalogue.processes[process].label));
-  tip.append(factTable([["CPU time", time(totals.cpu[thread])], ["Samples", countWords(totals.samples[thread])], ...activityRows(totals.activity, thread * activities)]));
+  tip.append(
+    factTable([["CPU time", time(totals.cpu[thread])], ["Samples", countWords(totals.samples[thread])],
+      ...activityRows(totals.activity, thread * activities)]),
+  );
   return tip;
 }
 
 export function foldedTip(page: Page, row: TimelineRow & { kind: "folded" }, waits: Waits | null): Node {
-  const said = row.ran > 0 ? `Each computed less than 0.5 % of its time, all together ${time(row.ran)}.` : "No sample found one of them computing.";
+  const said = row.ran > 0
+    ? `Each computed less than 0.5 % of its time, all together ${time(row.ran)}.`
+    : "No sample found one of them computing.";
   const places = placesWords(page.catalogue, waits);
-  return element("div", {}, element("div", "name", foldedWords(row)), element("div", {}, said), places ? element("div", {}, `They wait: ${places}.`) : "",
+  return element("div", {}, element("div", "name", foldedWords(row)), element("div", {}, said),
+    places ? element("div", {}, `They wait: ${places}.`) : "",
     element("div", "place", row.open ? "Click to fold them" : "Click for a row each"));
 }
 
 // `waited`: the wait targets; null: not known yet.
-export function momentTip(page: Page, title: string, from: number, to: number, moment: Moment, waited: WaitRows | null): Node {
+export function momentTip(page: Page, title: string, from: number, to: number, moment: Moment,
+  waited: WaitRows | null): Node
+{
   const { catalogue } = page;
   const tip = element("div", {}, element("div", "name", title));
   const { only } = moment;
-  tip.append(element("div", "place", only ? `from ${timeWords(only.start, only.wall / 10)}, for ${time(only.wall)}` : spanWords(from, to)));
+  tip.append(
+    element("div", "place",
+      only ? `from ${timeWords(only.start, only.wall / 10)}, for ${time(only.wall)}` : spanWords(from, to)),
+  );
   if (moment.wall <= 0 && !only) {
     tip.append(element("div", {}, "Nothing that the filters let pass"));
     return tip;
   }
   const labels = page.labels("function");
-  const rows: [string, ...string[]][] = only ? activityRows(moment.activity, 0).map(([word]) => ["State", word]) : activityRows(moment.activity, 0);
-  for (const [call, ns] of moment.calls) rows.push(only ? ["In system call", call] : [`In system call ${call}`, time(ns), shareWords(ns, moment.wall)]);
-  if (!only) for (const [thread, ns] of title.startsWith("CPU") ? moment.threads : []) rows.push([shortName(catalogue, thread), time(ns), shareWords(ns, moment.wall)]);
+  const rows: [string, ...string[]][] = only
+    ? activityRows(moment.activity, 0).map(([word]) => ["State", word])
+    : activityRows(moment.activity, 0);
+  for (const [call, ns] of moment.calls)
+    rows.push(only ? ["In system call", call] : [`In system call ${call}`, time(ns), shareWords(ns, moment.wall)]);
+  if (!only) {
+    for (const [thread, ns] of title.startsWith("CPU") ? moment.threads : [])
+      rows.push([shortName(catalogue, thread), time(ns), shareWords(ns, moment.wall)]);
+  }
   rows.push(["Samples", countWords(moment.samples)]);
   tip.append(factTable(rows), ...waitList(page, waited));
   if (only) {
     const shown = only.stack.slice(-8).reverse();
-    tip.append(element("ol", "stack", ...shown.map((f) => element("li", {}, labels[f].name, element("span", "place", ` ${placeOf(labels[f])}`)))));
-    if (only.stack.length > shown.length) tip.append(element("div", "place", `and ${countWords(only.stack.length - shown.length)} further out`));
+    tip.append(
+      element("ol", "stack", ...shown.map((f) =>
+        element("li", {}, labels[f].name, element("span", "place", ` ${placeOf(labels[f])}`))
+      )),
+    );
+    if (only.stack.length > shown.length)
+      tip.append(element("div", "place", `and ${countWords(only.stack.length - shown.length)} further out`));
   } else if (moment.functions.length) {
-    tip.append(element("ol", "stack", ...moment.functions.map(([f, ns]) => element("li", {}, labels[f].name, element("span", "place", ` ${shareWords(ns, moment.wall)}`)))));
+    tip.append(
+      element("ol", "stack", ...moment.functions.map(([f, ns]) =>
+        element("li", {}, labels[f].name, element("span", "place", ` ${shareWords(ns, moment.wall)}`))
+      )),
+    );
   }
   return tip;
 }
@@ -103,7 +137,8 @@ export function momentTip(page: Page, title: string, from: number, to: number, m
 export function marksTip(marks: Mark[]): Node {
   const shown = marks.slice(0, 6);
   const lines = shown.map((mark) => element("div", {}, element("b", {}, time(mark.time)), ` ${mark.words}`));
-  if (marks.length > shown.length) lines.push(element("div", "place", `and ${countWords(marks.length - shown.length)} more here`));
+  if (marks.length > shown.length)
+    lines.push(element("div", "place", `and ${countWords(marks.length - shown.length)} more here`));
   return element("div", {}, ...lines);
 }
 
@@ -119,14 +154,18 @@ export function momentWords(page: Page, moment: Moment): string {
 }
 
 // Answers the first question: which thread is busiest and with what, which are folded, which are filtered out.
-export function answerWords(catalogue: Catalogue, made: TimelineRows, cpuTime: (threads: number[]) => number, mostly: Moment | null, waits: Waits | null): (Node | string)[] {
+export function answerWords(catalogue: Catalogue, made: TimelineRows, cpuTime: (threads: number[]) => number,
+  mostly: Moment | null, waits: Waits | null): (Node | string)[]
+{
   const out: (Node | string)[] = [];
   const { busiest, filteredOut, without: nothing } = made;
   if (busiest >= 0) {
     // By CPU time: a woken thread waits for its CPU in the function in which it slept.
     const used = mostly?.used[0];
-    out.push("Busiest thread: ", element("b", {}, shortName(catalogue, busiest)), `, ${time(cpuTime([busiest]))} CPU time`);
-    if (used && mostly) out.push(`, ${shareWords(used[1], mostly.cpu)} of it in `, element("b", {}, catalogue.functions.name[used[0]]));
+    out.push("Busiest thread: ", element("b", {}, shortName(catalogue, busiest)),
+      `, ${time(cpuTime([busiest]))} CPU time`);
+    if (used && mostly)
+      out.push(`, ${shareWords(used[1], mostly.cpu)} of it in `, element("b", {}, catalogue.functions.name[used[0]]));
     out.push(". ");
   } else if (made.rows.length) {
     out.push("No thread computes here. ");
@@ -134,9 +173,14 @@ export function answerWords(catalogue: Catalogue, made: TimelineRows, cpuTime: (
   const folded = made.rows.find((row) => row.kind === "folded");
   if (folded?.kind === "folded") {
     const places = placesWords(catalogue, waits);
-    out.push(`${countWords(folded.threads.length)} threads ${folded.ran > 0 ? "hardly ran" : "never ran"}${places ? `: ${places}` : ""}. `);
+    out.push(
+      `${countWords(folded.threads.length)} threads ${folded.ran > 0 ? "hardly ran" : "never ran"}${
+        places ? `: ${places}` : ""
+      }. `,
+    );
   }
-  if (filteredOut) out.push(`${countWords(filteredOut)} ${filteredOut === 1 ? "thread is" : "threads are"} filtered out. `);
+  if (filteredOut)
+    out.push(`${countWords(filteredOut)} ${filteredOut === 1 ? "thread is" : "threads are"} filtered out. `);
   if (nothing) out.push(`Of ${countWords(nothing)} ${nothing === 1 ? "thread" : "threads"} nothing is left. `);
   return out;
 }

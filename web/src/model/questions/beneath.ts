@@ -25,14 +25,17 @@ export function areMost(some: number, counts: number): boolean {
 export function beneath(model: Model, query: Query, { by, weight }: { by: By; weight: Weight }): Beneath {
   const { functions, places } = model.recording.catalogue;
   const rows = by === "line" ? places.line.length : functions.name.length;
-  const answer: Beneath = { native: new Uint32Array(rows), library: new Array<string>(rows).fill(""), share: new Float64Array(rows) };
+  const answer: Beneath = { native: new Uint32Array(rows), library: new Array<string>(rows).fill(""),
+    share: new Float64Array(rows) };
   const rowOf = (place: number) => (by === "line" ? place : places.function[place]);
   putNatives(model, query, weight, rowOf, answer);
   putLibraries(model, query, rowOf, answer);
   return answer;
 }
 
-function putNatives(model: Model, query: Query, weight: Weight, rowOf: (place: number) => number, { native, share }: Beneath): void {
+function putNatives(model: Model, query: Query, weight: Weight, rowOf: (place: number) => number,
+  { native, share }: Beneath): void
+{
   const { recording } = model;
   const natives = model.once("natives beneath", () => nativesBeneath(recording));
   const self = model.select(query).self("line", weight);
@@ -43,7 +46,8 @@ function putNatives(model: Model, query: Query, weight: Weight, rowOf: (place: n
   for (let node = 1; node < self.length; ++node) {
     const row = rowOf(label[owner[node]]);
     own[row] += self[node];
-    if (natives[node]) sums.set(row * functions + natives[node], (sums.get(row * functions + natives[node]) ?? 0) + self[node]);
+    if (natives[node])
+      sums.set(row * functions + natives[node], (sums.get(row * functions + natives[node]) ?? 0) + self[node]);
   }
   const most = new Float64Array(native.length);
   for (const [key, sum] of Array.from(sums)) {
@@ -65,7 +69,9 @@ function putLibraries(model: Model, query: Query, rowOf: (place: number) => numb
     const i = interval[k];
     const state = catalogue.states[intervals.state[i]];
     if (state.cpu !== 1 || intervals.node[i] === 0 || intervals.samples[i] === 0) continue;
-    const samples = part && part[k] < intervals.wall[i] ? samplesOf(intervals.samples[i], part[k] / intervals.wall[i]) : intervals.samples[i];
+    const samples = part && part[k] < intervals.wall[i]
+      ? samplesOf(intervals.samples[i], part[k] / intervals.wall[i])
+      : intervals.samples[i];
     const row = rowOf(lines.label[intervals.node[i]]);
     counts[row] += samples;
     if (!state.library) continue;

@@ -8,7 +8,9 @@ import { Model } from "../selection";
 // Nodes below `leastShare` of the whole (with a path: of the node it leads to) are not grown further. `path`: labels
 // from the leaf outward; only the nodes along and beneath it are grown.
 export function bottomUp(
-  model: Model, query: Query, { weight, leastShare, path }: { weight: Weight; leastShare: number; path: number[] },
+  model: Model,
+  query: Query,
+  { weight, leastShare, path }: { weight: Weight; leastShare: number; path: number[] },
 ): SmallTree {
   const selection = model.select(query);
   const tree = model.recording.functions;
@@ -35,7 +37,8 @@ export function bottomUp(
     const least = leastShare * growing.total[path.length > 0 ? node : 0];
     if (!onPath && growing.total[node] < least) continue;
     const at = nodes.subarray(first[label], first[label + 1]).filter((leaf) => self[leaf] !== 0 || counts[leaf] !== 0);
-    growth.grow({ node, at, weights: Float64Array.from(at, (leaf) => self[leaf]), counts: Float64Array.from(at, (leaf) => counts[leaf]) }, least, path.slice(1));
+    growth.grow({ node, at, weights: Float64Array.from(at, (leaf) => self[leaf]),
+      counts: Float64Array.from(at, (leaf) => counts[leaf]) }, least, path.slice(1));
   }
   return growing.finish();
 }

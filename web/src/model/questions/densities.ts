@@ -33,7 +33,9 @@ function addLong(time: Float32Array, at: number, a: number, b: number, length: n
 }
 
 // Adds every selected interval of a thread in the range to its bins.
-function addParts(model: Model, selection: Selection, thread: number, { from, to, bins }: Range, { time, row, below, rowOfCpu }: Into): void {
+function addParts(model: Model, selection: Selection, thread: number, { from, to, bins }: Range,
+  { time, row, below, rowOfCpu }: Into): void
+{
   const { passing: { interval }, passes: { spans } } = selection;
   const { start, wall, activity, cpuNumber } = model.recording.intervals;
   const length = (to - from) / bins;
@@ -63,13 +65,16 @@ function addParts(model: Model, selection: Selection, thread: number, { from, to
 
 // A row is a list of threads whose times are summed. `busy`: only the time in which they ran, or waited for a CPU or
 // the GIL.
-export function densities(model: Model, query: Query, { rows, busy, ...range }: { rows: number[][]; busy?: boolean } & Range): Densities {
+export function densities(model: Model, query: Query,
+  { rows, busy, ...range }: { rows: number[][]; busy?: boolean } & Range): Densities
+{
   const { bins } = range;
   const selection = model.select(query);
   const time = new Float32Array(rows.length * bins * activities);
   const below = busy ? Activity.blocked : activities;
   rows.forEach((threads, row) => {
-    for (const thread of threads) addParts(model, selection, thread, range, { time, row: row * bins * activities, below, rowOfCpu: null });
+    for (const thread of threads)
+      addParts(model, selection, thread, range, { time, row: row * bins * activities, below, rowOfCpu: null });
   });
   return { bins, time };
 }

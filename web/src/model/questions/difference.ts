@@ -75,7 +75,8 @@ function measure(model: Model, query: Query, filters: Filter[], by: By, weight: 
   const all = model.select({ ...query, show: "everything", filters: [...query.filters, ...filters] });
   const { start, wall } = model.recording.intervals;
   const { interval, part } = all.passing;
-  const from = filters.flatMap((filter) => (filter.field === "time" && filter.mode === "in" ? [filter.from] : []))[0] ?? -Infinity;
+  const from = filters.flatMap((filter) => (filter.field === "time" && filter.mode === "in" ? [filter.from] : []))[0] ??
+    -Infinity;
   let [begin, last, end] = [Infinity, -Infinity, -Infinity];
   for (let k = 0; k < interval.length; ++k) {
     const at = Math.max(start[interval[k]], from);
@@ -83,15 +84,19 @@ function measure(model: Model, query: Query, filters: Filter[], by: By, weight: 
     last = Math.max(last, at);
     end = Math.max(end, at + (part ? part[k] : wall[interval[k]]));
   }
-  const side = { total: sums.total, samples: selection.all.samples, elapsed: end > begin ? end - begin : 0, cpu: all.all.cpu };
-  return { side, sums, error: samplingError(selection, by, weight, items), timed: isTimed(model.recording.catalogue), scale: 1, unseen: unseenOf(model, selection, weight) };
+  const side = { total: sums.total, samples: selection.all.samples, elapsed: end > begin ? end - begin : 0,
+    cpu: all.all.cpu };
+  return { side, sums, error: samplingError(selection, by, weight, items), timed: isTimed(model.recording.catalogue),
+    scale: 1, unseen: unseenOf(model, selection, weight) };
 }
 
 function perOf(model: Model, { before, after }: Sides): Per {
   const filters = [...before, ...after];
   if (filters.some(({ field }) => field === "time")) return "second";
   const { recordings } = model.recording.catalogue;
-  return filters.some(({ field }) => field === "recording") && recordings.some(({ wholeRun }) => !wholeRun) ? "second" : "run";
+  return filters.some(({ field }) => field === "recording") && recordings.some(({ wholeRun }) => !wholeRun)
+    ? "second"
+    : "run";
 }
 
 function scaled({ sums, error, timed, scale, unseen }: Measured, part: "self" | "sum", item: number): Amount {
@@ -102,8 +107,13 @@ function scaled({ sums, error, timed, scale, unseen }: Measured, part: "self" | 
 function changes(before: Measured, after: Measured, part: "self" | "sum", margin: Margin, compared: number): Changes {
   const items = before.sums.self.length;
   const out: Changes = {
-    before: before.sums[part], after: after.sums[part], difference: new Float64Array(items), low: new Float64Array(items), high: new Float64Array(items),
-    certain: new Uint8Array(items), same: new Uint8Array(items),
+    before: before.sums[part],
+    after: after.sums[part],
+    difference: new Float64Array(items),
+    low: new Float64Array(items),
+    high: new Float64Array(items),
+    certain: new Uint8Array(items),
+    same: new Uint8Array(items),
   };
   const { strict, single } = strictness(compared);
   for (let i = 0; i < items; ++i) {
@@ -115,15 +125,22 @@ function changes(before: Measured, after: Measured, part: "self" | "sum", margin
   return out;
 }
 
-function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weight, items: Items, counts: (item: number) => boolean): Difference {
-  const [before, after] = [sides.before, sides.after].map((filters) => measure(model, query, filters, by, weight, items));
+function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weight, items: Items,
+  counts: (item: number) => boolean): Difference
+{
+  const [before, after] = [sides.before, sides.after].map((filters) =>
+    measure(model, query, filters, by, weight, items)
+  );
   const hasLength = before.side.elapsed > 0 && after.side.elapsed > 0;
   const per = hasLength ? perOf(model, sides) : "run";
-  const isTime = weight !== "samples" && (eventOf(weight) === 0 || model.recording.catalogue.head.events[eventOf(weight) - 1].unit === "ns");
+  const isTime = weight !== "samples" &&
+    (eventOf(weight) === 0 || model.recording.catalogue.head.events[eventOf(weight) - 1].unit === "ns");
   let least = 0;
   for (const one of [before, after]) {
     one.scale = per === "second" ? (isTime ? 1 : second) / one.side.elapsed : 1;
-    const whole = weight === "wall" && one.side.elapsed > 0 ? Math.min(one.side.total, one.side.elapsed) : one.side.total;
+    const whole = weight === "wall" && one.side.elapsed > 0
+      ? Math.min(one.side.total, one.side.elapsed)
+      : one.side.total;
     least = Math.max(least, (whole * one.scale * margin) / 10);
   }
   const limits = { own: margin, least };
@@ -139,7 +156,9 @@ function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weigh
   }
   const [self, total] = parts.map((part) => changes(before, after, part, limits, compared));
   // The page does not have the sampling error of await time (report/await_error.h).
-  if (isAwait(model.recording.catalogue.head, weight)) for (const { certain, same } of [self, total]) [certain, same].forEach((column) => column.fill(0));
+  if (isAwait(model.recording.catalogue.head, weight)) {
+    for (const { certain, same } of [self, total]) [certain, same].forEach((column) => column.fill(0));
+  }
   let [seen, atMost] = [0, 0];
   for (let i = 1; i < items.count; ++i) {
     if (!counts(i) || (before.sums.sum[i] === 0 && after.sums.sum[i] === 0)) continue;
@@ -155,7 +174,9 @@ function compare(model: Model, query: Query, sides: Sides, by: By, weight: Weigh
 }
 
 // By function or place.
-export function difference(model: Model, query: Query, { sides, by, weight }: { sides: Sides; by: By; weight: Weight }): Difference {
+export function difference(model: Model, query: Query,
+  { sides, by, weight }: { sides: Sides; by: By; weight: Weight }): Difference
+{
   const { catalogue } = model.recording;
   const tree = by === "line" ? model.recording.lines : model.recording.functions;
   const { kind, owner } = catalogue.functions;
@@ -163,7 +184,8 @@ export function difference(model: Model, query: Query, { sides, by, weight }: { 
   // The time of the interpreter's own C belongs to the Python above it.
   const isCounted = (f: number) => kind[f] !== Kind.marker && owner[f] !== 1;
   const counts = by === "line" ? (i: number) => places.line[i] > 0 && isCounted(places.function[i]) : isCounted;
-  return compare(model, query, sides, by, weight, itemsOf(tree, by === "line" ? places.line.length : kind.length), counts);
+  return compare(model, query, sides, by, weight, itemsOf(tree, by === "line" ? places.line.length : kind.length),
+    counts);
 }
 
 export interface ChangedTree {
@@ -179,18 +201,27 @@ export interface ChangedTree {
 const steps = 5;
 
 // Over the shape returned by `shape`.
-export function changedTree(model: Model, query: Query, { sides, by, weight }: { sides: Sides; by: By; weight: Weight }): ChangedTree {
+export function changedTree(model: Model, query: Query,
+  { sides, by, weight }: { sides: Sides; by: By; weight: Weight }): ChangedTree
+{
   const tree = by === "line" ? model.recording.lines : model.recording.functions;
   const { total, per } = compare(model, query, sides, by, weight, nodeItems(tree), () => true);
-  const samples = [sides.before, sides.after].map((filters) => Float64Array.from(model.select({ ...query, filters: [...query.filters, ...filters] }).total(by, "samples")));
-  const [before, after] = [sides.before, sides.after].map((filters) => Float64Array.from(model.select({ ...query, filters: [...query.filters, ...filters] }).total(by, weight)));
+  const samples = [sides.before, sides.after].map((filters) =>
+    Float64Array.from(model.select({ ...query, filters: [...query.filters, ...filters] }).total(by, "samples"))
+  );
+  const [before, after] = [sides.before, sides.after].map((filters) =>
+    Float64Array.from(model.select({ ...query, filters: [...query.filters, ...filters] }).total(by, weight))
+  );
   let greatest = 0;
-  for (let node = 1; node < total.certain.length; ++node) if (total.certain[node]) greatest = Math.max(greatest, Math.abs(total.difference[node]));
+  for (let node = 1; node < total.certain.length; ++node)
+    if (total.certain[node]) greatest = Math.max(greatest, Math.abs(total.difference[node]));
   const step = Int8Array.from(total.certain, (certain, node) => {
     if (!certain || node === 0) return 0;
     // A square root keeps small changes visible next to a big one.
-    const size = Math.min(steps, Math.max(1, Math.ceil(Math.sqrt(Math.abs(total.difference[node]) / greatest) * steps - 0.5)));
+    const size = Math.min(steps,
+      Math.max(1, Math.ceil(Math.sqrt(Math.abs(total.difference[node]) / greatest) * steps - 0.5)));
     return total.difference[node] > 0 ? size : -size;
   });
-  return { before, after, beforeSamples: samples[0], afterSamples: samples[1], per, difference: total.difference, steps: step };
+  return { before, after, beforeSamples: samples[0], afterSamples: samples[1], per, difference: total.difference,
+    steps: step };
 }

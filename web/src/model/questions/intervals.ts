@@ -11,10 +11,13 @@ export interface Interval {
   high: Float64Array;
 }
 
-export function intervals(model: Model, query: Query, { by, weight, natives }: { by: By; weight: Weight; natives: boolean }): { self: Interval; total: Interval } {
+export function intervals(model: Model, query: Query,
+  { by, weight, natives }: { by: By; weight: Weight; natives: boolean }): { self: Interval; total: Interval }
+{
   const selection = model.select(query);
   const { catalogue } = model.recording;
-  const items = itemsOf(selection.tree(by), by === "line" ? catalogue.places.line.length : catalogue.functions.name.length, natives);
+  const items = itemsOf(selection.tree(by),
+    by === "line" ? catalogue.places.line.length : catalogue.functions.name.length, natives);
   const sums = addUp(selection, by, weight, items);
   const error = samplingError(selection, by, weight, items);
   const interval = (part: "self" | "sum"): Interval => {

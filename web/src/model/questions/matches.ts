@@ -16,7 +16,8 @@ export function matches(model: Model, query: Query, { pattern }: { pattern: stri
   const tree = model.recording.functions;
   const weights = weightsOf(model.recording.catalogue.head);
   const labels = model.labels();
-  const found: Matches = { error: "", functions: new Uint8Array(labels.length), count: 0, amount: eachWeight(weights, () => 0) };
+  const found: Matches = { error: "", functions: new Uint8Array(labels.length), count: 0,
+    amount: eachWeight(weights, () => 0) };
   if (pattern === "") return found;
   const parsed = parsePattern(pattern);
   if ("error" in parsed) return { ...found, error: parsed.error };
@@ -27,7 +28,7 @@ export function matches(model: Model, query: Query, { pattern }: { pattern: stri
   }
   const selection = model.select(query);
   const totals = weights.map((weight) => selection.total("function", weight));
-  for (let node = 1; node < tree.label.length; ) {
+  for (let node = 1; node < tree.label.length;) {
     if (!found.functions[tree.label[node]]) {
       ++node;
       continue;

@@ -43,11 +43,15 @@ function mostOf(sums: Float64Array): [number, number][] {
 const add = <K>(sums: Map<K, number>, key: K, ns: number) => void sums.set(key, (sums.get(key) ?? 0) + ns);
 
 // `cpu`: only what ran on this CPU; -1: all.
-export function moment(model: Model, query: Query, { threads, from, to, cpu: onCpu }: { threads: number[]; from: number; to: number; cpu: number }): Moment {
+export function moment(model: Model, query: Query,
+  { threads, from, to, cpu: onCpu }: { threads: number[]; from: number; to: number; cpu: number }): Moment
+{
   const { passes } = model.select(query);
-  const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber, event, endpoint } = model.recording.intervals;
+  const { start, wall, cpu, samples, node, state, activity, kind, cpuNumber, event, endpoint } =
+    model.recording.intervals;
   const { catalogue, functions, functionNode } = model.recording;
-  const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [], used: [], threads: [], only: null };
+  const out: Moment = { wall: 0, cpu: 0, samples: 0, activity: new Float64Array(activities), calls: [], functions: [],
+    used: [], threads: [], only: null };
   const [calls, ran] = [new Map<string, number>(), new Map<number, number>()];
   // Arrays by function: a range may have a million intervals.
   const [computing, all, used] = [1, 2, 3].map(() => new Float64Array(catalogue.functions.name.length));
@@ -60,7 +64,8 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
     if (!passes.thread[thread]) continue;
     const [first, end] = model.inTime.of(thread, from, to);
     for (let i = first; i < end; ++i) {
-      if ((passes.node[node[i]] & passes.kind[kind[i]] & passes.endpoint[endpoint[i]]) === 0 || (awaits && event[i] === awaits)) continue;
+      if ((passes.node[node[i]] & passes.kind[kind[i]] & passes.endpoint[endpoint[i]]) === 0 ||
+        (awaits && event[i] === awaits)) continue;
       if (onCpu >= 0 && (cpuNumber[i] !== onCpu + 1 || activity[i] > Activity.collecting)) continue;
       const part = overlap(spans, start[i], wall[i]);
       if (!touches(spans, start[i], part, wall[i])) continue;
@@ -71,7 +76,8 @@ export function moment(model: Model, query: Query, { threads, from, to, cpu: onC
       out.wall += part;
       const spent = share < 1 ? Math.round(cpu[i] * share) : cpu[i];
       out.cpu += spent;
-      if (catalogue.functions.kind[f] !== Kind.marker) used[functions.label[functions.owner[functionNode[node[i]]]]] += spent;
+      if (catalogue.functions.kind[f] !== Kind.marker)
+        used[functions.label[functions.owner[functionNode[node[i]]]]] += spent;
       out.samples += samplesOf(samples[i], share);
       out.activity[activity[i]] += part;
       if (activity[i] === Activity.blocked) add(calls, catalogue.states[state[i]].call, part);

@@ -11,7 +11,9 @@ export interface Sandwich {
 
 // `leastShare`: of the function's total; smaller nodes are not grown further.
 export function sandwich(
-  model: Model, query: Query, { function: f, weight, leastShare }: { function: number; weight: Weight; leastShare: number },
+  model: Model,
+  query: Query,
+  { function: f, weight, leastShare }: { function: number; weight: Weight; leastShare: number },
 ): Sandwich {
   const selection = model.select(query);
   const tree = model.recording.functions;
@@ -35,7 +37,7 @@ export function sandwich(
   for (const top of front.at) {
     const nodeOf = new Map<number, number>([[top, 0]]);
     callees.self[0] += self[top];
-    for (let node = top + 1; node < tree.end[top]; ) {
+    for (let node = top + 1; node < tree.end[top];) {
       const above = nodeOf.get(tree.parent[node]) as number;
       // A node below the least may be one of many that are merged: only empty ones are omitted here.
       if (total[node] === 0 && samples[node] === 0) {

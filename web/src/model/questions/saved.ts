@@ -40,22 +40,26 @@ class Pieces {
 function frameOf(catalogue: Catalogue, by: By, label: number): Label {
   const { functions, places } = catalogue;
   const f = by === "line" ? places.function[label] : label;
-  return { name: functions.name[f], full: functions.full[f], file: by === "line" ? fileOf(catalogue, label) : functions.file[f], module: functions.module[f], kind: functions.kind[f],
-    line: by === "line" ? places.line[label] : functions.line[f] };
+  return { name: functions.name[f], full: functions.full[f],
+    file: by === "line" ? fileOf(catalogue, label) : functions.file[f], module: functions.module[f],
+    kind: functions.kind[f], line: by === "line" ? places.line[label] : functions.line[f] };
 }
 
 // "libfoo: src/run.rs": the library of a native function.
-const inLibrary = ({ kind, module }: Label, place: string) => (kind === Kind.native && module ? (place ? `${module}: ${place}` : module) : place);
+const inLibrary = ({ kind, module }: Label,
+  place: string) => (kind === Kind.native && module ? (place ? `${module}: ${place}` : module) : place);
 
 // ---- collapsed ----------------------------------------------------------------------------------------------------
 
 export function collapsedFrame(label: Label, by: By): string {
-  const place = inLibrary(label, by === "line" && label.line && label.file ? `${label.file}:${label.line}` : label.file);
+  const place = inLibrary(label,
+    by === "line" && label.line && label.file ? `${label.file}:${label.line}` : label.file);
   return place ? `${label.full} (${place})` : label.full;
 }
 
 export function escapedFrame(name: string): string {
-  return name.replace(/[\\;\x00-\x1f\x7f]/g, (c) => (c === "\\" ? "\\\\" : c === "\n" ? "\\n" : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`));
+  return name.replace(/[\\;\x00-\x1f\x7f]/g,
+    (c) => (c === "\\" ? "\\\\" : c === "\n" ? "\\n" : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`));
 }
 
 // Some readers take "a;b 12 34" for a pair of counts.
@@ -69,7 +73,7 @@ export function collapsed(model: Model, query: Query, { by, weight }: Choice): s
   const names = new Map<number, string>();
   const nameOf = (id: number) => {
     let name = names.get(id);
-    if (name === undefined) names.set(id, (name = escapedFrame(collapsedFrame(frameOf(catalogue, by, id), by))));
+    if (name === undefined) names.set(id, name = escapedFrame(collapsedFrame(frameOf(catalogue, by, id), by)));
     return name;
   };
   const out = new Pieces();
@@ -105,7 +109,7 @@ class Frames {
     const key = JSON.stringify([kind, name, file || module, line]);
     at = this.known.get(key);
     if (at === undefined) {
-      this.known.set(key, (at = this.list.length));
+      this.known.set(key, at = this.list.length);
       const where = file || kind === Kind.native ? { file: inLibrary(frame, file) } : {};
       this.list.push(JSON.stringify({ name, ...where, ...(line > 0 ? { line } : {}) }));
     }
@@ -123,7 +127,7 @@ class Frames {
     const leaf = frameOf(catalogue, this.by, tree.label[at]);
     const isEmpty = tree.parent[at] === 0 && leaf.kind === Kind.marker && leaf.name === noStack;
     for (let n = isEmpty ? 0 : at; n !== 0; n = tree.parent[n]) path.push(this.number(tree.label[n]));
-    this.stacks.set(at, (stack = `[${path.reverse().join()}]`));
+    this.stacks.set(at, stack = `[${path.reverse().join()}]`);
     return stack;
   }
 }
@@ -139,7 +143,9 @@ interface ThreadStacks {
 }
 
 // As SampleFilter::part: an interval partly within the selected times counts in proportion.
-function stacksOf(recording: Recording, { first, interval, part: parts }: Passing, frames: Frames, thread: number, weight: Weight): ThreadStacks {
+function stacksOf(recording: Recording, { first, interval, part: parts }: Passing, frames: Frames, thread: number,
+  weight: Weight): ThreadStacks
+{
   const { wall, cpu, samples, node, state, event, value } = recording.intervals;
   const counting = eventOf(weight);
   const { states } = recording.catalogue;
@@ -149,7 +155,13 @@ function stacksOf(recording: Recording, { first, interval, part: parts }: Passin
     const part = parts ? parts[k] : wall[i];
     const share = part < wall[i] ? part / wall[i] : 1;
     const amount = counting ? (event[i] === counting ? value[i] : 0) : cpu[i];
-    const weighs = weight === "wall" ? part : weight === "samples" ? samplesOf(samples[i], share) : share < 1 ? Math.round(amount * share) : amount;
+    const weighs = weight === "wall"
+      ? part
+      : weight === "samples"
+      ? samplesOf(samples[i], share)
+      : share < 1
+      ? Math.round(amount * share)
+      : amount;
     if (weighs <= 0) continue;
     const comma = out.count++ ? "," : "";
     out.samples.add(comma + frames.stack(node[i]));
@@ -181,17 +193,24 @@ export function speedscope(model: Model, query: Query, { by, weight, title }: Ch
     if (stacks.count) profiles.push({ name: threadTitle(recording.catalogue, thread), stacks });
   }
   // speedscope does not open a file without profiles.
-  if (!profiles.length) profiles.push({ name: "no samples", stacks: { samples: new Pieces(), weights: new Pieces(), count: 0, total: 0, computing: 0 } });
+  if (!profiles.length)
+    profiles.push({ name: "no samples",
+      stacks: { samples: new Pieces(), weights: new Pieces(), count: 0, total: 0, computing: 0 } });
   // Open the file at the thread that computes most.
-  const active = profiles.reduce((best, one, i) => (one.stacks.computing > profiles[best].stacks.computing ? i : best), 0);
+  const active = profiles.reduce((best, one, i) => (one.stacks.computing > profiles[best].stacks.computing ? i : best),
+    0);
   const head = {
-    $schema: "https://www.speedscope.app/file-format-schema.json", name: title, exporter: `phlox ${recording.catalogue.head.phlox}`,
+    $schema: "https://www.speedscope.app/file-format-schema.json",
+    name: title,
+    exporter: `phlox ${recording.catalogue.head.phlox}`,
     ...(active ? { activeProfileIndex: active } : {}),
   };
   const out = [`${JSON.stringify(head).slice(0, -1)},"shared":{"frames":[${frames.list.join()}]},"profiles":[`];
   profiles.forEach(({ name, stacks }, i) => {
-    const facts = { type: "sampled", name, unit: speedscopeUnits[unitOf(recording.catalogue.head, weight)], startValue: 0, endValue: stacks.total };
-    out.push(`${i ? "," : ""}${JSON.stringify(facts).slice(0, -1)},"samples":[`, ...stacks.samples.all(), '],"weights":[', ...stacks.weights.all(), "]}");
+    const facts = { type: "sampled", name, unit: speedscopeUnits[unitOf(recording.catalogue.head, weight)],
+      startValue: 0, endValue: stacks.total };
+    out.push(`${i ? "," : ""}${JSON.stringify(facts).slice(0, -1)},"samples":[`, ...stacks.samples.all(),
+      "],\"weights\":[", ...stacks.weights.all(), "]}");
   });
   out.push("]}");
   return out;

@@ -36,13 +36,17 @@ class Row {
 export const slack = 2000; // ns
 
 export function segments(
-  model: Model, query: Query, { threads, from, to, bins, by }: { threads: number[]; from: number; to: number; bins: number; by: By },
+  model: Model,
+  query: Query,
+  { threads, from, to, bins, by }: { threads: number[]; from: number; to: number; bins: number; by: By },
 ): Segments {
   const selection = model.select(query);
   const { start, wall, node, activity } = model.recording.intervals;
   const { functionNode } = model.recording;
   const nodeOf = (i: number) => (by === "line" ? node[i] : functionNode[node[i]]);
-  const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
+  const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map((
+    [a, b],
+  ): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   const length = (to - from) / bins;
 
   // Until `use` returns false.
@@ -74,18 +78,24 @@ export function segments(
     exact[row] = fits(thread, 2 * bins) ? 1 : 0;
     const mine = new Row();
     if (exact[row]) each(thread, (i, a, b) => mine.put(a, b, nodeOf(i), activity[i]));
-    else byBins(each, thread, nodeOf, activity, from, length, (sums ??= new Float64Array(selection.tree(by).parent.length * activities)), mine);
-    for (let i = 0; i < mine.start.length; ++i) out.start.push(mine.start[i]), out.end.push(mine.end[i]), out.node.push(mine.node[i]), out.activity.push(mine.activity[i]);
+    else byBins(each, thread, nodeOf, activity, from, length,
+        sums ??= new Float64Array(selection.tree(by).parent.length * activities), mine);
+    for (let i = 0; i < mine.start.length; ++i)
+      out.start.push(mine.start[i]), out.end.push(mine.end[i]), out.node.push(mine.node[i]),
+        out.activity.push(mine.activity[i]);
     first[row + 1] = out.start.length;
   });
-  return { first, exact, start: Float64Array.from(out.start), end: Float64Array.from(out.end), node: Uint32Array.from(out.node), activity: Uint8Array.from(out.activity) };
+  return { first, exact, start: Float64Array.from(out.start), end: Float64Array.from(out.end),
+    node: Uint32Array.from(out.node), activity: Uint8Array.from(out.activity) };
 }
 
 type Each = (thread: number, use: (i: number, a: number, b: number) => boolean | void) => void;
 
 // The longest stack of each bin, unless two thirds of the bin have no samples. `sums`: room for node * activities +
 // activity; zero before and after.
-function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activity: Uint8Array, from: number, length: number, sums: Float64Array, into: Row): void {
+function byBins(each: Each, thread: number, nodeOf: (i: number) => number, activity: Uint8Array, from: number,
+  length: number, sums: Float64Array, into: Row): void
+{
   let bin = -1;
   let covered = 0; // ns
   const met: number[] = []; // in this bin

@@ -17,5 +17,6 @@ export function table(model: Model, query: Query, { by, natives }: { by: By; nat
   const items = itemsOf(selection.tree(by), by === "line" ? places.line.length : functions.name.length, natives);
   const all = eachWeight(selection.weights, (weight) => addUp(selection, by, weight, items));
   for (const { sum, total } of Object.values(all)) sum[0] = total;
-  return { self: eachWeight(selection.weights, (weight) => all[weight].self), total: eachWeight(selection.weights, (weight) => all[weight].sum) };
+  return { self: eachWeight(selection.weights, (weight) => all[weight].self),
+    total: eachWeight(selection.weights, (weight) => all[weight].sum) };
 }

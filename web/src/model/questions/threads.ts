@@ -15,7 +15,8 @@ export function threads(model: Model, query: Query): ThreadTotals {
   const { first, interval, part: parts } = model.select(query).passing;
   const { wall, cpu, samples, activity } = model.recording.intervals;
   const count = first.length - 1;
-  const out: ThreadTotals = { activity: new Float64Array(count * activities), cpu: new Float64Array(count), samples: new Float64Array(count) };
+  const out: ThreadTotals = { activity: new Float64Array(count * activities), cpu: new Float64Array(count),
+    samples: new Float64Array(count) };
   for (let t = 0; t < count; ++t) {
     const row = t * activities;
     let [used, counts] = [0, 0];

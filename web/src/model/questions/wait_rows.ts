@@ -22,19 +22,26 @@ export interface Where {
   to: number;
 }
 
-export const everywhere: Omit<Where, "most" | "detail"> = { by: "line", node: 0, threads: null, from: -Infinity, to: Infinity };
+export const everywhere: Omit<Where, "most" | "detail"> = { by: "line", node: 0, threads: null, from: -Infinity,
+  to: Infinity };
 
-export function waitRows(model: Model, query: Query, { most, detail, by, node: within, threads, from, to }: Where): WaitRows {
+export function waitRows(model: Model, query: Query,
+  { most, detail, by, node: within, threads, from, to }: Where): WaitRows
+{
   const selection = model.select(query);
   const { start, wall, node, kind } = model.recording.intervals;
   const { functionNode } = model.recording;
   const end = selection.tree(by).end[within];
-  const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
+  const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map((
+    [a, b],
+  ): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   const sums = new WaitSums(model, detail);
   const { first, interval } = selection.passing;
   let whole = 0;
   for (const thread of threads ?? Array.from({ length: first.length - 1 }, (_, i) => i)) {
-    const [begin, until] = from === -Infinity && to === Infinity ? [first[thread], first[thread + 1]] : selection.passingIn(thread, from, to);
+    const [begin, until] = from === -Infinity && to === Infinity
+      ? [first[thread], first[thread + 1]]
+      : selection.passingIn(thread, from, to);
     for (let k = begin; k < until; ++k) {
       const i = interval[k];
       const at = by === "line" ? node[i] : functionNode[node[i]];

@@ -10,13 +10,16 @@ type By = "module" | "language" | "heat";
 const titles: [By, string][] = [["module", "Module"], ["language", "Language"], ["heat", "Self time"]];
 const steps = 5;
 
-const colourBy = (page: Page): By => titles.find(([value]) => value === own(page.state, "colour", "by"))?.[0] ?? "module";
+const colourBy = (page: Page): By =>
+  titles.find(([value]) => value === own(page.state, "colour", "by"))?.[0] ?? "module";
 const variableOf = (language: Language) => `--lang-${language.toLowerCase().replace("++", "pp")}`;
 // A square root keeps warm frames visible next to hot ones.
 const heatStep = (part: number) => (part <= 0 ? 0 : Math.min(steps, Math.max(1, Math.ceil(Math.sqrt(part) * steps))));
 
 // The fill of every node. `self`: self time of each.
-export function fills(page: Page, tree: { label: Uint32Array }, labels: Label[], self: Float64Array): (node: number) => string {
+export function fills(page: Page, tree: { label: Uint32Array }, labels: Label[],
+  self: Float64Array): (node: number) => string
+{
   const by = colourBy(page);
   if (by === "module") return (node) => page.fill(labels[tree.label[node]]);
   if (by === "language") return (node) => page.colour(variableOf(languageOf(labels[tree.label[node]])));
@@ -25,7 +28,8 @@ export function fills(page: Page, tree: { label: Uint32Array }, labels: Label[],
 }
 
 export function colourBar(page: Page): { element: HTMLElement; show(): void; legend(): Picture["legend"] } {
-  const chosen = choice<By>("Colour", titles, (by) => page.change(withOwn(page.state, "colour", "by", by === "module" ? "" : by), "aside"));
+  const chosen = choice<By>("Colour", titles,
+    (by) => page.change(withOwn(page.state, "colour", "by", by === "module" ? "" : by), "aside"));
   const legend = element("span", "legend");
   const known = new Set<Language>(page.catalogue.functions.language.slice(1));
   const chip = (variable: string, text: string) => {
@@ -36,7 +40,9 @@ export function colourBar(page: Page): { element: HTMLElement; show(): void; leg
   const entries = (): Picture["legend"] => {
     const by = colourBy(page);
     if (by === "language") return languages.filter((one) => known.has(one)).map((one) => [variableOf(one), one]);
-    return by === "heat" ? [["--heat-0", "nothing in its own code"], ["--heat-3", "a third of the hottest"], ["--heat-5", "the hottest"]] : [];
+    return by === "heat"
+      ? [["--heat-0", "nothing in its own code"], ["--heat-3", "a third of the hottest"], ["--heat-5", "the hottest"]]
+      : [];
   };
   return {
     element: element("span", "colours", "Colour by", chosen.element, legend),

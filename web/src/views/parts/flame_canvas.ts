@@ -51,7 +51,10 @@ export class FlameCanvas {
 
   constructor(private readonly page: Page, label: string, private readonly actions: Actions) {
     this.element = element("div", {
-      class: "scroller flames", tabindex: 0, role: "application", "aria-roledescription": "flame graph",
+      class: "scroller flames",
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "flame graph",
       "aria-label": `${label}. Arrow keys move from frame to frame, Enter zooms, m opens the menu of a frame.`,
     }, this.spacer);
     this.hover = new HoverTip(page, (node) => (this.flame as Flame).tip(node));
@@ -159,7 +162,8 @@ export class FlameCanvas {
       const level = this.upward ? total - 1 - row : row;
       if (level < 0 || level >= done.rows) continue;
       const y = this.topOf(level, height);
-      if (done.skipped && level === done.skipped.row) this.drawSkipped(pen, done.skipped.frames, y, this.element.clientWidth);
+      if (done.skipped && level === done.skipped.row)
+        this.drawSkipped(pen, done.skipped.frames, y, this.element.clientWidth);
       this.narrow.row(y, rowHeight - 1);
       for (const one of (this.rows as Rows).at(level)) {
         if (pen instanceof SvgPen) pen.open(flame.spoken(one.node));
@@ -177,10 +181,13 @@ export class FlameCanvas {
     if (!flame || !this.element.clientWidth) return [];
     const done = this.arrange(flame);
     const height = done.rows * rowHeight;
-    return [{ what, words, legend, width: this.element.clientWidth, height, draw: (pen) => this.paint(pen, flame, done, height, 0, height) }];
+    return [{ what, words, legend, width: this.element.clientWidth, height,
+      draw: (pen) => this.paint(pen, flame, done, height, 0, height) }];
   }
 
-  private drawBox(pen: Pen, font: Monospaced, { tree, labels, hits, fill }: Flame, box: Box, y: number, above: boolean, hasHits: boolean): void {
+  private drawBox(pen: Pen, font: Monospaced, { tree, labels, hits, fill }: Flame, box: Box, y: number, above: boolean,
+    hasHits: boolean): void
+  {
     const { page } = this;
     const id = tree.label[box.node];
     const hit = hasHits && hits[id] === 1;
@@ -243,7 +250,8 @@ export class FlameCanvas {
     if (y + rowHeight > area.scrollTop + area.clientHeight) area.scrollTop = y + 2 * rowHeight - area.clientHeight;
     this.draw();
     const frame = area.getBoundingClientRect();
-    this.hover.show(node, frame.left + box.x + Math.min(box.width / 2, 60), frame.top + y - area.scrollTop + rowHeight / 2);
+    this.hover.show(node, frame.left + box.x + Math.min(box.width / 2, 60),
+      frame.top + y - area.scrollTop + rowHeight / 2);
     this.page.say(flame.spoken(node));
   }
 
@@ -262,9 +270,11 @@ export class FlameCanvas {
     const { tree } = flame;
     if (key === "ArrowUp" || key === "ArrowDown") {
       const inward = (key === "ArrowUp") === this.upward;
-      if (!inward) return void (cursor !== 0 && this.focusNode(this.boxOf(tree.parent[cursor]) ? tree.parent[cursor] : 0));
+      if (!inward)
+        return void (cursor !== 0 && this.focusNode(this.boxOf(tree.parent[cursor]) ? tree.parent[cursor] : 0));
       const children = this.rows.at(box.row + 1).filter((other) => tree.parent[other.node] === cursor);
-      const widest = children.reduce<Box | null>((best, other) => (best && best.width >= other.width ? best : other), null);
+      const widest = children.reduce<Box | null>((best, other) => (best && best.width >= other.width ? best : other),
+        null);
       return void (widest && this.focusNode(widest.node));
     }
     const row = this.rows.at(box.row);
@@ -286,7 +296,8 @@ export class FlameCanvas {
     if (!box || !this.boxes) return;
     const frame = this.element.getBoundingClientRect();
     this.hover.away();
-    this.actions.menu(this.cursor, frame.left + box.x + 8, frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
+    this.actions.menu(this.cursor, frame.left + box.x + 8,
+      frame.top + this.topOf(box.row, this.heightOf(this.boxes)) - this.element.scrollTop + rowHeight);
   }
 
   // Makes the root visible.
@@ -299,7 +310,9 @@ export class FlameCanvas {
 export function leftOutWords(done: Layout, share: (weight: number) => string): string {
   const several = (count: number) => `${countWords(count)} ${count === 1 ? "frame" : "frames"}`;
   const out: string[] = [];
-  if (done.narrow.frames) out.push(`${several(done.narrow.frames)} narrower than ${done.minWidth} px (${share(done.narrow.weight)})`);
-  if (done.deep.frames) out.push(`${several(done.deep.frames)} deeper than ${defaultOptions.maxDepth} rows (${share(done.deep.weight)})`);
+  if (done.narrow.frames)
+    out.push(`${several(done.narrow.frames)} narrower than ${done.minWidth} px (${share(done.narrow.weight)})`);
+  if (done.deep.frames)
+    out.push(`${several(done.deep.frames)} deeper than ${defaultOptions.maxDepth} rows (${share(done.deep.weight)})`);
   return out.length ? `Left out: ${out.join(" and ")}. Zoom in to see them.` : "";
 }

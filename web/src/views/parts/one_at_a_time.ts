@@ -16,7 +16,9 @@ export class OneAtATime<T> {
         const next = this.waiting;
         this.waiting = null;
         next?.();
-      }, () => { this.busy = false; });
+      }, () => {
+        this.busy = false;
+      });
     };
     if (this.busy) this.waiting = go;
     else go();

@@ -43,7 +43,8 @@ export class PixelRows {
     mine.putImageData(image, 0, 0);
     pen.globalAlpha = 1;
     pen.imageSmoothingEnabled = false;
-    for (let row = 0; row < rows; ++row) pen.drawImage(canvas, 0, row, width, 1, 0, this.tops[row], width / scale, this.heights[row]);
+    for (let row = 0; row < rows; ++row)
+      pen.drawImage(canvas, 0, row, width, 1, 0, this.tops[row], width / scale, this.heights[row]);
   }
 }
 
@@ -55,8 +56,10 @@ export function rgbOf(text: string): number {
   if (colour === undefined) {
     const hex = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(text)?.[1];
     const digits = hex?.length === 3 ? Array.from(hex, (digit) => digit + digit).join("") : hex;
-    const [red, green, blue] = digits ? [0, 2, 4].map((at) => parseInt(digits.slice(at, at + 2), 16)) : (text.match(/[\d.]+/g) ?? []).map(Number);
-    known.set(text, (colour = ((red || 0) << 16) | ((green || 0) << 8) | (blue || 0)));
+    const [red, green, blue] = digits
+      ? [0, 2, 4].map((at) => parseInt(digits.slice(at, at + 2), 16))
+      : (text.match(/[\d.]+/g) ?? []).map(Number);
+    known.set(text, colour = ((red || 0) << 16) | ((green || 0) << 8) | (blue || 0));
   }
   return colour;
 }

@@ -36,7 +36,8 @@ const spare = 8; // rows above and below the visible ones
 
 // Keys of a focused table, for the list of keys. `choose`: what Enter does.
 export const tableKeys = (choose: string): Key[] => [
-  { on: "", shown: "Tab", meaning: "to the table; there ↑ ↓, PgUp, PgDn, Home and End go from row to row", run: () => undefined },
+  { on: "", shown: "Tab", meaning: "to the table; there ↑ ↓, PgUp, PgDn, Home and End go from row to row",
+    run: () => undefined },
   { on: "", shown: "Enter  m", meaning: `${choose}; menu of the row: filters, search, copy`, run: () => undefined },
 ];
 
@@ -50,15 +51,24 @@ export class RowTable {
   private cursor = 0;
   private chosen = -1;
 
-  constructor(label: string, private readonly columns: TableColumn[], private readonly actions: Actions, private readonly levels: Levels | null = null) {
+  constructor(label: string, private readonly columns: TableColumn[], private readonly actions: Actions,
+    private readonly levels: Levels | null = null)
+  {
     this.head = element("div", { class: "row heads", role: "row" });
     for (const column of columns) {
-      const sort = () => actions.sort(this.sorted === this.sortText(column, false) ? this.sortText(column, true) : this.sortText(column, false));
-      this.head.append(element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "columnheader", "data-column": column.name },
-        levels ? element("span", { title: column.about }, column.title) : button(column.title, sort, { title: column.about })));
+      const sort = () =>
+        actions.sort(
+          this.sorted === this.sortText(column, false) ? this.sortText(column, true) : this.sortText(column, false),
+        );
+      this.head.append(
+        element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "columnheader",
+          "data-column": column.name }, levels
+          ? element("span", { title: column.about }, column.title)
+          : button(column.title, sort, { title: column.about })),
+      );
     }
-    this.scroller = element("div", { class: "table", role: levels ? "treegrid" : "table", tabindex: 0, "aria-label": label },
-      element("div", { role: "rowgroup", class: "headgroup" }, this.head), this.body);
+    this.scroller = element("div", { class: "table", role: levels ? "treegrid" : "table", tabindex: 0,
+      "aria-label": label }, element("div", { role: "rowgroup", class: "headgroup" }, this.head), this.body);
     this.element = this.scroller;
     this.scroller.addEventListener("scroll", () => this.draw());
     this.scroller.addEventListener("keydown", (event) => this.key(event));
@@ -115,20 +125,29 @@ export class RowTable {
 
   draw(): void {
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / rowHeight) - spare);
-    const last = Math.min(this.rows.length, Math.ceil((this.scroller.scrollTop + this.scroller.clientHeight) / rowHeight) + spare);
+    const last = Math.min(this.rows.length,
+      Math.ceil((this.scroller.scrollTop + this.scroller.clientHeight) / rowHeight) + spare);
     const drawn: HTMLElement[] = [];
     for (let i = first; i < last; ++i) {
       const id = this.rows[i];
-      const row = element("div", { class: `row${i === this.cursor ? " current" : ""}${this.actions.mark(id) ? " hit" : ""}${this.actions.dim?.(id) ? " dim" : ""}`, role: "row", "aria-rowindex": i + 2 });
+      const row = element("div", {
+        class: `row${i === this.cursor ? " current" : ""}${this.actions.mark(id) ? " hit" : ""}${
+          this.actions.dim?.(id) ? " dim" : ""
+        }`,
+        role: "row",
+        "aria-rowindex": i + 2,
+      });
       if (id === this.chosen) row.setAttribute("aria-selected", "true");
       row.style.top = `${i * rowHeight}px`;
       for (const column of this.columns) {
         const text = column.text(id);
-        const cell = element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "cell", title: column.number ? "" : text }, text);
+        const cell = element("div", { class: `cell ${column.name}${column.number ? " number" : ""}`, role: "cell",
+          title: column.number ? "" : text }, text);
         if (this.levels && column.name === "name") this.indent(row, cell, id);
         if (column.bar) cell.style.setProperty("--bar-share", `${Math.min(1, column.bar(id)) * 100}%`);
         const heat = column.heat?.(id) ?? 0;
-        if (heat > 0) cell.style.background = `color-mix(in srgb, var(--heat) ${Math.round(12 + 88 * heat)}%, transparent)`;
+        if (heat > 0)
+          cell.style.background = `color-mix(in srgb, var(--heat) ${Math.round(12 + 88 * heat)}%, transparent)`;
         row.append(cell);
       }
       drawn.push(row);
@@ -141,7 +160,8 @@ export class RowTable {
     const [depth, isOpen] = [level(id), open(id)];
     row.setAttribute("aria-level", String(depth + 1));
     cell.style.paddingLeft = `${8 + Math.min(depth, 40) * 14}px`;
-    const sign = element("span", { class: isOpen === undefined ? "turn none" : "turn", "aria-hidden": "true" }, isOpen === undefined ? "" : isOpen ? "▾" : "▸");
+    const sign = element("span", { class: isOpen === undefined ? "turn none" : "turn", "aria-hidden": "true" },
+      isOpen === undefined ? "" : isOpen ? "▾" : "▸");
     if (isOpen !== undefined) row.setAttribute("aria-expanded", String(isOpen));
     cell.prepend(sign);
   }
@@ -168,7 +188,8 @@ export class RowTable {
   // For a spreadsheet: tab-separated cells, one line per row, all rows.
   asText(): string {
     const line = (cells: string[]) => cells.map((cell) => cell.replace(/[\t\n]/g, " ")).join("\t");
-    return [line(this.columns.map((column) => column.title)), ...this.rows.map((row) => line(this.columns.map((column) => column.text(row))))].join("\n");
+    return [line(this.columns.map((column) => column.title)),
+      ...this.rows.map((row) => line(this.columns.map((column) => column.text(row))))].join("\n");
   }
 
   // The next highlighted row.
@@ -204,11 +225,17 @@ export class RowTable {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.scroller) return;
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / rowHeight) - 2);
     const to: Record<string, number> = {
-      ArrowDown: this.cursor + 1, ArrowUp: this.cursor - 1, PageDown: this.cursor + page, PageUp: this.cursor - page, Home: 0, End: this.rows.length - 1,
+      ArrowDown: this.cursor + 1,
+      ArrowUp: this.cursor - 1,
+      PageDown: this.cursor + page,
+      PageUp: this.cursor - page,
+      Home: 0,
+      End: this.rows.length - 1,
     };
     const row = this.rows[this.cursor];
     if (event.key in to) this.move(to[event.key]);
-    else if (this.levels && (event.key === "ArrowRight" || event.key === "ArrowLeft") && row !== undefined) this.sideways(row, event.key === "ArrowRight");
+    else if (this.levels && (event.key === "ArrowRight" || event.key === "ArrowLeft") && row !== undefined)
+      this.sideways(row, event.key === "ArrowRight");
     else if (event.key === "Enter" && row !== undefined) this.actions.choose(row);
     else if ((event.key === "m" || event.key === "ContextMenu") && row !== undefined) {
       const box = this.body.querySelector(".current")?.getBoundingClientRect();

@@ -11,7 +11,8 @@ import { Page } from "../view";
 
 export type Kind = "recordings" | "times" | "threads" | "processes";
 
-const titles: Record<Kind, string> = { recordings: "Recordings", times: "Times", threads: "Threads", processes: "Processes" };
+const titles: Record<Kind, string> = { recordings: "Recordings", times: "Times", threads: "Threads",
+  processes: "Processes" };
 
 export interface Chosen {
   kind: Kind;
@@ -34,7 +35,9 @@ export function possibleKinds(page: Page): Kind[] {
 // The two busiest in the whole recording, in list order: the first ones may be a master that sleeps.
 export type Busiest = Record<"threads" | "processes", [number, number]>;
 
-export function busiestTwo({ threads, processes }: Pick<Catalogue, "threads" | "processes">, totals: ThreadTotals): Busiest {
+export function busiestTwo({ threads, processes }: Pick<Catalogue, "threads" | "processes">,
+  totals: ThreadTotals): Busiest
+{
   const byThread = busyTimes(totals);
   const byProcess = new Float64Array(processes.length);
   threads.forEach(({ process }, thread) => process >= 0 && (byProcess[process] += byThread[thread]));
@@ -50,29 +53,39 @@ function first(page: Page, kind: Kind, busiest: Busiest): [Filter, Filter] {
   const { start, end } = page.catalogue;
   if (kind === "times") {
     const middle = Math.round((start + end) / 2);
-    return [{ field: "time", mode: "in", from: start, to: middle }, { field: "time", mode: "in", from: middle, to: end + 1 }];
+    return [{ field: "time", mode: "in", from: start, to: middle }, { field: "time", mode: "in", from: middle,
+      to: end + 1 }];
   }
-  if (kind === "recordings") return [{ field: "recording", mode: "in", values: [0] }, { field: "recording", mode: "in", values: [1] }];
+  if (kind === "recordings")
+    return [{ field: "recording", mode: "in", values: [0] }, { field: "recording", mode: "in", values: [1] }];
   const field = kind === "threads" ? "thread" : "process";
   const [a, b] = busiest[kind];
   return [{ field, mode: "in", values: [a] }, { field, mode: "in", values: [b] }];
 }
 
-const fieldOf: Record<Kind, Filter["field"]> = { recordings: "recording", times: "time", threads: "thread", processes: "process" };
+const fieldOf: Record<Kind, Filter["field"]> = { recordings: "recording", times: "time", threads: "thread",
+  processes: "process" };
 
 export function chosenSides(page: Page, texts: [string, string], busiest: Busiest): Chosen {
   const kinds = possibleKinds(page);
   const read = texts.map((text) => filtersIn(text)[0] as Filter | undefined);
   const kind = kinds.find((one) => read.every((filter) => filter?.field === fieldOf[one])) ?? kinds[0];
-  const [a, b] = read.every((filter) => filter?.field === fieldOf[kind]) ? (read as [Filter, Filter]) : first(page, kind, busiest);
+  const [a, b] = read.every((filter) => filter?.field === fieldOf[kind])
+    ? (read as [Filter, Filter])
+    : first(page, kind, busiest);
   const name = (filter: Filter): string => {
     const { recordings, threads, processes } = page.catalogue;
     if (filter.field === "time") return spanWords(filter.from, filter.to);
     const id = Number(filter.values[0]);
-    if (filter.field === "recording") return recordings[id] ? `${recordings[id].name}: ${recordings[id].title}` : "(none)";
+    if (filter.field === "recording")
+      return recordings[id]
+        ? `${recordings[id].name}: ${recordings[id].title}`
+        : "(none)";
     return (filter.field === "thread" ? threads[id]?.label : processes[id] && processName(processes[id])) ?? "(none)";
   };
-  const words: [string, string] = kind === "recordings" ? [page.catalogue.recordings[recordingOf(a)]?.name ?? "", page.catalogue.recordings[recordingOf(b)]?.name ?? ""] : ["first", "second"];
+  const words: [string, string] = kind === "recordings"
+    ? [page.catalogue.recordings[recordingOf(a)]?.name ?? "", page.catalogue.recordings[recordingOf(b)]?.name ?? ""]
+    : ["first", "second"];
   return { kind, sides: { before: [a], after: [b] }, words, names: [name(a), name(b)] };
 }
 
@@ -85,37 +98,45 @@ export function secondsText(ns: number, length: number): string {
 }
 
 // The controls. `set`: called with both sides as text.
-export function sidesBar(page: Page, busiest: () => Busiest, set: (a: string, b: string) => void): { element: HTMLElement; show(chosen: Chosen): void } {
+export function sidesBar(page: Page, busiest: () => Busiest,
+  set: (a: string, b: string) => void): { element: HTMLElement; show(chosen: Chosen): void }
+{
   const kinds = possibleKinds(page);
   const give = (a: Filter, b: Filter) => set(formatFilter(a), formatFilter(b));
-  const kindChoice = choice<Kind>("What is compared", kinds.map((kind) => [kind, titles[kind]] as const), (kind) => give(...first(page, kind, busiest())));
+  const kindChoice = choice<Kind>("What is compared", kinds.map((kind) => [kind, titles[kind]] as const),
+    (kind) => give(...first(page, kind, busiest())));
   const room = element("span", "sides");
   const swap = button("Swap", () => undefined, { title: "The first becomes the second" });
   const bar = element("div", "toolbar", "Compare", kindChoice.element, room, swap);
   let shown = "";
 
   const select = (label: string, names: string[], at: number, choose: (id: number) => void) => {
-    const box = element("select", { "aria-label": label }, ...names.map((name, id) => element("option", { value: id }, name)));
+    const box = element("select", { "aria-label": label },
+      ...names.map((name, id) => element("option", { value: id }, name)));
     box.value = String(at);
     box.addEventListener("change", () => choose(Number(box.value)));
     return box;
   };
   // `length`: of the range, which determines the digits needed to distinguish its ends.
   const seconds = (label: string, value: number, length: number, choose: (ns: number) => void) => {
-    const box = element("input", { type: "number", step: "any", min: 0, "aria-label": label, value: secondsText(value, length) });
+    const box = element("input", { type: "number", step: "any", min: 0, "aria-label": label,
+      value: secondsText(value, length) });
     box.addEventListener("change", () => box.value !== "" && choose(Math.round(Number(box.value) * second)));
     return box;
   };
   const range = (label: string, filter: Filter & { field: "time" }, choose: (filter: Filter) => void) => {
     const to = (from: number, until: number) => from < until && choose({ ...filter, from, to: until });
-    return element("span", { class: "range", role: "group", "aria-label": label }, seconds(`${label}, from second`, filter.from, filter.to - filter.from, (from) => to(from, filter.to)), " to ",
+    return element("span", { class: "range", role: "group", "aria-label": label },
+      seconds(`${label}, from second`, filter.from, filter.to - filter.from, (from) => to(from, filter.to)), " to ",
       seconds(`${label}, to second`, filter.to, filter.to - filter.from, (until) => to(filter.from, until)), " s");
   };
   const ends = (share: number) => {
     const { start, end } = page.catalogue;
     const length = Math.min(10 * second, (end - start) * share);
-    return button(share < 0.5 && (end - start) * share < 10 * second ? "First and last tenth" : "First and last 10 s", () =>
-      give({ field: "time", mode: "in", from: start, to: start + Math.round(length) }, { field: "time", mode: "in", from: end - Math.round(length), to: end + 1 }));
+    return button(share < 0.5 && (end - start) * share < 10 * second ? "First and last tenth" : "First and last 10 s",
+      () =>
+        give({ field: "time", mode: "in", from: start, to: start + Math.round(length) }, { field: "time", mode: "in",
+          from: end - Math.round(length), to: end + 1 }));
   };
 
   return {
@@ -130,15 +151,20 @@ export function sidesBar(page: Page, busiest: () => Busiest, set: (a: string, b:
       shown = key;
       if (a.field === "time" && b.field === "time") {
         const long = page.catalogue.end - page.catalogue.start >= 20 * second;
-        room.replaceChildren(range("First", a, (filter) => give(filter, b)), " against ", range("Second", b, (filter) => give(a, filter)), " ", ends(long ? 0.5 : 0.1));
+        room.replaceChildren(range("First", a, (filter) => give(filter, b)), " against ", range("Second", b, (filter) =>
+          give(a, filter)), " ", ends(long ? 0.5 : 0.1));
       } else if (kind === "recordings") {
-        room.replaceChildren(element("b", { title: names[0] }, names[0]), " against ", element("b", { title: names[1] }, names[1]));
+        room.replaceChildren(element("b", { title: names[0] }, names[0]), " against ",
+          element("b", { title: names[1] }, names[1]));
       } else {
         const field = kind === "threads" ? "thread" : "process";
-        const labels = kind === "threads" ? page.catalogue.threads.map((one) => one.label) : page.catalogue.processes.map(processName);
+        const labels = kind === "threads"
+          ? page.catalogue.threads.map((one) => one.label)
+          : page.catalogue.processes.map(processName);
         const filter = (id: number): Filter => ({ field, mode: "in", values: [id] });
         const id = (one: Filter) => (one.field === "thread" || one.field === "process" ? one.values[0] : 0);
-        room.replaceChildren(select("First", labels, id(a), (value) => give(filter(value), b)), " against ", select("Second", labels, id(b), (value) => give(a, filter(value))));
+        room.replaceChildren(select("First", labels, id(a), (value) => give(filter(value), b)), " against ",
+          select("Second", labels, id(b), (value) => give(a, filter(value))));
       }
     },
   };

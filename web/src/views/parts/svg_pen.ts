@@ -16,9 +16,13 @@ interface Settings {
 const number = (value: number) => String(Math.round(value * 100) / 100);
 
 // XML cannot represent control characters and unpaired surrogates.
-export const escapedXml = (text: string) => text
-  .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd")
-  .replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
+export const escapedXml = (text: string) =>
+  text
+    .replace(
+      /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+      "\ufffd",
+    )
+    .replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
 
 export class SvgPen {
   fillStyle = "#000";
@@ -89,7 +93,11 @@ export class SvgPen {
 
   strokeRect(x: number, y: number, width: number, height: number): void {
     const dashes = this.dashes ? ` stroke-dasharray="${this.dashes}"` : "";
-    this.parts.push(`<rect${this.box(x, y, width, height)} fill="none" stroke="${escapedXml(this.strokeStyle)}" stroke-width="${number(this.lineWidth)}"${dashes}${this.opacity}/>`);
+    this.parts.push(
+      `<rect${this.box(x, y, width, height)} fill="none" stroke="${escapedXml(this.strokeStyle)}" stroke-width="${
+        number(this.lineWidth)
+      }"${dashes}${this.opacity}/>`,
+    );
   }
 
   setLineDash(lengths: number[]): void {
@@ -100,7 +108,11 @@ export class SvgPen {
   fillText(text: string, x: number, y: number): void {
     const size = Number(/(\d+(?:\.\d+)?)px/.exec(this.font)?.[1] ?? 12);
     const anchor = this.textAlign === "left" ? "" : ` text-anchor="${this.textAlign === "right" ? "end" : "middle"}"`;
-    this.parts.push(`<text class="${this.fontClass()}" x="${this.x(x)}" y="${this.y(y + size * 0.35)}"${anchor}${this.filled}>${escapedXml(text)}</text>`);
+    this.parts.push(
+      `<text class="${this.fontClass()}" x="${this.x(x)}" y="${this.y(y + size * 0.35)}"${anchor}${this.filled}>${
+        escapedXml(text)
+      }</text>`,
+    );
   }
 
   measureText(text: string): TextMetrics {
@@ -124,11 +136,15 @@ export class SvgPen {
     const shapes = new Map<number, string>();
     const [stepX, stepY] = [wide / width, high / height];
     for (const [colour, from, to, top, bottom] of rectangles(words, width, height)) {
-      const d = `M${this.x(x + from * stepX)} ${this.y(y + top * stepY)}H${this.x(x + to * stepX)}V${this.y(y + bottom * stepY)}H${this.x(x + from * stepX)}z`;
+      const d = `M${this.x(x + from * stepX)} ${this.y(y + top * stepY)}H${this.x(x + to * stepX)}V${
+        this.y(y + bottom * stepY)
+      }H${this.x(x + from * stepX)}z`;
       shapes.set(colour, (shapes.get(colour) ?? "") + d);
     }
     for (const [colour, d] of shapes) {
-      const hex = [colour & 255, (colour >>> 8) & 255, (colour >>> 16) & 255].map((part) => part.toString(16).padStart(2, "0")).join("");
+      const hex = [colour & 255, (colour >>> 8) & 255, (colour >>> 16) & 255].map((part) =>
+        part.toString(16).padStart(2, "0")
+      ).join("");
       this.parts.push(`<path d="${d}" fill="#${hex}" shape-rendering="crispEdges"/>`);
     }
   }
@@ -137,9 +153,15 @@ export class SvgPen {
   file(width: number, height: number, title: string, paper: string, picture: number[]): string[] {
     const styles = Array.from(this.fonts, ([font, name]) => `.${name}{font:${font}}`).join("");
     return [
-      `<svg xmlns="http://www.w3.org/2000/svg" width="${number(width)}" height="${number(height)}" viewBox="0 0 ${number(width)} ${number(height)}" role="img" data-picture="${picture.map(number).join(" ")}">`,
-      `<title>${escapedXml(title)}</title><style>text{white-space:pre}${escapedXml(styles).replace(/&quot;/g, '"')}</style>`,
-      `<rect width="100%" height="100%" fill="${escapedXml(paper)}"/>`, ...this.parts, "</svg>\n",
+      `<svg xmlns="http://www.w3.org/2000/svg" width="${number(width)}" height="${number(height)}" viewBox="0 0 ${
+        number(width)
+      } ${number(height)}" role="img" data-picture="${picture.map(number).join(" ")}">`,
+      `<title>${escapedXml(title)}</title><style>text{white-space:pre}${
+        escapedXml(styles).replace(/&quot;/g, "\"")
+      }</style>`,
+      `<rect width="100%" height="100%" fill="${escapedXml(paper)}"/>`,
+      ...this.parts,
+      "</svg>\n",
     ];
   }
 
@@ -153,7 +175,9 @@ export class SvgPen {
   }
 
   private box(x: number, y: number, width: number, height: number): string {
-    return ` x="${this.x(x)}" y="${this.y(y)}" width="${number(Math.max(0, width))}" height="${number(Math.max(0, height))}"`;
+    return ` x="${this.x(x)}" y="${this.y(y)}" width="${number(Math.max(0, width))}" height="${
+      number(Math.max(0, height))
+    }"`;
   }
 
   private get opacity(): string {
@@ -166,7 +190,7 @@ export class SvgPen {
 
   private fontClass(): string {
     let name = this.fonts.get(this.font);
-    if (!name) this.fonts.set(this.font, (name = `f${this.fonts.size}`));
+    if (!name) this.fonts.set(this.font, name = `f${this.fonts.size}`);
     return name;
   }
 }
@@ -175,11 +199,13 @@ export type Pen = CanvasRenderingContext2D | SvgPen;
 
 // Pixels of one colour as [colour, from column, to column, from row, to row]: runs down each column, merged with equal
 // neighbours. Transparent pixels are omitted.
-function* rectangles(words: Uint32Array, width: number, height: number): Generator<[number, number, number, number, number]> {
+function* rectangles(words: Uint32Array, width: number,
+  height: number): Generator<[number, number, number, number, number]>
+{
   let open = new Map<string, [number, number, number, number]>(); // from the previous column: colour, from column, rows
   for (let x = 0; x <= width; ++x) {
     const next: typeof open = new Map();
-    for (let y = 0; x < width && y < height; ) {
+    for (let y = 0; x < width && y < height;) {
       const colour = words[y * width + x];
       const top = y;
       while (y < height && words[y * width + x] === colour) ++y;

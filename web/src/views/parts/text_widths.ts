@@ -7,11 +7,11 @@ const known = new Map<string, Map<string, number>>(); // by font
 // In the pen's font.
 export function textWidth(pen: Pen, text: string): number {
   let widths = known.get(pen.font);
-  if (!widths) known.set(pen.font, (widths = new Map()));
+  if (!widths) known.set(pen.font, widths = new Map());
   let width = widths.get(text);
   if (width === undefined) {
     if (widths.size >= most) widths.clear();
-    widths.set(text, (width = pen.measureText(text).width));
+    widths.set(text, width = pen.measureText(text).width);
   }
   return width;
 }

@@ -9,7 +9,9 @@ export function shortName(catalogue: Catalogue, thread: number): string {
   let several = common.get(catalogue);
   if (!several) {
     const names = catalogue.threads.map(({ name }) => name);
-    common.set(catalogue, (several = new Set(names.slice().sort().filter((name, i, all) => i > 0 && name === all[i - 1]))));
+    common.set(catalogue, several = new Set(names.slice().sort().filter((name, i, all) =>
+      i > 0 && name === all[i - 1]
+    )));
   }
   const { name } = catalogue.threads[thread];
   return name && !several.has(name) ? name : nameOf(catalogue, thread);

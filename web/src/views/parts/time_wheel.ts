@@ -5,7 +5,9 @@ import { moved, Sight, timeAt, zoomed } from "../../layout/timeline";
 const wheelStep = 1.0016; // to the power of a wheel's pixels: a notch of 100 is a sixth
 
 // `around`: the range that x refers to; null: the wheel should scroll instead.
-export function afterWheel(event: WheelEvent, x: number, width: number, sight: Sight, whole: Sight, scrolls: boolean, around = sight): Sight | null {
+export function afterWheel(event: WheelEvent, x: number, width: number, sight: Sight, whole: Sight, scrolls: boolean,
+  around = sight): Sight | null
+{
   const pixels = event.deltaMode === 1 ? 16 : 1;
   if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
     const sideways = event.shiftKey && !event.deltaX ? event.deltaY : event.deltaX;

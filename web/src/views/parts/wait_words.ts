@@ -41,7 +41,10 @@ export function waitList(page: Page, waited: WaitRows | null): Node[] {
     // The exact target, if it adds anything.
     if (row.which && !row.words.includes(row.which)) item.append(element("div", "place", row.which));
     if (at) item.append(element("div", "place", `in ${at}`));
-    if (who) item.append(element("div", "place", `${row.whom === "ended" ? "ended" : "held"} by ${who}${by ? ` in ${by}` : ""}`));
+    if (who)
+      item.append(
+        element("div", "place", `${row.whom === "ended" ? "ended" : "held"} by ${who}${by ? ` in ${by}` : ""}`),
+      );
     return item;
   });
   const more = waited.rows.length - items.length + waited.leftOut;
