@@ -144,14 +144,16 @@ trust: ## try to break phlox for an hour, as root: kills, stops, failures, corru
 	@tests/trust/trust.py --store --seconds $(or $(SECONDS),3600) build/release/phlox
 
 .PHONY: format
-format: ## format the C++ sources
+format: ## format the C++ sources, and web/
 	@tools/install-packages.sh tools/packages-lint.txt
 	$(CLANG_FORMAT) -i $(SOURCES)
+	tools/format-web.sh
 
 .PHONY: lint
-lint: ## check the format of the C++ sources, the types of web/, and the rules of the source
+lint: ## check the format of the C++ sources and of web/, the types of web/, and the rules of the source
 	@tools/install-packages.sh tools/packages-lint.txt
 	@$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
+	tools/format-web.sh --check || [ $$? = 3 ]
 	tsc --noEmit -p web
 	python3 tests/layers_test.py
 

@@ -58,6 +58,28 @@ def test_types():
     assert done.returncode == 0, done.stdout
 
 
+def checked_format(folder):
+    """Whether all of its TypeScript is formatted, and what dprint says."""
+    done = subprocess.run([WEB.parent / "tools" / "format-web.sh", "--check", folder], capture_output=True, text=True)
+    if done.returncode == 3:
+        pytest.skip(done.stderr)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+def test_format():
+    formatted, words = checked_format(WEB)
+    assert formatted, words
+
+
+def test_a_file_that_is_not_formatted_is_named(tmp_path):
+    shutil.copy(WEB / "dprint.json", tmp_path)
+    (tmp_path / "good.ts").write_text('export const one = "1";\n')
+    assert checked_format(tmp_path)[0]
+    (tmp_path / "bad.ts").write_text("export const one='1'\n")
+    formatted, words = checked_format(tmp_path)
+    assert not formatted and "bad.ts" in words and "good.ts" not in words
+
+
 # As web/README.md has it; "" is what lies in src/ itself.
 MAY_USE = {
     "model": {"model", "words"},
