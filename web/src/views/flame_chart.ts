@@ -1,8 +1,9 @@
 // The flame chart: what ran after what. One or several threads, busiest first, over the timeline's visible range and
 // aligned with it.
 import { choice, element, factTable, setText } from "../page/dom";
-import { boxAt, ChartBox, Lane, laneOf } from "../layout/flame_chart";
-import { gutterWidth, moved, Sight, timeAt, within, xOf, zoomed } from "../layout/timeline";
+import { At, ChartRows, lineHeight, rowHeight, titleHeight } from "../layout/chart_rows";
+import { laneOf } from "../layout/flame_chart";
+import { gutterWidth, moved, timeAt, within, xOf, zoomed } from "../layout/timeline";
 import { busyTimes } from "../layout/timeline_rows";
 import { CallTree, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
@@ -10,559 +11,356 @@ import { By } from "../model/head";
 import { Segments } from "../model/questions/segments";
 import { ThreadTotals } from "../model/questions/threads";
 import { activities, activityWords } from "../model/states";
-import { Label, placeOf } from "../model/tree";
+import { placeOf } from "../model/tree";
 import { own, withFilter, withOwn } from "../state/state";
-import { countWords, fit, fitName, spanWords, timeWords, weightWords } from "../words";
+import { countWords, spanWords, timeWords, weightWords } from "../words";
+import { holdChart } from "./flame_chart_hand";
+import { boxWords, ChartPicture, ChartScene, Drawn } from "./flame_chart_picture";
+import { arrowKeys } from "./parts/arrow_keys";
+import { HoverTip } from "./parts/hover_tip";
+import { HoverWaits } from "./parts/hover_waits";
 import { Latest } from "./parts/latest";
 import { OneAtATime } from "./parts/one_at_a_time";
 import { InSight } from "./parts/sight";
-import { PixelRows, rgbOf } from "./parts/pixel_rows";
-import { Pen, SvgPen } from "./parts/svg_pen";
-import { Monospaced, textWidth } from "./parts/text_widths";
 import { shortName } from "./parts/thread_names";
-import { afterWheel } from "./parts/time_wheel";
-import { HoverWaits } from "./parts/hover_waits";
-import { HoverTip } from "./parts/hover_tip";
 import { activityColours, sized } from "./timeline_picture";
-import { Page, Picture, Showing, View } from "./view";
+import { Key, Page, Picture, Showing, View } from "./view";
 
 const name = "chart";
-const rowHeight = 17;
-const titleHeight = 4; // above a lane
-const lineHeight = 5; // of its activity
-const gap = 8; // between lanes
 const margin = 0.5; // of the visible range, requested in addition on both sides
 const mostRows = 512;
 const mostOfSeveral = 24; // rows per thread if there are several
 const binPixels = 2; // where there are more intervals than pixels
-const clickSlack = 3;
-const faded = 0.42;
 
-interface Drawn {
-  by: By;
-  tree: CallTree;
-  threads: number[];
-  segments: Segments;
-  lanes: Lane[];
-  tops: number[]; // of the lanes, in pixels
-  height: number;
+const time = (ns: number) => weightWords(ns, "ns");
+
+// What the notes say of an answer; `there`: how many threads have something to show.
+function notesOf({ threads, segments, rows }: Drawn, there: number): string {
+  const words: string[] = [];
+  const busiest = threads.length === 1 ? "busiest" : `${threads.length} busiest`;
+  if (!threads.length) words.push("Nothing is left of any thread.");
+  else if (there > threads.length) {
+    words.push(
+      `The ${busiest} of ${countWords(there)} threads: “Only thread” in a menu of the timeline shows another.`,
+    );
+  }
+  if (!segments.exact.every((one) => one))
+    words.push("Too much to show each sample: every column is the stack with most of its time. Zoom in for each.");
+  const deeper = Math.max(0, ...rows.lanes.map((lane) => lane.deeper));
+  const way = threads.length > 1 ? "choose one thread" : "they are left out";
+  if (deeper) words.push(`Up to ${countWords(deeper)} rows deeper: ${way}.`);
+  return words.join(" ");
 }
 
-interface At {
-  lane: number;
-  row: number;
-  index: number; // of the box in its row
+// Time of each activity of a thread within a box.
+function activityIn({ first, start, end, activity }: Segments, at: number,
+  box: { from: number; to: number }): Float64Array
+{
+  const sums = new Float64Array(activities);
+  for (let i = first[at]; i < first[at + 1]; ++i)
+    sums[activity[i]] += Math.max(0, Math.min(end[i], box.to) - Math.max(start[i], box.from));
+  return sums;
 }
 
-function create(page: Page): Showing {
-  const { catalogue } = page;
-  const inSight = new InSight(page);
-  const { whole } = inSight;
-  const canvas = element("canvas");
-  const spacer = element("div", "spacer", canvas);
-  const scroller = element("div", {
+class FlameChart implements Showing {
+  readonly element: HTMLElement;
+  readonly keys: Key[];
+  private readonly canvas = element("canvas");
+  private readonly spacer = element("div", "spacer", this.canvas);
+  private readonly scroller = element("div", {
     class: "lanes",
     tabindex: 0,
     role: "application",
     "aria-roledescription": "flame chart",
     "aria-label":
       "Flame chart, in the order of time. Arrow keys move from frame to frame, Enter shows a frame as wide as the window, m opens its menu.",
-  }, spacer);
-  const counts = choice("Threads", [["1", "1 thread"], ["3", "3"], ["8", "8"]] as const,
-    (value) => page.change(withOwn(page.state, name, "threads", value === "3" ? "" : value)), { 1: "The busiest thread",
-    3: "The three busiest threads", 8: "The eight busiest threads" });
-  const notes = element("span", "notes");
-  const view = element("section", { class: "chart", "aria-label": "Flame chart" },
-    element("div", "toolbar", counts.element, notes), scroller);
+  }, this.spacer);
+  private readonly notes = element("span", "notes");
+  private readonly counts = choice("Threads", [["1", "1 thread"], ["3", "3"], ["8", "8"]] as const,
+    (value) => this.page.change(withOwn(this.page.state, name, "threads", value === "3" ? "" : value)), {
+    1: "The busiest thread",
+    3: "The three busiest threads",
+    8: "The eight busiest threads",
+  });
 
-  const orders = new Latest<ThreadTotals>();
-  const answers = new OneAtATime<[CallTree, Segments, By, number[]]>();
-  let totals: ThreadTotals | null = null;
-  let totalsFor = "";
-  let drawn: Drawn | null = null;
-  const hover = new HoverTip(page, tipOf);
-  const waits = new HoverWaits(page);
-  let labels: Label[] = [];
-  let hits = new Uint8Array(0);
-  let hitsOf: Page["matches"] = null;
-  let cursor: At | null = null;
-  const narrow = new PixelRows();
-  let sight = whole;
+  private readonly inSight = new InSight(this.page);
+  private readonly whole = this.inSight.whole;
+  private readonly orders = new Latest<ThreadTotals>();
+  private readonly answers = new OneAtATime<[CallTree, Segments, By, number[]]>();
+  private readonly hover = new HoverTip<At>(this.page, (at) => this.tipOf(at));
+  private readonly waits = new HoverWaits(this.page);
+  private readonly picture = new ChartPicture(this.page);
+  private totals: ThreadTotals | null = null;
+  private totalsFor = "";
+  private drawn: Drawn | null = null;
+  private hits = new Uint8Array(0); // by label
+  private hitsOf: Page["matches"] = null;
+  private cursor: At | null = null;
+  private sight = this.whole;
 
-  const width = () => scroller.clientWidth;
-  const plot = () => Math.max(1, width() - gutterWidth(width()));
-  const queryKey = () => JSON.stringify([page.state.filters, page.state.show]);
-  const wanted = () => Number(own(page.state, name, "threads")) || 3;
-  const time = (ns: number) => weightWords(ns, "ns");
-  const hasTime = (thread: number) =>
-    (totals as ThreadTotals).activity.subarray(thread * activities, (thread + 1) * activities).some((ns) => ns > 0);
-
-  function shownThreads(): number[] {
-    if (!totals) return [];
-    const busy = busyTimes(totals);
-    return catalogue.threads.map((_, thread) => thread).filter(hasTime).sort((a, b) => busy[b] - busy[a] || a - b)
-      .slice(0, wanted());
-  }
-
-  // ---- questions ------------------------------------------------------------------------------------------------
-  function ask(): void {
-    const key = queryKey();
-    orders.ask(key, () => page.ask("threads", {}), (answer) => {
-      totals = answer;
-      totalsFor = key;
-      askSegments();
-    });
-    askSegments();
-  }
-
-  function askSegments(): void {
-    if (!totals || totalsFor !== queryKey() || !width()) return;
-    const threads = shownThreads();
-    const { by } = page.state;
-    const extra = (sight.to - sight.from) * margin;
-    const range = { from: Math.max(whole.from, sight.from - extra), to: Math.min(whole.to, sight.to + extra) };
-    const bins = Math.max(1, Math.round((plot() * (range.to - range.from)) / (sight.to - sight.from) / binPixels));
-    const key = `${totalsFor} ${by} ${threads} ${range.from} ${range.to} ${bins}`;
-    answers.ask(key,
-      () => Promise.all([page.shape(by), page.ask("segments", { threads, ...range, bins, by }), by, threads]),
-      ([tree, segments, ofBy, ofThreads]) => use(tree, segments, ofBy, ofThreads));
-  }
-
-  function use(tree: CallTree, segments: Segments, by: By, threads: number[]): void {
-    labels = page.labels(by);
-    const most = threads.length > 1 ? mostOfSeveral : mostRows;
-    const lanes = threads.map((_, at) => laneOf(tree, segments, at, most));
-    const tops: number[] = [];
-    let height = 0;
-    for (const lane of lanes) {
-      tops.push(height);
-      height += titleHeight + lineHeight + Math.max(2, lane.rows.length) * rowHeight + gap;
-    }
-    drawn = { by, tree, threads, segments, lanes, tops, height };
-    if (cursor && !drawn.lanes[cursor.lane]?.rows[cursor.row]?.[cursor.index]) cursor = null;
-    spacer.style.height = `${height}px`;
-    refresh();
-    page.drawn();
-  }
-
-  function refresh(): void {
-    if (!drawn) return;
-    if (hitsOf !== page.matches || hits.length !== labels.length) {
-      hitsOf = page.matches;
-      hits = Uint8Array.from(labels,
-        (_, id) => (hitsOf ? hitsOf.functions[functionOf(catalogue, (drawn as Drawn).by, id)] : 0));
-    }
-    const { threads, segments, lanes } = drawn;
-    const there = totals ? catalogue.threads.filter((_, thread) => hasTime(thread)).length : 0;
-    const words: string[] = [];
-    if (!threads.length) words.push("Nothing is left of any thread.");
-    else if (there > threads.length)
-      words.push(
-        `The ${threads.length === 1 ? "busiest" : `${threads.length} busiest`} of ${
-          countWords(there)
-        } threads: “Only thread” in a menu of the timeline shows another.`,
-      );
-    if (!Array.from(segments.exact).every((one) => one))
-      words.push("Too much to show each sample: every column is the stack with most of its time. Zoom in for each.");
-    const deeper = Math.max(0, ...lanes.map((lane) => lane.deeper));
-    if (deeper)
-      words.push(
-        `Up to ${countWords(deeper)} rows deeper: ${threads.length > 1 ? "choose one thread" : "they are left out"}.`,
-      );
-    setText(notes, words.join(" "));
-    draw();
-  }
-
-  // ---- drawing --------------------------------------------------------------------------------------------------
-  const rowTop = (lane: number, row: number) =>
-    (drawn as Drawn).tops[lane] + titleHeight + lineHeight + row * rowHeight;
-
-  function draw(): void {
-    if (!drawn || !width()) return;
-    const started = performance.now();
-    const [wide, high] = [width(), scroller.clientHeight];
-    paint(sized(canvas, wide, high), wide, scroller.scrollTop, high);
-    performance.measure("phlox chart drawn", { start: started });
-  }
-
-  // The part that begins `scrolled` pixels from the top and is `high` pixels high.
-  function paint(pen: Pen, wide: number, scrolled: number, high: number): void {
-    if (!drawn) return;
-    const left = gutterWidth(wide);
-    const hasHits = page.matches !== null && page.matches.count > 0;
-    drawn.lanes.forEach((lane, at) => {
-      const top = (drawn as Drawn).tops[at] - scrolled;
-      const bottom = rowTop(at, Math.max(2, lane.rows.length)) - scrolled;
-      if (bottom < 0 || top > high) return;
-      drawTitle(pen, at, top, left);
-      pen.save();
-      pen.beginPath();
-      pen.rect(left, 0, wide - left, high);
-      pen.clip();
-      pen.translate(left, 0);
-      narrow.start(wide - left, window.devicePixelRatio || 1);
-      drawActivity(pen, at, top + titleHeight, wide - left);
-      pen.font = page.colour("--mono");
-      const font = new Monospaced(pen);
-      lane.rows.forEach((boxes, row) => {
-        const y = rowTop(at, row) - scrolled;
-        if (y > -rowHeight && y < high) drawRow(pen, font, boxes, y, wide - left, hasHits);
-      });
-      if (!(pen instanceof SvgPen)) narrow.paint(pen);
-      if (cursor?.lane === at && !(pen instanceof SvgPen))
-        drawCursor(pen, lane.rows[cursor.row]?.[cursor.index], rowTop(at, cursor.row) - scrolled, wide - left);
-      pen.restore();
+  constructor(private readonly page: Page) {
+    this.element = element("section", { class: "chart", "aria-label": "Flame chart" },
+      element("div", "toolbar", this.counts.element, this.notes), this.scroller);
+    this.keys = this.makeKeys();
+    this.scroller.addEventListener("scroll", () => this.draw());
+    holdChart(this.canvas, this.scroller, {
+      whole: this.whole,
+      sight: () => this.sight,
+      plot: () => this.plot,
+      under: (x, y) =>
+        x < 0 || x > this.plot.width ? null : this.drawn?.rows.under(y, timeAt(x, this.sight, this.plot.width)) ?? null,
+      see: (sight) => this.inSight.see(sight),
+      point: (at, x, y) => (at ? this.hover.show(at, x, y) : this.hover.away()),
+      click: (at) => {
+        this.cursor = at;
+        this.seeBox(at);
+      },
+      menu: (at, x, y) => {
+        this.cursor = at;
+        this.draw();
+        this.openMenu(at, x, y);
+      },
     });
   }
 
-  function pictures(): Picture[] {
-    if (!drawn || !width()) return [];
-    const { height, segments } = drawn;
+  show(): void {
+    const now = this.inSight.now;
+    if (now.from !== this.sight.from || now.to !== this.sight.to) this.hover.away();
+    this.sight = now;
+    this.counts.show(String(this.wanted) as "1" | "3" | "8");
+    setTimeout(() => this.ask());
+    this.refresh();
+  }
+
+  pictures(): Picture[] {
+    if (!this.drawn || !this.width) return [];
+    const { rows: { height }, segments } = this.drawn;
     const there = new Set(segments.activity);
+    const words = [spanWords(this.sight.from, this.sight.to), this.notes.textContent];
     return [{
       what: "flame chart",
-      words: [spanWords(sight.from, sight.to), notes.textContent].filter((text) => text).join(". "),
-      width: width(),
+      words: words.filter((text) => text).join(". "),
+      width: this.width,
       height,
       legend: activityColours.map((colour, i): [string, string] => [colour, activityWords[i]]).filter((_, i) =>
         there.has(i)
       ),
       draw: (pen) => {
         pen.textBaseline = "middle";
-        paint(pen, width(), 0, height);
+        this.picture.paint(pen, this.scene(this.drawn as Drawn), 0, height);
       },
     }];
   }
 
-  function drawTitle(pen: Pen, at: number, y: number, left: number): void {
-    const { threads, lanes } = drawn as Drawn;
-    pen.font = "600 12px system-ui, sans-serif";
-    pen.fillStyle = page.colour("--ink");
-    const measure = (text: string) => textWidth(pen, text);
-    pen.fillText(fit(shortName(catalogue, threads[at]), left - 12, measure), 0,
-      y + titleHeight + lineHeight + rowHeight / 2);
-    pen.font = "11px system-ui, sans-serif";
-    pen.fillStyle = page.colour("--faint");
-    if (totals)
-      pen.fillText(`${time(totals.cpu[threads[at]])} CPU time`, 0, y + titleHeight + lineHeight + rowHeight * 1.5);
-    if (lanes[at].rows.length === 0)
-      pen.fillText("nothing of it here", left, y + titleHeight + lineHeight + rowHeight / 2);
+  private get width(): number {
+    return this.scroller.clientWidth;
   }
 
-  // As in the thread's timeline row.
-  function drawActivity(pen: Pen, at: number, y: number, wide: number): void {
-    const { first, start, end, activity } = (drawn as Drawn).segments;
-    narrow.row(y, lineHeight - 1);
-    for (let i = first[at]; i < first[at + 1]; ++i) {
-      const a = xOf(start[i], sight, wide);
-      const b = xOf(end[i], sight, wide);
-      if (b < 0 || a > wide) continue;
-      const colour = page.colour(activityColours[activity[i]]);
-      if (!(pen instanceof SvgPen)) {
-        narrow.add(a, Math.max(0.5, b - a), rgbOf(colour), 1);
-        continue;
-      }
-      pen.fillStyle = colour;
-      pen.fillRect(a, y, Math.max(0.5, b - a), lineHeight - 1);
+  private get plot(): { left: number; width: number } {
+    const left = gutterWidth(this.width);
+    return { left, width: Math.max(1, this.width - left) };
+  }
+
+  private get wanted(): number {
+    return Number(own(this.page.state, name, "threads")) || 3;
+  }
+
+  private get queryKey(): string {
+    return JSON.stringify([this.page.state.filters, this.page.state.show]);
+  }
+
+  // ---- questions ------------------------------------------------------------------------------------------------
+  private ask(): void {
+    const key = this.queryKey;
+    this.orders.ask(key, () => this.page.ask("threads", {}), (answer) => {
+      this.totals = answer;
+      this.totalsFor = key;
+      this.askSegments(answer);
+    });
+    if (this.totals) this.askSegments(this.totals);
+  }
+
+  // Threads that have any time, busiest first.
+  private threadsOf(totals: ThreadTotals): number[] {
+    const busy = busyTimes(totals);
+    const hasTime = (thread: number) =>
+      totals.activity.subarray(thread * activities, (thread + 1) * activities).some((ns) => ns > 0);
+    return this.page.catalogue.threads.map((_, thread) => thread).filter(hasTime)
+      .sort((a, b) => busy[b] - busy[a] || a - b);
+  }
+
+  private askSegments(totals: ThreadTotals): void {
+    if (this.totalsFor !== this.queryKey || !this.width) return;
+    const { page, sight, whole } = this;
+    const threads = this.threadsOf(totals).slice(0, this.wanted);
+    const { by } = page.state;
+    const length = sight.to - sight.from;
+    const range = { from: Math.max(whole.from, sight.from - length * margin),
+      to: Math.min(whole.to, sight.to + length * margin) };
+    const bins = Math.max(1, Math.round((this.plot.width * (range.to - range.from)) / length / binPixels));
+    const key = `${this.totalsFor} ${by} ${threads} ${range.from} ${range.to} ${bins}`;
+    this.answers.ask(key,
+      () => Promise.all([page.shape(by), page.ask("segments", { threads, ...range, bins, by }), by, threads]),
+      (answer) => this.use(...answer));
+  }
+
+  private use(tree: CallTree, segments: Segments, by: By, threads: number[]): void {
+    const most = threads.length > 1 ? mostOfSeveral : mostRows;
+    const rows = new ChartRows(threads.map((_, at) => laneOf(tree, segments, at, most)));
+    this.drawn = { by, tree, labels: this.page.labels(by), threads, segments, rows };
+    if (this.cursor && !rows.has(this.cursor)) this.cursor = null;
+    this.spacer.style.height = `${rows.height}px`;
+    this.refresh();
+    this.page.drawn();
+  }
+
+  private refresh(): void {
+    if (!this.drawn) return;
+    const { by, labels } = this.drawn;
+    const { catalogue, matches } = this.page;
+    if (this.hitsOf !== matches || this.hits.length !== labels.length) {
+      this.hitsOf = matches;
+      this.hits = Uint8Array.from(labels, (_, id) => (matches ? matches.functions[functionOf(catalogue, by, id)] : 0));
     }
+    setText(this.notes, notesOf(this.drawn, this.totals ? this.threadsOf(this.totals).length : 0));
+    this.draw();
   }
 
-  function drawRow(pen: Pen, font: Monospaced, boxes: readonly ChartBox[], y: number, wide: number,
-    hasHits: boolean): void
-  {
-    const { tree } = drawn as Drawn;
-    const room = 2 * font.character;
-    let done = -1; // pixels up to here are drawn
-    narrow.row(y, rowHeight - 1);
-    for (let i = firstInSight(boxes); i < boxes.length && boxes[i].from < sight.to; ++i) {
-      const box = boxes[i];
-      const from = Math.max(-2, xOf(box.from, sight, wide));
-      const to = Math.min(wide + 2, xOf(box.to, sight, wide));
-      if (to - done < 0.5) continue; // of several in one pixel, draw the first
-      done = to;
-      const id = tree.label[box.node];
-      const hit = hasHits && hits[id] === 1;
-      const alpha = hit ? 1 : hasHits ? 0.38 : box.waits ? faded : 1;
-      const colour = hit ? page.colour("--hit") : page.fill(labels[id]);
-      const width = Math.max(0.6, to - from - (to - from >= 3 ? 0.6 : 0));
-      const inner = Math.min(wide, to) - Math.max(0, from) - 6;
-      if (inner < room && !(pen instanceof SvgPen)) {
-        narrow.add(from, width, rgbOf(colour), alpha);
-        continue;
-      }
-      pen.globalAlpha = alpha;
-      pen.fillStyle = colour;
-      if (pen instanceof SvgPen)
-        pen.open(
-          `${labels[id].full}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${
-            time(box.to - box.from)
-          }`,
-        );
-      pen.fillRect(from, y, width, rowHeight - 1);
-      if (inner >= room) {
-        pen.globalAlpha = hasHits && !hit ? 0.75 : 1;
-        pen.fillStyle = page.colour(hit ? "--hit-ink" : "--ink");
-        pen.fillText(fitName(labels[id].name, labels[id].full, inner, font.width), Math.max(0, from) + 3,
-          y + rowHeight / 2);
-      }
-      if (pen instanceof SvgPen) pen.close();
-    }
-    pen.globalAlpha = 1;
+  // ---- drawing --------------------------------------------------------------------------------------------------
+  private scene(drawn: Drawn): ChartScene {
+    const { page: { matches }, sight, width, cursor } = this;
+    const hits = matches !== null && matches.count > 0 ? this.hits : null;
+    return { ...drawn, totals: this.totals as ThreadTotals, sight, width, hits, cursor };
   }
 
-  function firstInSight(boxes: readonly ChartBox[]): number {
-    let low = 0;
-    let high = boxes.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (boxes[middle].to > sight.from) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+  private draw(): void {
+    if (!this.drawn || !this.width) return;
+    const started = performance.now();
+    const { scrollTop, clientHeight } = this.scroller;
+    this.picture.paint(sized(this.canvas, this.width, clientHeight), this.scene(this.drawn), scrollTop, clientHeight);
+    performance.measure("phlox chart drawn", { start: started });
   }
 
-  function drawCursor(pen: Pen, box: ChartBox | undefined, y: number, wide: number): void {
-    if (!box) return;
-    const [a, b] = [Math.max(0, xOf(box.from, sight, wide)), Math.min(wide, xOf(box.to, sight, wide))];
-    pen.strokeStyle = page.colour("--ink");
-    pen.lineWidth = 2;
-    pen.strokeRect(a + 1, y + 1, Math.max(2, b - a - 2), rowHeight - 3);
-    pen.lineWidth = 1;
-  }
-
-  // ---- pointing -------------------------------------------------------------------------------------------------
-  const boxOf = ({ lane, row, index }: At) => (drawn as Drawn).lanes[lane].rows[row][index];
-
-  function under(event: MouseEvent): At | null {
-    if (!drawn) return null;
-    const frame = scroller.getBoundingClientRect();
-    const x = event.clientX - frame.left - gutterWidth(width());
-    const y = event.clientY - frame.top + scroller.scrollTop;
-    if (x < 0 || x > plot()) return null;
-    for (let lane = 0; lane < drawn.lanes.length; ++lane) {
-      const row = Math.floor((y - rowTop(lane, 0)) / rowHeight);
-      if (row < 0 || row >= drawn.lanes[lane].rows.length) continue;
-      const index = boxAt(drawn.lanes[lane].rows[row], timeAt(x, sight, plot()));
-      if (index >= 0) return { lane, row, index };
-    }
-    return null;
-  }
-
-  function tipOf(at: At): Node {
-    const { tree, threads, segments } = drawn as Drawn;
-    const box = boxOf(at);
+  // ---- what is pointed at ---------------------------------------------------------------------------------------
+  private tipOf(at: At): Node {
+    const { by, tree, labels, threads, segments, rows } = this.drawn as Drawn;
+    const box = rows.box(at);
+    const thread = threads[at.lane];
     const label = labels[tree.label[box.node]];
     const tip = element("div", {}, element("div", "name", label.full));
     if (placeOf(label)) tip.append(element("div", "place", placeOf(label)));
-    const facts: [string, ...string[]][] = [["thread", shortName(catalogue, threads[at.lane])], ["from",
-      timeWords(box.from, (sight.to - sight.from) / 100)], ["for", time(box.to - box.from)]];
-    const sums = new Float64Array(activities);
-    for (let i = segments.first[at.lane]; i < segments.first[at.lane + 1]; ++i) {
-      const part = Math.min(segments.end[i], box.to) - Math.max(segments.start[i], box.from);
-      if (part > 0) sums[segments.activity[i]] += part;
-    }
-    sums.forEach((ns, activity) => ns > 0 && facts.push([activityWords[activity], time(ns)]));
-    tip.append(factTable(facts),
-      ...waits.of(JSON.stringify([page.state.filters, page.state.show]), { by: (drawn as Drawn).by, node: box.node,
-        threads: [threads[at.lane]], from: box.from, to: box.to }, () => hover.again()));
+    const facts: [string, ...string[]][] = [
+      ["thread", shortName(this.page.catalogue, thread)],
+      ["from", timeWords(box.from, (this.sight.to - this.sight.from) / 100)],
+      ["for", time(box.to - box.from)],
+    ];
+    activityIn(segments, at.lane, box).forEach((ns, activity) =>
+      ns > 0 && facts.push([activityWords[activity], time(ns)])
+    );
+    const where = { by, node: box.node, threads: [thread], from: box.from, to: box.to };
+    tip.append(factTable(facts), ...this.waits.of(this.queryKey, where, () => this.hover.again()));
     if (!segments.exact[at.lane]) tip.append(element("div", "place", "Zoom in for each sample"));
     return tip;
   }
 
-  function seeBox(at: At): void {
-    const box = boxOf(at);
-    const air = (box.to - box.from) * 0.02;
-    inSight.see(within({ from: box.from - air, to: box.to + air }, whole), true);
+  private seeBox(at: At): void {
+    const { from, to } = (this.drawn as Drawn).rows.box(at);
+    const air = (to - from) * 0.02;
+    this.inSight.see(within({ from: from - air, to: to + air }, this.whole), true);
   }
 
-  function openMenu(at: At, x: number, y: number): void {
-    const { by, tree, threads } = drawn as Drawn;
+  private openMenu(at: At, x: number, y: number): void {
+    const { page } = this;
+    const { by, tree, threads, rows } = this.drawn as Drawn;
+    const { from, to, node } = rows.box(at);
     const thread = threads[at.lane];
-    hover.away();
+    const only = (filter: Parameters<typeof withFilter>[1]) => () => page.change(withFilter(page.state, filter));
+    this.hover.away();
     page.menu([
-      { text: "As wide as the window", run: () => seeBox(at) },
-      { text: "Only this time", run: () =>
-        page.change(
-          withFilter(page.state, { field: "time", mode: "in", from: Math.round(boxOf(at).from),
-            to: Math.round(boxOf(at).to) }),
-        ) },
-      { text: `Only thread ${shortName(catalogue, thread)}`,
-        run: () => page.change(withFilter(page.state, { field: "thread", mode: "in", values: [thread] })) },
-      ...page.frameItems(by, pathTo(tree, boxOf(at).node)),
+      { text: "As wide as the window", run: () => this.seeBox(at) },
+      { text: "Only this time", run: only({ field: "time", mode: "in", from: Math.round(from), to: Math.round(to) }) },
+      { text: `Only thread ${shortName(page.catalogue, thread)}`,
+        run: only({ field: "thread", mode: "in", values: [thread] }) },
+      ...page.frameItems(by, pathTo(tree, node)),
     ], x, y);
   }
 
-  let dragged = false;
-  canvas.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    const start = event.clientX;
-    const [from, length] = [sight, sight.to - sight.from];
-    const [startY, startTop] = [event.clientY, scroller.scrollTop];
-    dragged = false;
-    canvas.setPointerCapture(event.pointerId);
-    const follow = (next: PointerEvent) => {
-      if (!dragged && Math.hypot(next.clientX - start, next.clientY - startY) < clickSlack) return;
-      dragged = true;
-      hover.away();
-      scroller.scrollTop = startTop + startY - next.clientY;
-      inSight.see(moved(from, ((start - next.clientX) / plot()) * length, whole));
-    };
-    const stop = () => {
-      for (const type of ["pointerup", "pointercancel"]) canvas.removeEventListener(type, stop);
-      canvas.removeEventListener("pointermove", follow);
-    };
-    canvas.addEventListener("pointermove", follow);
-    for (const type of ["pointerup", "pointercancel"]) canvas.addEventListener(type, stop);
-  });
-  canvas.addEventListener("click", (event) => {
-    const at = dragged ? null : under(event);
-    if (!at) return;
-    cursor = at;
-    seeBox(at);
-  });
-  canvas.addEventListener("contextmenu", (event) => {
-    event.preventDefault();
-    const at = under(event);
-    if (!at) return;
-    cursor = at;
-    draw();
-    openMenu(at, event.clientX, event.clientY);
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    if (event.buttons) return;
-    const at = under(event);
-    canvas.style.cursor = at ? "pointer" : "grab";
-    if (at) hover.show(at, event.clientX, event.clientY);
-    else hover.away();
-  });
-  canvas.addEventListener("pointerleave", () => hover.away());
-  canvas.addEventListener("wheel", (event) => {
-    const x = event.clientX - scroller.getBoundingClientRect().left - gutterWidth(width());
-    const next = afterWheel(event, x, plot(), sight, whole, scroller.scrollHeight > scroller.clientHeight + 1);
-    if (!next) return;
-    event.preventDefault();
-    inSight.see(next);
-  }, { passive: false });
-  scroller.addEventListener("scroll", draw);
-
   // ---- keys -----------------------------------------------------------------------------------------------------
-  // The outermost visible box of the first lane that has any.
-  function firstBox(): At | null {
-    for (let lane = 0; lane < (drawn?.lanes.length ?? 0); ++lane) {
-      const row = (drawn as Drawn).lanes[lane].rows[0];
-      const index = row ? firstInSight(row) : -1;
-      if (row?.[index]) return { lane, row: 0, index };
-    }
-    return null;
-  }
-
-  function move(key: string): void {
-    if (!drawn) return;
-    if (!cursor) return focusBox(firstBox());
-    const { lane, row, index } = cursor;
-    const { rows } = drawn.lanes[lane];
-    const box = boxOf(cursor);
-    if (key === "ArrowLeft" || key === "ArrowRight") {
-      const next = index + (key === "ArrowRight" ? 1 : -1);
-      return focusBox(rows[row][next] ? { lane, row, index: next } : null);
-    }
-    if (key === "ArrowUp") {
-      if (row > 0) return focusBox({ lane, row: row - 1, index: boxAt(rows[row - 1], box.from) });
-      return focusBox(
-        lane > 0 && drawn.lanes[lane - 1].rows[0]
-          ? { lane: lane - 1, row: 0, index: Math.max(0, boxAt(drawn.lanes[lane - 1].rows[0], box.from)) }
-          : null,
-      );
-    }
-    // Its longest visible callee; from the innermost frame on to the next thread.
-    const inner = (rows[row + 1] ?? []).map((one, at) => ({ one, at })).filter(({ one }) =>
-      one.from >= box.from && one.to <= box.to
-    );
-    const longest = inner.reduce<{ one: ChartBox; at: number } | null>(
-      (best, next) => (best && best.one.to - best.one.from >= next.one.to - next.one.from ? best : next),
-      null,
-    );
-    if (longest) return focusBox({ lane, row: row + 1, index: longest.at });
-    const below = drawn.lanes[lane + 1]?.rows[0];
-    if (below) focusBox({ lane: lane + 1, row: 0, index: Math.max(0, boxAt(below, box.from)) });
-  }
-
-  function focusBox(at: At | null): void {
-    if (!at || !drawn || at.index < 0) return;
-    cursor = at;
-    const box = boxOf(at);
-    const y = rowTop(at.lane, at.row);
+  private focusBox(at: At | null): void {
+    if (!at || !this.drawn) return;
+    this.cursor = at;
+    const { scroller, sight, plot } = this;
+    const { tree, labels, threads, rows } = this.drawn;
+    const box = rows.box(at);
+    const y = rows.top(at.lane, at.row);
+    const { clientHeight } = scroller;
     if (y < scroller.scrollTop + titleHeight) scroller.scrollTop = y - titleHeight - lineHeight;
-    if (y + rowHeight > scroller.scrollTop + scroller.clientHeight)
-      scroller.scrollTop = y + 2 * rowHeight - scroller.clientHeight;
+    if (y + rowHeight > scroller.scrollTop + clientHeight) scroller.scrollTop = y + 2 * rowHeight - clientHeight;
     if (box.to < sight.from || box.from > sight.to)
-      inSight.see(moved(sight, box.from - (sight.from + sight.to) / 2, whole));
-    draw();
+      this.inSight.see(moved(sight, box.from - (sight.from + sight.to) / 2, this.whole));
+    this.draw();
+    const middle = (Math.max(box.from, this.sight.from) + Math.min(box.to, this.sight.to)) / 2;
+    const x = Math.max(0, Math.min(plot.width, xOf(middle, this.sight, plot.width)));
     const frame = scroller.getBoundingClientRect();
-    const x = Math.max(0,
-      Math.min(plot(), xOf((Math.max(box.from, sight.from) + Math.min(box.to, sight.to)) / 2, sight, plot())));
-    hover.show(at, frame.left + gutterWidth(width()) + x, frame.top + y - scroller.scrollTop + rowHeight / 2);
-    page.say(
-      `${labels[drawn.tree.label[box.node]].name}, from ${timeWords(box.from, (sight.to - sight.from) / 100)}, for ${
-        time(box.to - box.from)
-      }, thread ${shortName(catalogue, drawn.threads[at.lane])}`,
-    );
+    this.hover.show(at, frame.left + plot.left + x, frame.top + y - scroller.scrollTop + rowHeight / 2);
+    const thread = shortName(this.page.catalogue, threads[at.lane]);
+    this.page.say(`${boxWords(labels[tree.label[box.node]].name, box, this.sight)}, thread ${thread}`);
   }
 
-  function stepMatch(direction: 1 | -1): void {
-    if (!drawn) return;
-    const boxes = drawn.lanes.flatMap((lane, at) =>
-      lane.rows.flatMap((row, depth) => row.map((box, index) => ({ box, at: { lane: at, row: depth, index } })))
-    )
-      .filter(({ box }) => hits[(drawn as Drawn).tree.label[box.node]] && box.to > sight.from && box.from < sight.to)
-      .sort((a, b) => a.at.lane - b.at.lane || a.box.from - b.box.from || a.at.row - b.at.row);
-    if (!boxes.length) return;
-    const here = cursor ? boxes.findIndex(({ at }) => JSON.stringify(at) === JSON.stringify(cursor)) : -1;
-    focusBox(
-      boxes[(here < 0 ? (direction > 0 ? 0 : boxes.length - 1) : here + direction + boxes.length) % boxes.length].at,
-    );
+  private move(key: string): void {
+    const rows = this.drawn?.rows;
+    if (rows) this.focusBox(this.cursor ? rows.next(this.cursor, key) : rows.first(this.sight));
   }
 
-  const around = () => (cursor && drawn
-    ? Math.max(sight.from, Math.min(sight.to, boxOf(cursor).from))
-    : (sight.from + sight.to) / 2);
+  private stepMatch(direction: 1 | -1): void {
+    if (!this.drawn) return;
+    const { tree, rows } = this.drawn;
+    const found = rows.inOrder(this.sight, (box) => this.hits[tree.label[box.node]] === 1);
+    const here = found.findIndex((at) => JSON.stringify(at) === JSON.stringify(this.cursor));
+    const first = direction > 0 ? 0 : found.length - 1;
+    this.focusBox(found[here < 0 ? first : (here + direction + found.length) % found.length] ?? null);
+  }
 
-  return {
-    element: view,
-    show: () => {
-      const now: Sight = inSight.now;
-      if (now.from !== sight.from || now.to !== sight.to) hover.away();
-      sight = now;
-      counts.show(String(wanted()) as "1" | "3" | "8");
-      setTimeout(ask);
-      refresh();
-    },
-    pictures,
-    keys: [
-      ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
-        on,
-        shown: i ? "" : "← → ↑ ↓",
-        meaning: i ? "" : "move from frame to frame",
-        run: () => move(on),
-      })),
-      { on: "Enter", shown: "Enter", meaning: "the frame as wide as the window", run: () => cursor && seeBox(cursor) },
+  private zoomBy(factor: number): void {
+    const { sight, cursor, drawn } = this;
+    const around = cursor && drawn
+      ? Math.max(sight.from, Math.min(sight.to, drawn.rows.box(cursor).from))
+      : (sight.from + sight.to) / 2;
+    this.inSight.see(zoomed(sight, around, factor, this.whole));
+  }
+
+  private menuOfCursor(): void {
+    if (!this.cursor || !this.drawn) return;
+    const { cursor, plot, scroller, drawn: { rows } } = this;
+    const frame = scroller.getBoundingClientRect();
+    const x = Math.max(0, xOf(rows.box(cursor).from, this.sight, plot.width));
+    this.openMenu(cursor, frame.left + plot.left + x + 8,
+      frame.top + rows.top(cursor.lane, cursor.row + 1) - scroller.scrollTop);
+  }
+
+  private copyName(): void {
+    if (!this.cursor || !this.drawn) return;
+    const { tree, labels, rows } = this.drawn;
+    this.page.copy(labels[tree.label[rows.box(this.cursor).node]].full);
+  }
+
+  private makeKeys(): Key[] {
+    const { inSight, whole } = this;
+    return [
+      ...arrowKeys("move from frame to frame", (key) => this.move(key)),
+      { on: "Enter", shown: "Enter", meaning: "the frame as wide as the window",
+        run: () => this.cursor && this.seeBox(this.cursor) },
       { on: "Escape", shown: "Esc", meaning: "one zoom back", run: () => inSight.back() },
       { on: "Home", shown: "Home", meaning: "the whole recording", run: () => inSight.see(whole, true) },
-      { on: "+", shown: "+  -", meaning: "closer, further away",
-        run: () => inSight.see(zoomed(sight, around(), 0.7, whole)) },
-      { on: "-", shown: "", meaning: "", run: () => inSight.see(zoomed(sight, around(), 1 / 0.7, whole)) },
-      { on: "m", shown: "m", meaning: "menu of the frame", run: () => {
-        if (!cursor) return;
-        const frame = scroller.getBoundingClientRect();
-        openMenu(cursor, frame.left + gutterWidth(width()) + Math.max(0, xOf(boxOf(cursor).from, sight, plot())) + 8,
-          frame.top + rowTop(cursor.lane, cursor.row + 1) - scroller.scrollTop);
-      } },
-      { on: "n", shown: "n  N", meaning: "next, previous match in time", run: () => stepMatch(1) },
-      { on: "N", shown: "", meaning: "", run: () => stepMatch(-1) },
-      { on: "c", shown: "c", meaning: "copy the frame's name",
-        run: () => cursor && drawn && page.copy(labels[drawn.tree.label[boxOf(cursor).node]].full) },
-    ],
-  };
+      { on: "+", shown: "+  -", meaning: "closer, further away", run: () => this.zoomBy(0.7) },
+      { on: "-", shown: "", meaning: "", run: () => this.zoomBy(1 / 0.7) },
+      { on: "m", shown: "m", meaning: "menu of the frame", run: () => this.menuOfCursor() },
+      { on: "n", shown: "n  N", meaning: "next, previous match in time", run: () => this.stepMatch(1) },
+      { on: "N", shown: "", meaning: "", run: () => this.stepMatch(-1) },
+      { on: "c", shown: "c", meaning: "copy the frame's name", run: () => this.copyName() },
+    ];
+  }
 }
 
-export const flameChart: View = { name, title: "Flame chart", place: "main", follows: ["timeline"], create };
+export const flameChart: View = { name, title: "Flame chart", place: "main", follows: ["timeline"],
+  create: (page) => new FlameChart(page) };
