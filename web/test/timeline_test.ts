@@ -1,7 +1,8 @@
-// The timeline's geometry and the order of its rows.
+// The timeline's geometry, the order of its rows, and what the keys point at.
+import { Pointed, stepped } from "../src/layout/pointed";
 import { heights, moved, paintRows, shortestSight, sightOf, sightText, stackOrder, ticks, timeAt, within, xOf,
   zoomed } from "../src/layout/timeline";
-import { threadPasses, timelineRows } from "../src/layout/timeline_rows";
+import { rowsAround, threadPasses, TimelineRow, timelineRows, visibleRows } from "../src/layout/timeline_rows";
 import { Catalogue } from "../src/model/catalogue";
 import { Filter } from "../src/model/filters";
 import { ThreadTotals } from "../src/model/questions/threads";
@@ -106,10 +107,10 @@ function made(cpu: number[], computing: number[], waiting: number[]): [Catalogue
   return [{ threads, processes } as unknown as Catalogue, { activity, cpu: Float64Array.from(cpu),
     samples: Float64Array.from(cpu, (_, i) => (computing[i] + waiting[i] > 0 ? 1 : 0)) }];
 }
+const rowShape = (row: TimelineRow) =>
+  row.kind === "thread" ? row.thread : row.kind === "cpu" ? -1 : `${row.kind}:${row.threads.join()}`;
 const shape = (catalogue: Catalogue, totals: ThreadTotals, filters: Filter[] = [], open = false) =>
-  timelineRows(catalogue, totals, filters, open).rows.map((
-    row,
-  ) => (row.kind === "thread" ? row.thread : row.kind === "cpu" ? -1 : `${row.kind}:${row.threads.join()}`));
+  timelineRows(catalogue, totals, filters, open).rows.map(rowShape);
 
 test("threads stand by process, the busiest first; those that only wait are one row", () => {
   const cpu = [0, 3, 9, 1, 0, 0, 0, 0];
@@ -146,4 +147,31 @@ test("what a filter names has a row, and nothing is missing without a count", ()
 test("without CPU times the busiest is the one that was found computing most", () => {
   const [catalogue, totals] = made([0, 0, 0], [5, 2, 7], [0, 0, 0]);
   equal(shape(catalogue, totals), ["process:2,0", 2, 0, "process:1", 1]);
+});
+
+test("at most nine rows are visible, at least three where there are as many, and what is near is asked for", () => {
+  equal([visibleRows(100, 50), visibleRows(100, 20), visibleRows(100, 5), visibleRows(2, 50), visibleRows(0, 50)], [9,
+    6, 3, 2, 1]);
+  const rows = Array.from({ length: 20 }, (_, i) => i);
+  equal(rowsAround(rows, 0, 9), { first: 0, rows: rows.slice(0, 12) });
+  equal(rowsAround(rows, 6.5, 15.5), { first: 3, rows: rows.slice(3, 19) });
+  equal(rowsAround(rows, 18, 27), { first: 15, rows: rows.slice(15) });
+});
+
+test("keys move the cursor within the rows and the recording, and with Shift choose a range", () => {
+  const sight = { from: 10, to: 30 };
+  const recorded = { from: 0, to: 100 };
+  let pointed: Pointed = { cursor: null, brush: null, anchor: null };
+  const step = (rows: number, time = 0, choosing = false) => {
+    pointed = stepped(pointed, { rows, time, choosing }, 3, sight, recorded);
+    return [pointed.cursor?.row, pointed.cursor?.time, pointed.brush && [pointed.brush.from, pointed.brush.to]];
+  };
+  equal(step(1), [0, 20, null]);
+  equal(step(6), [2, 20, null]);
+  equal(step(-1), [1, 20, null]);
+  equal(step(0, 8, true), [1, 28, [20, 28]]);
+  equal(step(0, -20, true), [1, 8, [8, 20]]);
+  equal(step(1), [2, 8, [8, 20]]);
+  equal(step(0, -20), [2, 0, null]);
+  equal(step(0, 200, true), [2, 100, [0, 100]]);
 });

@@ -19,6 +19,20 @@ export interface TimelineRows {
   busiest: number; // -1: no thread ran
 }
 
+const mostRows = 9; // visible before they scroll, if the window is large enough
+const leastRows = 3;
+const spare = 3; // rows requested above and below the visible ones
+
+// How many of the rows are visible at once, in a window of that many rows' height.
+export const visibleRows = (count: number, window: number) =>
+  Math.max(1, Math.min(count, Math.max(leastRows, Math.min(mostRows, Math.floor(window * 0.3)))));
+
+// The rows between two heights (in rows), and a few around them; `first`: the number of the first one.
+export function rowsAround<T>(rows: T[], from: number, to: number): { first: number; rows: T[] } {
+  const first = Math.max(0, Math.floor(from) - spare);
+  return { first, rows: rows.slice(first, Math.ceil(to) + spare) };
+}
+
 // From the rule of `--show work` (docs/decisions/0005): below this share, a thread only waits.
 const hardlyRuns = 0.005;
 // Fewer do not clutter the view.

@@ -37,6 +37,14 @@ export class TimelineAnswers {
     return this.order !== null && this.orderFor === JSON.stringify(timeless(this.page));
   }
 
+  // The times to show; null: none has come.
+  get totals(): ThreadTotals | null {
+    return this.shown ?? this.order;
+  }
+
+  readonly cpuTime = (threads: number[]) =>
+    threads.reduce((sum, thread) => sum + (this.totals as ThreadTotals).cpu[thread], 0);
+
   askTotals(): void {
     const { page } = this;
     const key = JSON.stringify(timeless(page));

@@ -53,7 +53,7 @@ export function rowItems(page: Page, row: TimelineRow, toggleFolded: () => void)
   }
 }
 
-type TimeFilter = Filter & { field: "time" };
+export type TimeFilter = Filter & { field: "time" };
 
 // Menu items of the range that a filter selects.
 export function rangeItems(page: Page, range: TimeFilter, whole: Sight, zoom: () => void): MenuItem[] {
