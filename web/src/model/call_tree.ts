@@ -181,3 +181,7 @@ export function nodeAlong(tree: Shape, path: readonly number[]): number {
   }
   return node;
 }
+
+// The same for a path as text, as in the address: "3.17.4"; the root for any other text.
+export const nodeOfText = (tree: Shape, path: string) =>
+  nodeAlong(tree, /^\d+(\.\d+)*$/.test(path) ? path.split(".").map(Number) : []);

@@ -15,6 +15,32 @@ export interface TableColumn {
   compare(a: number, b: number): number; // ascending
 }
 
+// Sorted by its text.
+export const textColumn = (name: string, title: string, about: string, text: (row: number) => string): TableColumn => ({
+  name,
+  title,
+  about,
+  number: false,
+  ascending: true,
+  text,
+  compare: (a, b) => {
+    const [x, y] = [text(a), text(b)];
+    return x < y ? -1 : x > y ? 1 : 0;
+  },
+});
+
+// Sorted by a value, the greatest first.
+export const numberColumn = (name: string, title: string, about: string, value: (row: number) => number,
+  text: (row: number) => string): TableColumn => ({
+    name,
+    title,
+    about,
+    number: true,
+    ascending: false,
+    text,
+    compare: (a, b) => value(a) - value(b),
+  });
+
 interface Actions {
   sort(text: string): void; // "name" or "-name" (descending): pass it to show()
   menu(row: number, x: number, y: number): void;

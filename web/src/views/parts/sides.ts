@@ -1,5 +1,5 @@
 // The two sides of a difference: chosen here, as filters, and kept as text for the address.
-import { button, choice, element } from "../../page/dom";
+import { button, Choice, choice, element } from "../../page/dom";
 import { Catalogue, processName } from "../../model/catalogue";
 import { Filter } from "../../model/filters";
 import { Sides } from "../../model/questions/difference";
@@ -97,75 +97,90 @@ export function secondsText(ns: number, length: number): string {
   return String(Number((ns / second).toFixed(digits)));
 }
 
-// The controls. `set`: called with both sides as text.
-export function sidesBar(page: Page, busiest: () => Busiest,
-  set: (a: string, b: string) => void): { element: HTMLElement; show(chosen: Chosen): void }
-{
-  const kinds = possibleKinds(page);
-  const give = (a: Filter, b: Filter) => set(formatFilter(a), formatFilter(b));
-  const kindChoice = choice<Kind>("What is compared", kinds.map((kind) => [kind, titles[kind]] as const),
-    (kind) => give(...first(page, kind, busiest())));
-  const room = element("span", "sides");
-  const swap = button("Swap", () => undefined, { title: "The first becomes the second" });
-  const bar = element("div", "toolbar", "Compare", kindChoice.element, room, swap);
-  let shown = "";
+type TimeFilter = Filter & { field: "time" };
 
-  const select = (label: string, names: string[], at: number, choose: (id: number) => void) => {
-    const box = element("select", { "aria-label": label },
-      ...names.map((name, id) => element("option", { value: id }, name)));
-    box.value = String(at);
-    box.addEventListener("change", () => choose(Number(box.value)));
-    return box;
-  };
-  // `length`: of the range, which determines the digits needed to distinguish its ends.
-  const seconds = (label: string, value: number, length: number, choose: (ns: number) => void) => {
-    const box = element("input", { type: "number", step: "any", min: 0, "aria-label": label,
-      value: secondsText(value, length) });
-    box.addEventListener("change", () => box.value !== "" && choose(Math.round(Number(box.value) * second)));
-    return box;
-  };
-  const range = (label: string, filter: Filter & { field: "time" }, choose: (filter: Filter) => void) => {
-    const to = (from: number, until: number) => from < until && choose({ ...filter, from, to: until });
-    return element("span", { class: "range", role: "group", "aria-label": label },
-      seconds(`${label}, from second`, filter.from, filter.to - filter.from, (from) => to(from, filter.to)), " to ",
-      seconds(`${label}, to second`, filter.to, filter.to - filter.from, (until) => to(filter.from, until)), " s");
-  };
-  const ends = (share: number) => {
-    const { start, end } = page.catalogue;
-    const length = Math.min(10 * second, (end - start) * share);
-    return button(share < 0.5 && (end - start) * share < 10 * second ? "First and last tenth" : "First and last 10 s",
+// The controls.
+export class SidesBar {
+  readonly element: HTMLElement;
+  private readonly kinds: Choice<Kind>;
+  private readonly room = element("span", "sides");
+  private readonly swap = button("Swap", () => undefined, { title: "The first becomes the second" });
+  private shown = "";
+
+  // `set`: called with both sides as text.
+  constructor(private readonly page: Page, busiest: () => Busiest,
+    private readonly set: (a: string, b: string) => void)
+  {
+    this.kinds = choice<Kind>("What is compared", possibleKinds(page).map((kind) => [kind, titles[kind]] as const),
+      (kind) => this.give(...first(page, kind, busiest())));
+    this.element = element("div", "toolbar", "Compare", this.kinds.element, this.room, this.swap);
+  }
+
+  show({ kind, sides, names }: Chosen): void {
+    this.kinds.show(kind);
+    const [a] = sides.before;
+    const [b] = sides.after;
+    this.swap.onclick = () => this.give(b, a);
+    const key = JSON.stringify(sides);
+    if (key === this.shown) return;
+    this.shown = key;
+    this.room.replaceChildren(...this.controls(kind, a, b, names));
+  }
+
+  private give(a: Filter, b: Filter): void {
+    this.set(formatFilter(a), formatFilter(b));
+  }
+
+  private controls(kind: Kind, a: Filter, b: Filter, names: [string, string]): (Node | string)[] {
+    const { catalogue } = this.page;
+    if (a.field === "time" && b.field === "time")
+      return [range("First", a, (filter) => this.give(filter, b)), " against ",
+        range("Second", b, (filter) => this.give(a, filter)), " ", this.ends()];
+    if (kind === "recordings")
+      return [element("b", { title: names[0] }, names[0]), " against ", element("b", { title: names[1] }, names[1])];
+    const field = kind === "threads" ? "thread" : "process";
+    const labels = kind === "threads"
+      ? catalogue.threads.map((one) => one.label)
+      : catalogue.processes.map(processName);
+    const filter = (id: number): Filter => ({ field, mode: "in", values: [id] });
+    const id = (one: Filter) => (one.field === "thread" || one.field === "process" ? one.values[0] : 0);
+    return [select("First", labels, id(a), (value) => this.give(filter(value), b)), " against ",
+      select("Second", labels, id(b), (value) => this.give(a, filter(value)))];
+  }
+
+  // Chooses the beginning and the end of the recording.
+  private ends(): Node {
+    const { start, end } = this.page.catalogue;
+    const share = end - start >= 20 * second ? 0.5 : 0.1;
+    const length = Math.round(Math.min(10 * second, (end - start) * share));
+    const isTenth = share < 0.5 && (end - start) * share < 10 * second;
+    return button(isTenth ? "First and last tenth" : "First and last 10 s",
       () =>
-        give({ field: "time", mode: "in", from: start, to: start + Math.round(length) }, { field: "time", mode: "in",
-          from: end - Math.round(length), to: end + 1 }));
-  };
+        this.give({ field: "time", mode: "in", from: start, to: start + length }, { field: "time", mode: "in",
+          from: end - length, to: end + 1 }));
+  }
+}
 
-  return {
-    element: bar,
-    show: ({ kind, sides, names }) => {
-      kindChoice.show(kind);
-      const [a] = sides.before;
-      const [b] = sides.after;
-      swap.onclick = () => give(b, a);
-      const key = JSON.stringify(sides);
-      if (key === shown) return;
-      shown = key;
-      if (a.field === "time" && b.field === "time") {
-        const long = page.catalogue.end - page.catalogue.start >= 20 * second;
-        room.replaceChildren(range("First", a, (filter) => give(filter, b)), " against ", range("Second", b, (filter) =>
-          give(a, filter)), " ", ends(long ? 0.5 : 0.1));
-      } else if (kind === "recordings") {
-        room.replaceChildren(element("b", { title: names[0] }, names[0]), " against ",
-          element("b", { title: names[1] }, names[1]));
-      } else {
-        const field = kind === "threads" ? "thread" : "process";
-        const labels = kind === "threads"
-          ? page.catalogue.threads.map((one) => one.label)
-          : page.catalogue.processes.map(processName);
-        const filter = (id: number): Filter => ({ field, mode: "in", values: [id] });
-        const id = (one: Filter) => (one.field === "thread" || one.field === "process" ? one.values[0] : 0);
-        room.replaceChildren(select("First", labels, id(a), (value) => give(filter(value), b)), " against ",
-          select("Second", labels, id(b), (value) => give(a, filter(value))));
-      }
-    },
-  };
+function select(label: string, names: string[], at: number, choose: (id: number) => void): Node {
+  const box = element("select", { "aria-label": label },
+    ...names.map((name, id) => element("option", { value: id }, name)));
+  box.value = String(at);
+  box.addEventListener("change", () => choose(Number(box.value)));
+  return box;
+}
+
+// `length`: of the range, which determines the digits needed to distinguish its ends.
+function seconds(label: string, value: number, length: number, choose: (ns: number) => void): Node {
+  const box = element("input", { type: "number", step: "any", min: 0, "aria-label": label,
+    value: secondsText(value, length) });
+  box.addEventListener("change", () => box.value !== "" && choose(Math.round(Number(box.value) * second)));
+  return box;
+}
+
+function range(label: string, filter: TimeFilter, choose: (filter: Filter) => void): Node {
+  const to = (from: number, until: number) => from < until && choose({ ...filter, from, to: until });
+  const length = filter.to - filter.from;
+  return element("span", { class: "range", role: "group", "aria-label": label },
+    seconds(`${label}, from second`, filter.from, length, (from) => to(from, filter.to)), " to ",
+    seconds(`${label}, to second`, filter.to, length, (until) => to(filter.from, until)), " s");
 }
