@@ -150,6 +150,34 @@ def test_few_functions_have_more_than_60_lines():
     assert len(long) - len(of_kernel) <= 3, long
 
 
+def script_functions(lines):
+    """(first line, number of lines) of each function in a TypeScript file that dprint formatted, also of those inside another:
+    from a line that begins one to the bracket that closes at its indentation."""
+    begins = re.compile(r".*(=>|\bfunction\b)|\s+(?!(if|for|while|switch|catch|return|super)\b)[\w ]*\w(<.*>)?\(")
+    indents = [len(line) - len(line.lstrip()) if line.strip() else 1000 for line in lines] + [-1]
+    for i, line in enumerate(lines):
+        if not begins.match(re.sub(r"(^|\s)//.*", "", line)):
+            continue
+        end = i
+        while True:
+            end += 1
+            while indents[end] > indents[i]:
+                end += 1
+            if indents[end] < indents[i] or lines[end].lstrip()[0] not in "{)]}":
+                break
+            if lines[end].rstrip()[-1] not in "{([":
+                end += 1
+                break
+        yield i + 1, end - i
+
+
+def test_no_function_of_web_has_more_than_60_lines():
+    """Each of a class's methods is one, so a view that grows becomes several small ones."""
+    long = [f"{path.relative_to(ROOT)}:{line}: {count} lines" for path in tracked("web/src/*.ts")
+            for line, count in script_functions(path.read_text().splitlines()) if count > 60]
+    assert long == [], long
+
+
 def test_layers_txt_has_no_cycle_and_names_only_rooms_it_describes():
     allowed = layers((PHLOX / "layers.txt").read_text())
     assert len(rooms(allowed)) >= 13 and len(allowed) - len(rooms(allowed)) >= 5
@@ -232,6 +260,8 @@ def test_the_checks_see_what_they_are_for():
         "kOne", "kKeys", "Hold", "Group", "f(const A, int)"}
     assert list(functions("struct A {\n public:\n  int f(int a,\n        int b) {\n    if (a) {\n    }\n  }\n};\nconst int k = 1;  // c\nint g() {\n}".split("\n"))) == [
         (3, 5), (10, 2)]
+    assert list(script_functions("class A {\n  f(a: B,\n    b: C): void\n  {\n    if (a) {\n    }\n    on((x) => {\n      b;\n    });\n  }\n}\n"
+                                 "// () => {\nconst g = () =>\n  1;\nconst h = function() {\n};".split("\n"))) == [(2, 9), (7, 3), (13, 2), (15, 2)]
     assert prints('std::fputs("no", stderr);') != [] and prints("::_exit(127);") == []
 
 

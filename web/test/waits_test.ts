@@ -85,9 +85,10 @@ test("of several that say that they held it the first to be looked at did", () =
 test("any holders and waits: at each moment somebody or nobody", () => {
   for (let seed = 0; seed < 20; ++seed) {
     const random = randomNumbers(seed);
-    const intervals = randomStretches(seed).map((
-      one,
-    ) => (one.state === blocked && random(2) ? { ...one, wait: random(2) ? socket : child } : one));
+    const waiting = (
+      one: Stretch,
+    ) => (one.state === blocked && random(2) ? { ...one, wait: random(2) ? socket : child } : one);
+    const intervals = randomStretches(seed).map(waiting);
     const model = new Model(recordingOf(intervals));
     const { rows, waited, whole, leftOut } = answer(model, "waitRows", everything, { ...everywhere, most: 3,
       detail: "place" });

@@ -92,6 +92,16 @@ interface Found {
 const blocked = 3;
 const runnable = 2;
 
+// When an interval that starts there begins to pass.
+function startIn(spans: readonly [number, number][], start: number): number {
+  for (const [from, to] of spans) if (to > start) return Math.max(start, from);
+  return start;
+}
+
+// The mean square of the weights before and after a crossing, of those that are chosen.
+const squareOf = (from: number, before: number, to: number, after: number) =>
+  from === notChosen ? after * after : to === notChosen ? before * before : (before * before + after * after) / 2;
+
 function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: Weight): Found {
   const { first, start, wall, cpu, samples, node, event, value, state } = recording.intervals;
   const { states, threads, recordings } = recording.catalogue;
@@ -132,25 +142,16 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
           continue;
         }
       }
-      let s = 0;
-      while (s < spans.length && spans[s][1] <= start[i]) ++s;
-      const time = chosen && s < spans.length ? Math.max(start[i], spans[s][0]) : start[i];
+      const time = chosen ? startIn(spans, start[i]) : start[i];
       const count = Math.max(1, chosen ? sampled : 0);
       const here = (amount + unseen) / count;
       unseen = 0;
       const now = chosen ? (nodeOf ? nodeOf[node[i]] : node[i]) : notChosen;
-      if (chosen) {
-        all += here * count;
-        squares += here * here * count;
-      }
+      if (chosen) [all, squares] = [all + here * count, squares + here * here * count];
       if (any) {
         seen += count;
         length += Math.max(0, time - lastTime);
-        const square = lastNode === notChosen
-          ? here * here
-          : now === notChosen
-          ? lastWeight * lastWeight
-          : (here * here + lastWeight * lastWeight) / 2;
+        const square = squareOf(lastNode, lastWeight, now, here);
         if (lastNode !== now && square > 0)
           crossings.push({ time, from: lastNode, to: now, weight: Math.sqrt(square) });
       }

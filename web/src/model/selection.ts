@@ -153,9 +153,8 @@ export class Model {
 
   // The CPUs on which threads were seen.
   get cpuNumbers(): Uint32Array {
-    return (this.numbers ??= Uint32Array.from(new Set(this.recording.intervals.cpuNumber)).filter((n) => n > 0).map((
-      n,
-    ) => n - 1).sort());
+    const known = new Set(this.recording.intervals.cpuNumber);
+    return (this.numbers ??= Uint32Array.from(known).filter((n) => n > 0).map((n) => n - 1).sort());
   }
 
   // Caches what a question computes once for the whole recording.

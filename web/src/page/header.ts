@@ -87,11 +87,11 @@ export class Header {
       "everything",
       "Everything",
     ]], (show) => actions.change({ show }), showMeanings);
-    this.weights = choice<Weight>("What counts", weightsOf(head).map((
-      weight,
-    ) => [weight,
-      eventOf(weight) && !isAwait(head, weight) ? weightName(head, weight) : capital(weightName(head, weight))]
-    ), (weight) => actions.change({ weight }));
+    // The name of an event is as in perf.
+    const called = (weight: Weight) =>
+      eventOf(weight) && !isAwait(head, weight) ? weightName(head, weight) : capital(weightName(head, weight));
+    this.weights = choice<Weight>("What counts", weightsOf(head).map((weight) => [weight, called(weight)]),
+      (weight) => actions.change({ weight }));
     this.bys = choice<"function" | "line">("What a frame is", [["function", "Functions"], ["line", "Lines"]],
       (by) => actions.change({ by }));
     this.inherited = choice<"hidden" | "shown">("Frames that forked children inherited", [["hidden",

@@ -1,13 +1,14 @@
 // The call tree turned round, as a table: functions by what they spend themselves, beneath each who called it, and on whose behalf.
 import { isAwait, unitOf } from "../model/head";
 import { button, element } from "../page/dom";
+import { nodeAlong, pathTo } from "../model/call_tree";
 import { SmallTree } from "../model/growing_tree";
 import { Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
 import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
-import { MenuItem, Page, Showing, View } from "./view";
+import { Key, MenuItem, Page, Showing, View } from "./view";
 
 const name = "bottom-up";
 const leastShare = 0.001; // of the whole: what is below is asked for when it is opened
@@ -34,153 +35,171 @@ function rowsOf(tree: SmallTree, node: number, path: number[]): Row[] {
   return rows;
 }
 
-function create(page: Page): Showing {
-  const latest = new Latest<SmallTree>();
-  let roots: Row[] = [];
-  let list: Row[] = []; // in sight
-  let whole = 0;
-  let drawnKey = "";
-  let labels: Label[] = [];
-  const asked = new Set<Row>();
-  const key = () => JSON.stringify([page.state.filters, page.state.show, page.state.weight]);
+const text = (row: Row) => row.path.join("."); // as in the address
 
-  const text = (row: Row) => row.path.join(".");
-  const openPaths = () => new Set(own(page.state, name, "open").split("_").filter((path) => path));
-  const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
-  const column = (column: Omit<TableColumn, "ascending" | "compare">): TableColumn => ({ ...column, ascending: false,
-    compare: () => 0 });
-  const columns: TableColumn[] = [
-    column({ name: "share", title: "Self",
-      about: "Of what is shown: spent in the outermost row's own code, when called along this path", number: true,
-      text: (row) => shareWords(list[row].total, whole), bar: (row) => (whole > 0 ? list[row].total / whole : 0) }),
-    column({ name: "of-parent", title: "Of the row above",
-      about: "Which part of the row that it stands beneath came through this caller", number: true,
-      text: (row) => (list[row].path.length > 1 ? shareWords(list[row].total, above(row)) : "") }),
-    column({ name: "time", title: "Time", about: "In what the switch above says", number: true,
-      text: (row) => time(list[row].total) }),
-    column({ name: "samples", title: "Samples", about: "Samples that this row counts", number: true,
-      text: (row) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords(list[row].samples)) }),
-    column({ name: "name", title: "Function, and beneath it its callers", about: "Open a row to see who called it",
-      number: false, text: (row) => labels[list[row].label].full }),
-    column({ name: "module", title: "Module", about: "Top package or module; native: the library", number: false,
-      text: (row) => labels[list[row].label].module }),
-    column({ name: "place", title: "Place", about: "File and line", number: false,
-      text: (row) => placeOf(labels[list[row].label]) }),
-  ];
-  const above = (row: number) => {
-    let at = row;
-    while (at > 0 && list[at].path.length >= list[row].path.length) --at;
-    return list[at].total;
-  };
-  const pathItem = (row: number): MenuItem => {
-    const lines = list[row].path.slice().reverse().map((f) =>
-      `${labels[f].full}${labels[f].file ? ` (${placeOf(labels[f])})` : ""}`
-    );
-    return { text: "Copy this path, outermost first", run: () => page.copy(lines.join("\n")) };
-  };
-  const rows = new RowTable("Bottom-up", columns, {
+class BottomUp implements Showing {
+  readonly element: HTMLElement;
+  private readonly latest = new Latest<SmallTree>();
+  private roots: Row[] = [];
+  private list: Row[] = []; // in sight
+  private whole = 0;
+  private drawnKey = "";
+  private labels: Label[] = [];
+  private readonly asked = new Set<Row>();
+  private readonly words = element("span", "status");
+  private readonly rows = new RowTable("Bottom-up", this.columns(), {
     sort: () => undefined,
-    menu: (row, x, y) => page.menu([...page.frameItems("function", [list[row].label]), pathItem(row)], x, y),
-    choose: turn,
-    mark: (row) => page.matches !== null && page.matches.functions[list[row].label] === 1,
+    menu: (row, x, y) =>
+      this.page.menu([...this.page.frameItems("function", [this.list[row].label]), this.pathItem(row)], x, y),
+    choose: (row) => this.turn(row),
+    mark: (row) => this.page.matches !== null && this.page.matches.functions[this.list[row].label] === 1,
   }, {
-    level: (row) => list[row].path.length - 1,
-    open: (row) => (list[row].beneath?.length === 0 ? undefined : openPaths().has(text(list[row]))),
-    turn,
+    level: (row) => this.list[row].path.length - 1,
+    open: (row) => (this.list[row].beneath?.length === 0 ? undefined : this.open.has(text(this.list[row]))),
+    turn: (row) => this.turn(row),
   });
-  const words = element("span", "status");
-  const open = button("Open the heaviest path", () => openHeaviest(), {
-    title: "From the first row along its heaviest caller, as far as one caller has more than half",
-  });
-  const close = button("Close all", () => page.change(withOwn(page.state, name, "open", ""), "aside"), {});
-  const copy = button("Copy table", () => page.copy(rows.asText()), {
-    title: "All rows in sight, as text for a spreadsheet",
-  });
-  const view = element("section", { class: "bottom-up", "aria-label": "Bottom-up" },
-    element("div", "toolbar", words, open, close, copy), rows.element);
 
-  function setOpen(paths: Set<string>): void {
-    page.change(withOwn(page.state, name, "open", Array.from(paths).slice(-mostOpen).join("_")), "aside");
+  constructor(private readonly page: Page) {
+    const open = button("Open the heaviest path", () => this.openHeaviest(), {
+      title: "From the first row along its heaviest caller, as far as one caller has more than half",
+    });
+    const close = button("Close all", () => this.setOpen(new Set()));
+    const copy = button("Copy table", () => this.copy(), { title: "All rows in sight, as text for a spreadsheet" });
+    this.element = element("section", { class: "bottom-up", "aria-label": "Bottom-up" },
+      element("div", "toolbar", this.words, open, close, copy), this.rows.element);
   }
 
-  function turn(row: number): void {
-    const paths = openPaths();
-    const path = text(list[row]);
-    if (list[row].beneath?.length === 0) return;
-    if (!paths.delete(path)) paths.add(path);
-    setOpen(paths);
+  readonly keys: Key[] = [
+    ...tableKeys("open or close the row, as → and ← do"),
+    { on: "n", shown: "n  N", meaning: "next, previous match", run: () => this.rows.step(1) },
+    { on: "N", shown: "", meaning: "", run: () => this.rows.step(-1) },
+    { on: "x", shown: "x", meaning: "open the heaviest path", run: () => this.openHeaviest() },
+    { on: "t", shown: "t", meaning: "copy the table", run: () => this.copy() },
+  ];
+
+  show(): void {
+    const { page, key } = this;
+    this.latest.ask(key, () => page.ask("bottomUp", { weight: page.state.weight, leastShare, path: [] }), (tree) => {
+      this.labels = page.labels("function");
+      this.whole = tree.total[0];
+      this.roots = rowsOf(tree, 0, []).filter((row) => row.total > 0 && this.labels[row.label].kind !== Kind.marker);
+      this.drawnKey = key;
+      this.asked.clear();
+      this.draw();
+    });
+    if (this.drawnKey === key) this.draw();
   }
 
-  function openHeaviest(): void {
-    const paths = openPaths();
-    let row: Row | undefined = roots[0];
+  private draw(): void {
+    const { open } = this;
+    this.list = [];
+    const add = (all: Row[]) => {
+      for (const row of all) {
+        this.list.push(row);
+        if (!open.has(text(row))) continue;
+        if (row.beneath) add(row.beneath);
+        else this.ask(row);
+      }
+    };
+    add(this.roots);
+    this.rows.show(this.list.map((_, i) => i), "");
+    const count = countWords(this.roots.length);
+    this.words.textContent = `${count} functions by what they spend themselves, shares of what is shown`;
+    this.page.drawn();
+  }
+
+  // What is open but was too light to come with the first answer.
+  private ask(row: Row): void {
+    if (this.asked.has(row)) return;
+    this.asked.add(row);
+    const { page, drawnKey: wanted } = this;
+    void page.ask("bottomUp", { weight: page.state.weight, leastShare: 2, path: row.path }).then((tree) => {
+      if (wanted !== this.drawnKey) return;
+      const node = nodeAlong(tree, row.path);
+      row.beneath = pathTo(tree, node).length === row.path.length ? rowsOf(tree, node, row.path) : [];
+      this.draw();
+    });
+  }
+
+  private get key(): string {
+    const { filters, show, weight } = this.page.state;
+    return JSON.stringify([filters, show, weight]);
+  }
+
+  private copy(): void {
+    this.page.copy(this.rows.asText());
+  }
+
+  // ---- what is open ---------------------------------------------------------------------------------------------
+  private get open(): Set<string> {
+    return new Set(own(this.page.state, name, "open").split("_").filter((path) => path));
+  }
+
+  private setOpen(paths: Set<string>): void {
+    this.page.change(withOwn(this.page.state, name, "open", Array.from(paths).slice(-mostOpen).join("_")), "aside");
+  }
+
+  private turn(row: number): void {
+    const { open } = this;
+    const path = text(this.list[row]);
+    if (this.list[row].beneath?.length === 0) return;
+    if (!open.delete(path)) open.add(path);
+    this.setOpen(open);
+  }
+
+  private openHeaviest(): void {
+    const { open } = this;
+    let row: Row | undefined = this.roots[0];
     for (let depth = 0; row && depth < mostOpen; ++depth) {
       if (row.beneath?.length === 0) break;
-      paths.add(text(row));
+      open.add(text(row));
       const next: Row | undefined = row.beneath?.[0];
       if (!next || next.total * 2 < row.total) break;
       row = next;
     }
-    setOpen(paths);
+    this.setOpen(open);
   }
 
-  // What is open but was too light to come with the first answer.
-  function ask(row: Row): void {
-    if (asked.has(row)) return;
-    asked.add(row);
-    const wanted = drawnKey;
-    void page.ask("bottomUp", { weight: page.state.weight, leastShare: 2, path: row.path }).then((tree) => {
-      if (wanted !== drawnKey) return;
-      let node = 0;
-      for (const label of row.path) {
-        node = tree.firstChild[node];
-        while (node && tree.label[node] !== label) node = tree.nextSibling[node];
-        if (!node) break;
-      }
-      row.beneath = node ? rowsOf(tree, node, row.path) : [];
-      draw();
-    });
+  // ---- rows -----------------------------------------------------------------------------------------------------
+  // The total of the row that this one stands beneath.
+  private above(row: number): number {
+    let at = row;
+    while (at > 0 && this.list[at].path.length >= this.list[row].path.length) --at;
+    return this.list[at].total;
   }
 
-  function draw(): void {
-    const paths = openPaths();
-    list = [];
-    const add = (all: Row[]) => {
-      for (const row of all) {
-        list.push(row);
-        if (!paths.has(text(row))) continue;
-        if (row.beneath) add(row.beneath);
-        else ask(row);
-      }
-    };
-    add(roots);
-    rows.show(list.map((_, i) => i), "");
-    words.textContent = `${countWords(roots.length)} functions by what they spend themselves, shares of what is shown`;
-    page.drawn();
+  private pathItem(row: number): MenuItem {
+    const lines = this.list[row].path.slice().reverse().map((f) => this.labels[f])
+      .map((label) => `${label.full}${label.file ? ` (${placeOf(label)})` : ""}`);
+    return { text: "Copy this path, outermost first", run: () => this.page.copy(lines.join("\n")) };
   }
 
-  return {
-    element: view,
-    show: () => {
-      const { weight } = page.state;
-      latest.ask(key(), () => page.ask("bottomUp", { weight, leastShare, path: [] }), (tree) => {
-        labels = page.labels("function");
-        whole = tree.total[0];
-        roots = rowsOf(tree, 0, []).filter((row) => row.total > 0 && labels[row.label].kind !== Kind.marker);
-        drawnKey = key();
-        asked.clear();
-        draw();
-      });
-      if (drawnKey === key()) draw();
-    },
-    keys: [
-      ...tableKeys("open or close the row, as → and ← do"),
-      { on: "n", shown: "n  N", meaning: "next, previous match", run: () => rows.step(1) },
-      { on: "N", shown: "", meaning: "", run: () => rows.step(-1) },
-      { on: "x", shown: "x", meaning: "open the heaviest path", run: openHeaviest },
-      { on: "t", shown: "t", meaning: "copy the table", run: () => page.copy(rows.asText()) },
-    ],
-  };
+  private columns(): TableColumn[] {
+    const { page } = this;
+    const column = (name: string, title: string, about: string, number: boolean,
+      words: (row: Row, at: number) => string): TableColumn => ({ name, title, about, number, ascending: false,
+        text: (at) => words(this.list[at], at), compare: () => 0 });
+    const label = (row: Row) => this.labels[row.label];
+    const { head } = page.catalogue;
+    return [
+      {
+        ...column("share", "Self",
+          "Of what is shown: spent in the outermost row's own code, when called along this path", true,
+          ({ total }) => shareWords(total, this.whole)),
+        bar: (row) => (this.whole > 0 ? this.list[row].total / this.whole : 0),
+      },
+      column("of-parent", "Of the row above", "Which part of the row that it stands beneath came through this caller",
+        true, ({ path, total }, at) => (path.length > 1 ? shareWords(total, this.above(at)) : "")),
+      column("time", "Time", "In what the switch above says", true,
+        ({ total }) => weightWords(total, unitOf(head, page.state.weight))),
+      column("samples", "Samples", "Samples that this row counts", true,
+        ({ samples }) => (isAwait(head, page.state.weight) ? "-" : countWords(samples))),
+      column("name", "Function, and beneath it its callers", "Open a row to see who called it", false,
+        (row) => label(row).full),
+      column("module", "Module", "Top package or module; native: the library", false, (row) => label(row).module),
+      column("place", "Place", "File and line", false, (row) => placeOf(label(row))),
+    ];
+  }
 }
 
-export const bottomUp: View = { name, title: "Bottom-up", place: "main", create };
+export const bottomUp: View = { name, title: "Bottom-up", place: "main", create: (page) => new BottomUp(page) };

@@ -1,17 +1,19 @@
 // The merged flame graph: stacks with the same outer frames share boxes.
-import { button, element, factTable, setContent, setDisabled, setText } from "../page/dom";
-import { CallTree, nodeAlong, pathTo } from "../model/call_tree";
+import { button, element, setContent, setDisabled, setText } from "../page/dom";
+import { CallTree, nodeOfText, pathTo } from "../model/call_tree";
 import { functionOf } from "../model/catalogue";
 import { By, isAwait, unitOf } from "../model/head";
-import { Column, isWithin, Kind, Label, placeOf } from "../model/tree";
+import { Column, isWithin, Label } from "../model/tree";
 import { Layout } from "../layout/flame";
 import { own, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
+import { arrowKeys } from "./parts/arrow_keys";
 import { colourBar, fills } from "./parts/colours";
 import { Flame, FlameCanvas, leftOutWords } from "./parts/flame_canvas";
+import { frameTip } from "./parts/frame_tip";
 import { Latest } from "./parts/latest";
 import { HoverWaits } from "./parts/hover_waits";
-import { Page, Showing, View } from "./view";
+import { Key, MenuItem, Page, Picture, Showing, View } from "./view";
 
 const name = "flame";
 
@@ -24,114 +26,86 @@ interface Drawn {
   key: string; // the question
 }
 
-function create(page: Page): Showing {
-  const latest = new Latest<[CallTree, Column]>();
-  const turn = button("", () => flip(), { class: "turn" });
-  const back = button("Back", () => stepBack(), { title: "One zoom back (Esc)" });
-  const reset = button("Reset zoom", () => zoomTo(0), { title: "Home" });
-  const only = button("Only this", () => itemsOf(canvas.zoom)[0]?.run(), {
+class FlameGraph implements Showing {
+  readonly element: HTMLElement;
+  private readonly latest = new Latest<[CallTree, Column]>();
+  private readonly turn = button("", () => this.flip(), { class: "turn" });
+  private readonly back = button("Back", () => this.stepBack(), { title: "One zoom back (Esc)" });
+  private readonly reset = button("Reset zoom", () => this.zoomTo(0), { title: "Home" });
+  private readonly only = button("Only this", () => this.itemsOf(this.canvas.zoom)[0]?.run(), {
     title: "Only stacks through the zoomed function",
   });
-  const without = button("Without this", () => itemsOf(canvas.zoom)[1]?.run(), {
+  private readonly without = button("Without this", () => this.itemsOf(this.canvas.zoom)[1]?.run(), {
     title: "Without stacks through the zoomed function",
   });
-  const zoomWords = element("span", { class: "zoomed", "aria-live": "polite" });
-  const notes = element("span", "notes");
-  const colours = colourBar(page);
-  const canvas = new FlameCanvas(page, "Flame graph", { zoom: zoomTo, menu: openMenu, upward: isFlame,
-    shown: drawWords });
-  const view = element("section", { class: "flame", "aria-label": "Flame graph" },
-    element("div", "toolbar", turn, back, reset, only, without, colours.element, zoomWords, notes), canvas.element);
+  private readonly zoomWords = element("span", { class: "zoomed", "aria-live": "polite" });
+  private readonly notes = element("span", "notes");
+  private readonly colours = colourBar(this.page);
+  private readonly canvas = new FlameCanvas(this.page, "Flame graph", {
+    zoom: (node) => this.zoomTo(node),
+    menu: (node, x, y) => this.openMenu(node, x, y),
+    upward: () => this.isFlame,
+    shown: (done) => this.drawWords(done),
+  });
+  private readonly waits = new HoverWaits(this.page);
+  private drawn: Drawn | null = null;
+  private hitsOf: Page["matches"] = null;
+  private trail: string[] = []; // previous zooms, as in the address
 
-  const waits = new HoverWaits(page);
-  let drawn: Drawn | null = null;
-  let hitsOf: Page["matches"] = null;
-  let trail: string[] = []; // previous zooms, as in the address
-
-  function isFlame(): boolean {
-    return own(page.state, name, "turn") === "flame";
-  }
-  const seen = (
-    samples: number,
-  ) => (isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(samples)} samples`);
-  const amount = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
-  const itemsOf = (node: number) => (drawn ? page.frameItems(drawn.by, pathTo(drawn.tree, node)) : []);
-
-  function latestKey(): string {
-    return JSON.stringify([page.state.filters, page.state.show, page.state.by, page.state.weight]);
+  constructor(private readonly page: Page) {
+    const { turn, back, reset, only, without, colours, zoomWords, notes, canvas } = this;
+    this.element = element("section", { class: "flame", "aria-label": "Flame graph" },
+      element("div", "toolbar", turn, back, reset, only, without, colours.element, zoomWords, notes), canvas.element);
   }
 
-  function drawWords(done: Layout): void {
-    const { tree, column, labels } = drawn as Drawn;
-    const { zoom } = canvas;
-    setText(turn, isFlame() ? "Root on top" : "Root at the bottom");
-    setDisabled([reset, back, only, without], zoom === 0);
-    const called = labels[tree.label[zoom]].name;
-    const words = zoom
-      ? `: ${shareWords(column.total[zoom], column.total[0])} of what is shown, ${amount(column.total[zoom])}${
-        seen(column.samples[zoom])
-      }`
-      : "";
-    setContent(zoomWords, zoom ? called + words : "",
-      () => (zoom ? ["Zoomed into ", element("b", {}, called), words] : []));
-    setText(notes, leftOutWords(done, (weight) => shareWords(weight, column.total[0])));
+  readonly keys: Key[] = [
+    ...arrowKeys("move from frame to frame", (key) => this.canvas.move(key)),
+    { on: "Enter", shown: "Enter", meaning: "zoom into the frame",
+      run: () => this.canvas.cursor >= 0 && this.zoomTo(this.canvas.cursor) },
+    { on: "Escape", shown: "Esc", meaning: "one step back", run: () => this.stepBack() },
+    { on: "Home", shown: "Home", meaning: "reset the zoom", run: () => this.zoomTo(0) },
+    { on: "m", shown: "m", meaning: "menu of the frame", run: () => this.canvas.openMenu() },
+    { on: "n", shown: "n  N", meaning: "next, previous match", run: () => this.canvas.step(1) },
+    { on: "N", shown: "", meaning: "", run: () => this.canvas.step(-1) },
+    { on: "i", shown: "i", meaning: "root on top or at the bottom", run: () => this.flip() },
+    { on: "c", shown: "c", meaning: "copy the frame's name", run: () => this.copyName() },
+  ];
+
+  show(): void {
+    const { page, drawn, key } = this;
+    const { by, weight } = page.state;
+    if (drawn && drawn.by !== by) this.canvas.cursor = -1;
+    this.latest.ask(key, () => Promise.all([page.shape(by), page.ask("column", { by, weight })]),
+      ([tree, column]) => this.use(by, tree, column));
+    // Otherwise an answer is pending: until it is drawn, picture and texts stay as they are.
+    if (this.drawn?.key === key) this.refresh(false);
   }
 
-  function tipOf(node: number): Node {
-    const { tree, column, labels } = drawn as Drawn;
-    const { zoom } = canvas;
-    const label = labels[tree.label[node]];
-    const whole = column.total[0];
-    const facts: [string, ...string[]][] = [["share of what is shown", shareWords(column.total[node], whole)]];
-    if (zoom && isWithin(tree, node, zoom))
-      facts.push(["share of the zoomed frame", shareWords(column.total[node], column.total[zoom])]);
-    facts.push(["time", amount(column.total[node])], ["of it in its own code", amount(column.self[node])]);
-    if (!isAwait(page.catalogue.head, page.state.weight)) facts.push(["samples", countWords(column.samples[node])]);
-    const content = element("div", {}, element("div", "name", label.full));
-    const library = label.kind === Kind.native ? label.module : "";
-    const place = [library, placeOf(label)].filter((text) => text).join(": ");
-    if (place) content.append(element("div", "place", place));
-    content.append(factTable(facts));
-    if (drawn?.key === latestKey())
-      content.append(...waits.of(latestKey(), { by: page.state.by, node }, () => canvas.hover.again()));
-    return content;
+  pictures(): Picture[] {
+    const words = [this.zoomWords.textContent, this.notes.textContent].filter((text) => text).join(". ");
+    return this.canvas.pictures("flame graph", words, this.colours.legend());
   }
 
-  function spoken(node: number): string {
-    const { tree, column, labels } = drawn as Drawn;
-    return `${labels[tree.label[node]].name}, ${shareWords(column.total[node], column.total[0])}, ${
-      amount(column.total[node])
-    }`;
+  private get isFlame(): boolean {
+    return own(this.page.state, name, "turn") === "flame";
   }
 
-  // ---- changing -------------------------------------------------------------------------------------------------
-  const zoomText = (node: number) => pathTo((drawn as Drawn).tree, node).join(".");
-
-  function zoomTo(node: number): void {
-    if (!drawn || node === canvas.zoom) return;
-    trail = node === 0 ? [] : [...trail, zoomText(canvas.zoom)];
-    canvas.cursor = node;
-    canvas.hover.away();
-    page.change(withOwn(page.state, name, "zoom", zoomText(node)));
+  private get key(): string {
+    const { filters, show, by, weight } = this.page.state;
+    return JSON.stringify([filters, show, by, weight]);
   }
 
-  function stepBack(): void {
-    if (page.state.search) return page.change({ search: "" }, "aside");
-    if (!canvas.zoom) return canvas.leave();
-    page.change(withOwn(page.state, name, "zoom", trail.pop() ?? ""));
+  private amount(value: number): string {
+    return weightWords(value, unitOf(this.page.catalogue.head, this.page.state.weight));
   }
 
-  function flip(): void {
-    page.change(withOwn(page.state, name, "turn", isFlame() ? "" : "flame"));
-    canvas.scrollToRoot();
+  private get isAwait(): boolean {
+    return isAwait(this.page.catalogue.head, this.page.state.weight);
   }
 
-  function openMenu(node: number, x: number, y: number): void {
-    if (!drawn || node <= 0) return;
-    page.menu([{ text: "Zoom into it", run: () => zoomTo(node) }, ...itemsOf(node)], x, y);
-  }
-
-  function use(by: By, tree: CallTree, column: Column): void {
+  // ---- an answer ------------------------------------------------------------------------------------------------
+  private use(by: By, tree: CallTree, column: Column): void {
+    const { page } = this;
     const labels = page.labels(by);
     const flame: Flame = {
       tree,
@@ -139,67 +113,100 @@ function create(page: Page): Showing {
       labels,
       hits: new Uint8Array(labels.length),
       fill: fills(page, tree, labels, column.self),
-      tip: tipOf,
-      spoken,
+      tip: (node) => this.tipOf(node),
+      spoken: (node) =>
+        [labels[tree.label[node]].name, shareWords(column.total[node], column.total[0]),
+          this.amount(column.total[node])].join(", "),
     };
-    drawn = { by, tree, column, labels, flame, key: latestKey() };
-    refresh(true);
+    this.drawn = { by, tree, column, labels, flame, key: this.key };
+    this.refresh(true);
     page.drawn();
   }
 
   // After any change: the tree is the same, the selection may not be.
-  function refresh(fresh: boolean): void {
-    if (!drawn) return;
-    const { tree, column, by, flame } = drawn;
-    const path = own(page.state, name, "zoom");
-    let zoom = /^\d+(\.\d+)*$/.test(path) ? nodeAlong(tree, path.split(".").map(Number)) : 0;
+  private refresh(fresh: boolean): void {
+    if (!this.drawn) return;
+    const { page: { matches, catalogue } } = this;
+    const { tree, column, by, flame, labels } = this.drawn;
+    let zoom = nodeOfText(tree, own(this.page.state, name, "zoom"));
     // A frame that the filters leave without weight has no width.
     while (zoom !== 0 && column.total[zoom] <= 0) zoom = tree.parent[zoom];
-    const found = page.matches;
-    if (fresh || found !== hitsOf) {
+    if (fresh || matches !== this.hitsOf) {
       for (let id = 1; id < flame.hits.length; ++id)
-        flame.hits[id] = found
-          ? found.functions[functionOf(page.catalogue, by, id)]
-          : 0;
-      hitsOf = found;
+        flame.hits[id] = matches ? matches.functions[functionOf(catalogue, by, id)] : 0;
+      this.hitsOf = matches;
     }
-    flame.fill = fills(page, tree, drawn.labels, column.self);
-    colours.show();
-    canvas.show(flame, zoom, fresh);
+    flame.fill = fills(this.page, tree, labels, column.self);
+    this.colours.show();
+    this.canvas.show(flame, zoom, fresh);
   }
 
-  return {
-    element: view,
-    show: () => {
-      const { by, weight } = page.state;
-      if (drawn && drawn.by !== by) canvas.cursor = -1;
-      latest.ask(latestKey(), () => Promise.all([page.shape(by), page.ask("column", { by, weight })]),
-        ([tree, column]) => use(by, tree, column));
-      // Otherwise an answer is pending: until it is drawn, picture and texts stay as they are.
-      if (drawn?.key === latestKey()) refresh(false);
-    },
-    pictures: () =>
-      canvas.pictures("flame graph", [zoomWords.textContent, notes.textContent].filter((text) => text).join(". "),
-        colours.legend()),
-    keys: [
-      ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
-        on,
-        shown: i ? "" : "← → ↑ ↓",
-        meaning: i ? "" : "move from frame to frame",
-        run: () => canvas.move(on),
-      })),
-      { on: "Enter", shown: "Enter", meaning: "zoom into the frame",
-        run: () => canvas.cursor >= 0 && zoomTo(canvas.cursor) },
-      { on: "Escape", shown: "Esc", meaning: "one step back", run: stepBack },
-      { on: "Home", shown: "Home", meaning: "reset the zoom", run: () => zoomTo(0) },
-      { on: "m", shown: "m", meaning: "menu of the frame", run: () => canvas.openMenu() },
-      { on: "n", shown: "n  N", meaning: "next, previous match", run: () => canvas.step(1) },
-      { on: "N", shown: "", meaning: "", run: () => canvas.step(-1) },
-      { on: "i", shown: "i", meaning: "root on top or at the bottom", run: flip },
-      { on: "c", shown: "c", meaning: "copy the frame's name",
-        run: () => drawn && canvas.cursor > 0 && page.copy(drawn.labels[drawn.tree.label[canvas.cursor]].full) },
-    ],
-  };
+  private drawWords(done: Layout): void {
+    const { tree, column: { total, samples }, labels } = this.drawn as Drawn;
+    const { zoom } = this.canvas;
+    setText(this.turn, this.isFlame ? "Root on top" : "Root at the bottom");
+    setDisabled([this.reset, this.back, this.only, this.without], zoom === 0);
+    const called = labels[tree.label[zoom]].name;
+    const counted = this.isAwait ? "" : `, ${countWords(samples[zoom])} samples`;
+    const words = `: ${shareWords(total[zoom], total[0])} of what is shown, ${this.amount(total[zoom])}${counted}`;
+    setContent(this.zoomWords, zoom ? called + words : "",
+      () => (zoom ? ["Zoomed into ", element("b", {}, called), words] : []));
+    setText(this.notes, leftOutWords(done, (weight) => shareWords(weight, total[0])));
+  }
+
+  private tipOf(node: number): Node {
+    const { tree, column: { total, self, samples }, labels, key } = this.drawn as Drawn;
+    const { zoom } = this.canvas;
+    const facts: [string, ...string[]][] = [["share of what is shown", shareWords(total[node], total[0])]];
+    if (zoom && isWithin(tree, node, zoom))
+      facts.push(["share of the zoomed frame", shareWords(total[node], total[zoom])]);
+    facts.push(["time", this.amount(total[node])], ["of it in its own code", this.amount(self[node])]);
+    if (!this.isAwait) facts.push(["samples", countWords(samples[node])]);
+    const tip = frameTip(labels[tree.label[node]], facts);
+    if (key === this.key)
+      tip.append(...this.waits.of(key, { by: this.page.state.by, node }, () => this.canvas.hover.again()));
+    return tip;
+  }
+
+  // ---- changing -------------------------------------------------------------------------------------------------
+  private zoomText(node: number): string {
+    return pathTo((this.drawn as Drawn).tree, node).join(".");
+  }
+
+  private zoomTo(node: number): void {
+    const { page, canvas } = this;
+    if (!this.drawn || node === canvas.zoom) return;
+    this.trail = node === 0 ? [] : [...this.trail, this.zoomText(canvas.zoom)];
+    canvas.cursor = node;
+    canvas.hover.away();
+    page.change(withOwn(page.state, name, "zoom", this.zoomText(node)));
+  }
+
+  private stepBack(): void {
+    const { page, canvas } = this;
+    if (page.state.search) return page.change({ search: "" }, "aside");
+    if (!canvas.zoom) return canvas.leave();
+    page.change(withOwn(page.state, name, "zoom", this.trail.pop() ?? ""));
+  }
+
+  private flip(): void {
+    this.page.change(withOwn(this.page.state, name, "turn", this.isFlame ? "" : "flame"));
+    this.canvas.scrollToRoot();
+  }
+
+  private itemsOf(node: number): MenuItem[] {
+    return this.drawn ? this.page.frameItems(this.drawn.by, pathTo(this.drawn.tree, node)) : [];
+  }
+
+  private openMenu(node: number, x: number, y: number): void {
+    if (!this.drawn || node <= 0) return;
+    this.page.menu([{ text: "Zoom into it", run: () => this.zoomTo(node) }, ...this.itemsOf(node)], x, y);
+  }
+
+  private copyName(): void {
+    const { drawn, canvas: { cursor } } = this;
+    if (drawn && cursor > 0) this.page.copy(drawn.labels[drawn.tree.label[cursor]].full);
+  }
 }
 
-export const flameGraph: View = { name, title: "Flame graph", place: "main", create };
+export const flameGraph: View = { name, title: "Flame graph", place: "main", create: (page) => new FlameGraph(page) };

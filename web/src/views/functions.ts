@@ -9,148 +9,176 @@ import { Kind, Label, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
 import { countWords, nativeWords, rangeWords, shareWords, weightWords } from "../words";
 import { Latest } from "./parts/latest";
-import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
-import { Page, Showing, View } from "./view";
+import { numberColumn, RowTable, TableColumn, tableKeys, textColumn } from "./parts/row_table";
+import { Key, Page, Showing, View } from "./view";
 
-type Beneath = ReturnType<typeof beneath>;
-type Intervals = ReturnType<typeof intervals>;
+const name = "functions";
 
-function create(page: Page): Showing {
-  const latest = new Latest<Table>();
-  const latestIntervals = new Latest<Intervals>();
-  const latestBeneath = new Latest<Beneath>();
-  let under: Beneath | null = null;
-  let underKey = ""; // the question it answers
-  let certain: Intervals | null = null;
-  let certainKey = ""; // the question the intervals answer
-  let table: Table | null = null;
-  let by: By = "function";
-  let labels: Label[] = [];
-  let drawnKey = ""; // the question the table answers
-  const natives = () => own(page.state, "functions", "native") === "1";
-  const key = () => JSON.stringify([page.state.filters, page.state.show, page.state.by, natives()]);
+type Side = "self" | "total";
 
-  const amount = (side: "self" | "total", row: number) => (table as Table)[side][page.state.weight][row];
-  const share = (side: "self" | "total", row: number) => {
-    const whole = amount("total", 0);
-    return whole > 0 ? amount(side, row) / whole : 0;
-  };
-  const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
-  const byText = (text: (row: number) => string) => (a: number, b: number) => {
-    const [x, y] = [text(a), text(b)];
-    return x < y ? -1 : x > y ? 1 : 0;
-  };
-  const interval = (side: "self" | "total", row: number) => {
-    if (isAwait(page.catalogue.head, page.state.weight)) return "-"; // how far chance moves it is not known
-    if (!certain || certainKey !== keyOfIntervals()) return "…";
-    return rangeWords(certain[side].low[row], certain[side].high[row]);
-  };
-  const keyOfIntervals = () => JSON.stringify([key(), page.state.weight]);
-  const pair = (side: "self" | "total", title: string, about: string): TableColumn[] => [
-    { name: side, title, about, number: true, ascending: false,
-      text: (row) => shareWords(amount(side, row), amount("total", 0)), bar: (row) => share(side, row),
-      compare: (a, b) => amount(side, a) - amount(side, b) },
-    { name: `${side}-time`, title: `${title} time`, about, number: true, ascending: false,
-      text: (row) => time(amount(side, row)), compare: (a, b) => amount(side, a) - amount(side, b) },
-    { name: `${side}-interval`, title: `${title} 99 %`,
-      about: `99 % interval of the share: the sampling error of this recording. ${about}`, number: true,
-      ascending: false, text: (row) => interval(side, row),
-      compare: (a, b) => certain ? certain[side].low[a] - certain[side].low[b] : 0 },
-  ];
-  // As in `phlox report`: nativeWords.
-  const beneathWords = (row: number) => {
-    if (!under || underKey !== keyOfIntervals()) return "";
-    if (under.library[row]) return `${under.library[row]} ${shareWords(under.share[row], 1)} of CPU`;
-    return under.native[row] ? nativeWords(page.labels("function")[under.native[row]], under.share[row]) : "";
-  };
-  const columns: TableColumn[] = [
-    ...pair("self", "Self", "Spent in its own code, and in native code beneath a Python function"),
-    ...pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
-    { name: "samples", title: "Samples", about: "Samples with it on the stack", number: true, ascending: false, text: (
-      row,
-    ) => (isAwait(page.catalogue.head, page.state.weight) ? "-" : countWords((table as Table).total.samples[row])),
-      compare: (a, b) => (table as Table).total.samples[a] - (table as Table).total.samples[b] },
-    { name: "name", title: "Function", about: "By name", number: false, ascending: true,
-      text: (row) => labels[row].full, compare: byText((row) => labels[row].full) },
-    { name: "module", title: "Module", about: "Top package or module; native: the library", number: false,
-      ascending: true, text: (row) => labels[row].module, compare: byText((row) => labels[row].module) },
-    { name: "place", title: "Place", about: "File and line", number: false, ascending: true,
-      text: (row) => placeOf(labels[row]), compare: byText((row) => placeOf(labels[row])) },
-    { name: "beneath", title: "Most native time in",
-      about:
-        "The native function beneath it with most of its own time, and that part of it. Recorded without --native: the library in whose C code most of its CPU time is; --native shows its functions",
-      number: false, ascending: true, text: beneathWords, compare: byText(beneathWords) },
-  ];
-  const functionAt = (row: number) => functionOf(page.catalogue, by, row);
-  const rows = new RowTable("Functions", columns, {
-    sort: (text) => page.change(withOwn(page.state, "functions", "sort", text), "aside"),
-    menu: (row, x, y) => page.menu(page.frameItems(by, [row]), x, y),
-    choose: (row) => page.frameItems(by, [row])[0]?.run(),
-    mark: (row) => page.matches !== null && page.matches.functions[functionAt(row)] === 1,
+// An answer, and the question it answers.
+interface Answered<T> {
+  key: string;
+  answer: T;
+}
+
+class Functions implements Showing {
+  readonly element: HTMLElement;
+  private readonly asked = { table: new Latest<Table>(), certain: new Latest<ReturnType<typeof intervals>>(),
+    under: new Latest<ReturnType<typeof beneath>>() };
+  private table: Answered<Table> | null = null;
+  private certain: Answered<ReturnType<typeof intervals>> | null = null;
+  private under: Answered<ReturnType<typeof beneath>> | null = null;
+  private by: By = "function"; // of the table
+  private labels: Label[] = [];
+
+  private readonly rows = new RowTable("Functions", this.columns(), {
+    sort: (text) => this.set("sort", text),
+    menu: (row, x, y) => this.page.menu(this.page.frameItems(this.by, [row]), x, y),
+    choose: (row) => this.page.frameItems(this.by, [row])[0]?.run(),
+    mark: (row) =>
+      this.page.matches !== null && this.page.matches.functions[functionOf(this.page.catalogue, this.by, row)] === 1,
   });
   // The page's own choice, repeated where a user looks for a table of lines.
-  const rowsAre = choice<By>("A row is", [["function", "Functions"], ["line", "Lines"]],
-    (value) => page.change({ by: value }));
+  private readonly rowsAre = choice<By>("A row is", [["function", "Functions"], ["line", "Lines"]],
+    (value) => this.page.change({ by: value }));
   // Off: native code beneath a Python function is a column of that function's row.
-  const callees = choice<"" | "1">("Native code", [["", "Python"], ["1", "Python and native"]],
-    (value) => page.change(withOwn(page.state, "functions", "native", value), "aside"), {
+  private readonly callees = choice<"" | "1">("Native code", [["", "Python"], ["1", "Python and native"]],
+    (value) => this.set("native", value), {
     "": "Native code that Python calls is a column of the Python function's row",
     "1": "Native functions that Python calls are rows as well: their time is in two rows",
   });
-  callees.element.hidden = !page.catalogue.functions.kind.some((kind) => kind === Kind.native);
-  const words = element("span", "status");
-  const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows, as text for a spreadsheet" });
-  const view = element("section", { class: "functions", "aria-label": "Functions" },
-    element("div", "toolbar", rowsAre.element, callees.element, words, copy), rows.element);
+  private readonly words = element("span", "status");
 
-  function draw(): void {
-    if (!table) return;
-    const there: number[] = [];
-    for (let row = 1; row < labels.length; ++row) {
-      if (amount("total", row) > 0 && labels[row].kind !== Kind.marker) there.push(row);
-    }
-    rows.show(there, own(page.state, "functions", "sort"));
-    const inLibraries = under !== null && underKey === keyOfIntervals() && under.library.some((name) => name);
-    words.textContent = `${countWords(there.length)} ${by === "line" ? "lines" : "functions"}, ${
-      isAwait(page.catalogue.head, page.state.weight) ? "shares are" : "shares and their 99 % intervals are"
-    } of what is shown${inLibraries ? "; what C code does that time is in, --native shows" : ""}`;
-    page.drawn();
+  constructor(private readonly page: Page) {
+    const { rows, rowsAre, callees, words } = this;
+    callees.element.hidden = !page.catalogue.functions.kind.some((kind) => kind === Kind.native);
+    const copy = button("Copy table", () => page.copy(rows.asText()), { title: "All rows, as text for a spreadsheet" });
+    this.element = element("section", { class: "functions", "aria-label": "Functions" },
+      element("div", "toolbar", rowsAre.element, callees.element, words, copy), rows.element);
   }
 
-  return {
-    element: view,
-    show: () => {
-      const { state } = page;
-      rowsAre.show(state.by);
-      callees.show(natives() ? "1" : "");
-      latest.ask(key(), () => page.ask("table", { by: state.by, natives: natives() }), (answer) => {
-        table = answer;
-        drawnKey = key();
-        by = state.by;
-        labels = page.labels(by);
-        draw();
-      });
-      latestIntervals.ask(keyOfIntervals(),
-        () => page.ask("intervals", { by: state.by, weight: state.weight, natives: natives() }), (answer) => {
-        certain = answer;
-        certainKey = keyOfIntervals();
-        draw();
-      });
-      latestBeneath.ask(keyOfIntervals(), () => page.ask("beneath", { by: state.by, weight: state.weight }),
-        (answer) => {
-          under = answer;
-          underKey = keyOfIntervals();
-          draw();
-        });
-      if (drawnKey === key()) draw();
-    },
-    keys: [
-      ...tableKeys("only stacks through it"),
-      { on: "n", shown: "n", meaning: "next match", run: () => rows.step(1) },
-      { on: "N", shown: "N", meaning: "previous match", run: () => rows.step(-1) },
-      { on: "t", shown: "t", meaning: "copy the table", run: () => page.copy(rows.asText()) },
-    ],
-  };
+  readonly keys: Key[] = [
+    ...tableKeys("only stacks through it"),
+    { on: "n", shown: "n", meaning: "next match", run: () => this.rows.step(1) },
+    { on: "N", shown: "N", meaning: "previous match", run: () => this.rows.step(-1) },
+    { on: "t", shown: "t", meaning: "copy the table", run: () => this.page.copy(this.rows.asText()) },
+  ];
+
+  show(): void {
+    const { page, asked, natives, key, weightKey } = this;
+    const { by, weight } = page.state;
+    this.rowsAre.show(by);
+    this.callees.show(natives ? "1" : "");
+    asked.table.ask(key, () => page.ask("table", { by, natives }), (answer) => {
+      this.table = { key, answer };
+      this.by = by;
+      this.labels = page.labels(by);
+      this.draw();
+    });
+    asked.certain.ask(weightKey, () => page.ask("intervals", { by, weight, natives }), (answer) => {
+      this.certain = { key: weightKey, answer };
+      this.draw();
+    });
+    asked.under.ask(weightKey, () => page.ask("beneath", { by, weight }), (answer) => {
+      this.under = { key: weightKey, answer };
+      this.draw();
+    });
+    if (this.table?.key === key) this.draw();
+  }
+
+  private draw(): void {
+    if (!this.table) return;
+    const { labels, weightKey, under } = this;
+    const there: number[] = [];
+    for (let row = 1; row < labels.length; ++row)
+      if (this.amount("total", row) > 0 && labels[row].kind !== Kind.marker) there.push(row);
+    this.rows.show(there, own(this.page.state, name, "sort"));
+    const inLibraries = under?.key === weightKey && under.answer.library.some((name) => name);
+    const count = `${countWords(there.length)} ${this.by === "line" ? "lines" : "functions"}`;
+    const shares = this.isAwait ? "shares are" : "shares and their 99 % intervals are";
+    const more = inLibraries ? "; what C code does that time is in, --native shows" : "";
+    this.words.textContent = `${count}, ${shares} of what is shown${more}`;
+    this.page.drawn();
+  }
+
+  private set(key: string, value: string): void {
+    this.page.change(withOwn(this.page.state, name, key, value), "aside");
+  }
+
+  private get natives(): boolean {
+    return own(this.page.state, name, "native") === "1";
+  }
+
+  private get key(): string {
+    const { filters, show, by } = this.page.state;
+    return JSON.stringify([filters, show, by, this.natives]);
+  }
+
+  // Of the questions that depend on the weight as well.
+  private get weightKey(): string {
+    return JSON.stringify([this.key, this.page.state.weight]);
+  }
+
+  private get isAwait(): boolean {
+    return isAwait(this.page.catalogue.head, this.page.state.weight);
+  }
+
+  // ---- the columns ----------------------------------------------------------------------------------------------
+  private get totals(): Table {
+    return (this.table as Answered<Table>).answer;
+  }
+
+  private amount(side: Side, row: number): number {
+    return this.totals[side][this.page.state.weight][row];
+  }
+
+  private intervalWords(side: Side, row: number): string {
+    if (this.isAwait) return "-"; // how far chance moves it is not known
+    if (this.certain?.key !== this.weightKey) return "…";
+    return rangeWords(this.certain.answer[side].low[row], this.certain.answer[side].high[row]);
+  }
+
+  // As in `phlox report`: nativeWords.
+  private beneathWords(row: number): string {
+    if (this.under?.key !== this.weightKey) return "";
+    const { library, native, share } = this.under.answer;
+    if (library[row]) return `${library[row]} ${shareWords(share[row], 1)} of CPU`;
+    return native[row] ? nativeWords(this.page.labels("function")[native[row]], share[row]) : "";
+  }
+
+  private pair(side: Side, title: string, about: string): TableColumn[] {
+    const amount = (row: number) => this.amount(side, row);
+    const whole = () => this.amount("total", 0);
+    const time = (row: number) => weightWords(amount(row), unitOf(this.page.catalogue.head, this.page.state.weight));
+    return [
+      {
+        ...numberColumn(side, title, about, amount, (row) => shareWords(amount(row), whole())),
+        bar: (row) => (whole() > 0 ? amount(row) / whole() : 0),
+      },
+      numberColumn(`${side}-time`, `${title} time`, about, amount, time),
+      numberColumn(`${side}-interval`, `${title} 99 %`,
+        `99 % interval of the share: the sampling error of this recording. ${about}`,
+        (row) => this.certain?.answer[side].low[row] ?? 0, (row) => this.intervalWords(side, row)),
+    ];
+  }
+
+  private columns(): TableColumn[] {
+    const samples = (row: number) => this.totals.total.samples[row];
+    return [
+      ...this.pair("self", "Self", "Spent in its own code, and in native code beneath a Python function"),
+      ...this.pair("total", "Total", "With everything that it calls; a function that calls itself counts once"),
+      numberColumn("samples", "Samples", "Samples with it on the stack", samples,
+        (row) => (this.isAwait ? "-" : countWords(samples(row)))),
+      textColumn("name", "Function", "By name", (row) => this.labels[row].full),
+      textColumn("module", "Module", "Top package or module; native: the library", (row) => this.labels[row].module),
+      textColumn("place", "Place", "File and line", (row) => placeOf(this.labels[row])),
+      textColumn("beneath", "Most native time in",
+        "The native function beneath it with most of its own time, and that part of it. Recorded without --native: the library in whose C code most of its CPU time is; --native shows its functions",
+        (row) => this.beneathWords(row)),
+    ];
+  }
 }
 
-export const functions: View = { name: "functions", title: "Functions and lines", place: "main", create };
+export const functions: View = { name, title: "Functions and lines", place: "main",
+  create: (page) => new Functions(page) };

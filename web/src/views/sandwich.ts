@@ -1,20 +1,22 @@
 // One function between who calls it and what it calls: every path into it, and where its time goes. Chosen from the list beside
 // it, or from the menu of a frame in any view.
 import { isAwait, unitOf } from "../model/head";
-import { button, element, factTable } from "../page/dom";
+import { button, element } from "../page/dom";
 import { functionOf } from "../model/catalogue";
-import { pathTo } from "../model/call_tree";
+import { nodeOfText, pathTo } from "../model/call_tree";
 import { SmallTree } from "../model/growing_tree";
 import { Sandwich } from "../model/questions/sandwich";
 import { Table } from "../model/questions/table";
-import { isWithin, Kind, Label, placeOf } from "../model/tree";
+import { isWithin, Kind, placeOf } from "../model/tree";
 import { own, withOwn } from "../state/state";
 import { countWords, shareWords, weightWords } from "../words";
+import { arrowKeys } from "./parts/arrow_keys";
 import { colourBar, fills } from "./parts/colours";
 import { FlameCanvas, leftOutWords } from "./parts/flame_canvas";
+import { frameTip } from "./parts/frame_tip";
 import { Latest } from "./parts/latest";
-import { RowTable, TableColumn, tableKeys } from "./parts/row_table";
-import { Page, Showing, View } from "./view";
+import { numberColumn, RowTable, TableColumn, tableKeys, textColumn } from "./parts/row_table";
+import { Key, Page, Picture, Showing, View } from "./view";
 
 const name = "sandwich";
 const title = "Callers and callees";
@@ -26,212 +28,237 @@ function choice(page: Page, f: number): ReturnType<typeof withOwn> {
   return withOwn({ ...unzoomed, ...withOwn(unzoomed, name, "callees", "") }, name, "of", String(f));
 }
 
-function create(page: Page): Showing {
-  const latestTable = new Latest<Table>();
-  const latest = new Latest<Sandwich>();
-  const labels = page.labels("function");
-  let table: Table | null = null;
-  let tableKey = "";
-  let drawn: Sandwich | null = null;
-  let drawnKey = "";
-  let active: "callers" | "callees" = "callees";
+type Side = "callers" | "callees";
 
-  const queryKey = () => JSON.stringify([page.state.filters, page.state.show]);
-  const key = () => JSON.stringify([queryKey(), page.state.weight, chosen()]);
-  const time = (value: number) => weightWords(value, unitOf(page.catalogue.head, page.state.weight));
-  const amount = (side: "self" | "total", row: number) => (table ? table[side][page.state.weight][row] : 0);
-  const whole = () => amount("total", 0);
-  const isShown = (f: number) => f > 0 && f < labels.length && amount("total", f) > 0;
-  // What was asked for, or what the list begins with.
-  const chosen = () => {
-    const text = own(page.state, name, "of");
-    const f = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-    return f > 0 && f < labels.length ? f : list.rows[0] ?? 0;
-  };
+// What both halves show.
+interface Drawn {
+  sandwich: Sandwich;
+  whole: number; // of what is shown
+}
 
-  const share = (side: "self" | "total", title: string, about: string): TableColumn => ({
-    name: side,
-    title,
-    about,
-    number: true,
-    ascending: false,
-    text: (row) => shareWords(amount(side, row), whole()),
-    bar: (row) => (whole() > 0 ? amount(side, row) / whole() : 0),
-    compare: (a, b) => amount(side, a) - amount(side, b),
-  });
-  const list = new RowTable("Functions to choose from", [
-    share("self", "Self", "Spent in its own code"),
-    share("total", "Total", "With everything that it calls"),
-    { name: "name", title: "Function", about: "By name", number: false, ascending: true,
-      text: (row) => labels[row].full,
-      compare: (a, b) => (labels[a].full < labels[b].full ? -1 : labels[a].full > labels[b].full ? 1 : 0) },
-  ], {
-    sort: (text) => page.change(withOwn(page.state, name, "sort", text), "aside"),
-    menu: (row, x, y) => page.menu(page.frameItems("function", [row]), x, y),
-    choose: (row) => page.change(choice(page, row)),
-    pick: (row) => page.change(choice(page, row)),
-    mark: (row) => page.matches !== null && page.matches.functions[row] === 1,
-  });
+// One of the two flame graphs.
+class Half {
+  readonly element: HTMLElement;
+  readonly canvas: FlameCanvas;
+  private readonly notes = element("span", "notes");
+  private readonly back = button("Reset zoom", () => this.zoomTo(0), { title: "Home" });
+  private drawn: Drawn | null = null;
+  private readonly labels = this.page.labels("function");
+  private readonly hits = new Uint8Array(this.labels.length);
 
-  const colours = colourBar(page);
-  const head = element("p", { class: "chosen", "aria-live": "polite" });
-  const halves = { callers: half("callers", "Callers, outward", true),
-    callees: half("callees", "Callees, inward", false) };
-  const view = element("section", { class: "sandwich", "aria-label": title }, element("div", "choose", list.element),
-    element("div", "halves", head, element("div", "toolbar", colours.element), halves.callers.element,
-      halves.callees.element));
-
-  function half(side: "callers" | "callees", label: string, upward: boolean) {
-    const notes = element("span", "notes");
-    const back = button("Reset zoom", () => zoomTo(0), { title: "Home" });
-    const heading = element("div", "toolbar", element("b", {}, label), back, notes);
-    const zoomTo = (node: number) => {
-      canvas.hover.away();
-      canvas.cursor = node;
-      if (drawn) page.change(withOwn(page.state, name, side, pathTo(drawn[side], node).join(".")));
-    };
-    const canvas = new FlameCanvas(page, label, {
-      zoom: zoomTo,
-      upward: () => upward,
-      menu: (node, x, y) => {
-        page.menu([{ text: "Zoom into it", run: () => zoomTo(node) }, ...page.frameItems("function", stackTo(node))], x,
-          y);
-      },
+  constructor(private readonly page: Page, private readonly side: Side, label: string, focused: () => void) {
+    this.canvas = new FlameCanvas(page, label, {
+      zoom: (node) => this.zoomTo(node),
+      upward: () => side === "callers",
+      menu: (node, x, y) =>
+        page.menu([{ text: "Zoom into it", run: () => this.zoomTo(node) },
+          ...page.frameItems("function", this.stackTo(node))], x, y),
       shown: (done) => {
-        back.disabled = canvas.zoom === 0;
-        notes.textContent = leftOutWords(done, (weight) => shareWords(weight, treeOf().total[0]));
+        this.back.disabled = this.canvas.zoom === 0;
+        this.notes.textContent = leftOutWords(done, (weight) => shareWords(weight, this.tree.total[0]));
       },
     });
-    const treeOf = () => (drawn as Sandwich)[side];
-    // What is known of the stack that leads to a frame: of a caller nothing.
-    const stackTo = (
-      node: number,
-    ) => (upward ? [treeOf().label[node]] : [treeOf().label[0], ...pathTo(treeOf(), node)]);
-    canvas.element.addEventListener("focus", () => (active = side));
-    const tip = (node: number) => {
-      const tree = treeOf();
-      const label = labels[tree.label[node]];
-      const of = labels[tree.label[0]].name;
-      const facts: [string, string][] = [
-        [`share of ${of}`, shareWords(tree.total[node], tree.total[0])],
-        ["share of what is shown", shareWords(tree.total[node], whole())],
-        ["time", time(tree.total[node])],
-        ["samples", countWords(tree.samples[node])],
-      ].filter(([word]) => word !== "samples" || !isAwait(page.catalogue.head, page.state.weight)) as [string,
-        string][];
-      if (canvas.zoom && isWithin(tree, node, canvas.zoom))
-        facts.splice(1, 0, ["share of the zoomed frame", shareWords(tree.total[node], tree.total[canvas.zoom])]);
-      const content = element("div", {}, element("div", "name", label.full));
-      const place = [label.kind === Kind.native ? label.module : "", placeOf(label)].filter((text) => text).join(": ");
-      if (place) content.append(element("div", "place", place));
-      content.append(factTable(facts));
-      return content;
-    };
-    const spoken = (node: number) =>
-      `${labels[treeOf().label[node]].name}, ${shareWords(treeOf().total[node], treeOf().total[0])} of ${
-        labels[treeOf().label[0]].name
-      }`;
-    const hits = new Uint8Array(labels.length);
-    const show = (fresh: boolean) => {
-      const tree: SmallTree = treeOf();
-      for (let f = 1; f < labels.length; ++f) hits[f] = page.matches ? page.matches.functions[f] : 0;
-      const path = own(page.state, name, side);
-      let zoom = 0;
-      for (const label of /^\d+(\.\d+)*$/.test(path) ? path.split(".").map(Number) : []) {
-        let child = tree.firstChild[zoom];
-        while (child && tree.label[child] !== label) child = tree.nextSibling[child];
-        if (!child) break;
-        zoom = child;
-      }
-      canvas.show({ tree, total: tree.total, labels, hits, fill: fills(page, tree, labels, tree.self), tip, spoken },
-        zoom, fresh);
-    };
-    return { element: element("div", `half ${side}`, heading, canvas.element), canvas, show, zoomTo };
+    this.canvas.element.addEventListener("focus", focused);
+    const heading = element("div", "toolbar", element("b", {}, label), this.back, this.notes);
+    this.element = element("div", `half ${side}`, heading, this.canvas.element);
   }
 
-  function draw(fresh: boolean): void {
-    colours.show();
-    const f = chosen();
-    if (!drawn || !table) return;
-    const label: Label = labels[f];
-    const { total } = drawn.callees;
-    head.replaceChildren(element("b", {}, label.full), ` ${placeOf(label)}: `,
-      element("b", {}, shareWords(total[0], whole())),
-      ` of what is shown, ${time(total[0])}; ${time(amount("self", f))} of it in its own code${
-        isAwait(page.catalogue.head, page.state.weight) ? "" : `, ${countWords(drawn.callees.samples[0])} samples`
-      }`);
-    for (const side of ["callers", "callees"] as const) {
-      halves[side].show(fresh);
-      if (fresh) halves[side].canvas.scrollToRoot();
-    }
-    page.drawn();
+  show(drawn: Drawn, fresh: boolean): void {
+    this.drawn = drawn;
+    const { page, tree, labels, hits, side } = this;
+    for (let f = 1; f < labels.length; ++f) hits[f] = page.matches ? page.matches.functions[f] : 0;
+    this.canvas.show({
+      tree,
+      total: tree.total,
+      labels,
+      hits,
+      fill: fills(page, tree, labels, tree.self),
+      tip: (node) => this.tipOf(node),
+      spoken: (node) => `${this.nameOf(node)}, ${shareWords(tree.total[node], tree.total[0])} of ${this.nameOf(0)}`,
+    }, nodeOfText(tree, own(page.state, name, side)), fresh);
+    if (fresh) this.canvas.scrollToRoot();
   }
 
-  function showList(): void {
+  zoomTo(node: number): void {
+    const { page, canvas, side } = this;
+    canvas.hover.away();
+    canvas.cursor = node;
+    if (this.drawn) page.change(withOwn(page.state, name, side, pathTo(this.tree, node).join(".")));
+  }
+
+  copyName(): void {
+    const { cursor } = this.canvas;
+    if (this.drawn && cursor >= 0) this.page.copy(this.labels[this.tree.label[cursor]].full);
+  }
+
+  private get tree(): SmallTree {
+    return (this.drawn as Drawn).sandwich[this.side];
+  }
+
+  private nameOf(node: number): string {
+    return this.labels[this.tree.label[node]].name;
+  }
+
+  // What is known of the stack that leads to a frame: of a caller nothing.
+  private stackTo(node: number): number[] {
+    const { label } = this.tree;
+    return this.side === "callers" ? [label[node]] : [label[0], ...pathTo(this.tree, node)];
+  }
+
+  private tipOf(node: number): Node {
+    const { tree, canvas: { zoom }, page: { state, catalogue } } = this;
+    const { total, samples } = tree;
+    const facts: [string, string][] = [[`share of ${this.nameOf(0)}`, shareWords(total[node], total[0])]];
+    if (zoom && isWithin(tree, node, zoom))
+      facts.push(["share of the zoomed frame", shareWords(total[node], total[zoom])]);
+    facts.push(["share of what is shown", shareWords(total[node], (this.drawn as Drawn).whole)], ["time",
+      weightWords(total[node], unitOf(catalogue.head, state.weight))]);
+    if (!isAwait(catalogue.head, state.weight)) facts.push(["samples", countWords(samples[node])]);
+    return frameTip(this.labels[tree.label[node]], facts);
+  }
+}
+
+class SandwichView implements Showing {
+  readonly element: HTMLElement;
+  private readonly asked = { table: new Latest<Table>(), sandwich: new Latest<Sandwich>() };
+  private readonly labels = this.page.labels("function");
+  private table: Table | null = null;
+  private tableKey = "";
+  private drawn: Sandwich | null = null;
+  private drawnKey = "";
+  private readonly list = new RowTable("Functions to choose from", this.columns(), {
+    sort: (text) => this.page.change(withOwn(this.page.state, name, "sort", text), "aside"),
+    menu: (row, x, y) => this.page.menu(this.page.frameItems("function", [row]), x, y),
+    choose: (row) => this.page.change(choice(this.page, row)),
+    pick: (row) => this.page.change(choice(this.page, row)),
+    mark: (row) => this.page.matches !== null && this.page.matches.functions[row] === 1,
+  });
+  private readonly colours = colourBar(this.page);
+  private readonly head = element("p", { class: "chosen", "aria-live": "polite" });
+  private readonly callers: Half = new Half(this.page, "callers", "Callers, outward",
+    () => (this.active = this.callers));
+  private readonly callees: Half = new Half(this.page, "callees", "Callees, inward",
+    () => (this.active = this.callees));
+  private active = this.callees; // has the keys
+
+  constructor(private readonly page: Page) {
+    const { list, head, colours, callers, callees } = this;
+    this.element = element("section", { class: "sandwich", "aria-label": title },
+      element("div", "choose", list.element),
+      element("div", "halves", head, element("div", "toolbar", colours.element), callers.element, callees.element));
+  }
+
+  readonly keys: Key[] = [
+    ...tableKeys("look at the function"),
+    ...arrowKeys("move from frame to frame of the half in focus", (key) => this.active.canvas.move(key)),
+    { on: "o", shown: "o", meaning: "the other half: callers or callees", run: () => this.toOther() },
+    { on: "Enter", shown: "Enter", meaning: "zoom into the frame",
+      run: () => this.active.canvas.cursor >= 0 && this.active.zoomTo(this.active.canvas.cursor) },
+    { on: "Escape", shown: "Esc", meaning: "reset the zoom, or the search",
+      run: () => (this.page.state.search ? this.page.change({ search: "" }, "aside") : this.active.zoomTo(0)) },
+    { on: "Home", shown: "Home", meaning: "reset the zoom", run: () => this.active.zoomTo(0) },
+    { on: "m", shown: "m", meaning: "menu of the frame", run: () => this.active.canvas.openMenu() },
+    { on: "c", shown: "c", meaning: "copy the frame's name", run: () => this.active.copyName() },
+    { on: "n", shown: "n  N", meaning: "next, previous match in the list", run: () => this.list.step(1) },
+    { on: "N", shown: "", meaning: "", run: () => this.list.step(-1) },
+  ];
+
+  show(): void {
+    const key = this.queryKey;
+    this.asked.table.ask(key, () => this.page.ask("table", { by: "function", natives: true }), (answer) => {
+      this.table = answer;
+      this.tableKey = key;
+      this.showTable();
+    });
+    if (this.tableKey === key) this.showTable();
+  }
+
+  pictures(): Picture[] {
+    const words = this.head.textContent ?? "";
+    return (["callers", "callees"] as const).flatMap((side) =>
+      this[side].canvas.pictures(side, words, this.colours.legend())
+    );
+  }
+
+  private showTable(): void {
+    const { page, labels, list } = this;
     const there: number[] = [];
-    for (let f = 1; f < labels.length; ++f) if (isShown(f) && labels[f].kind !== Kind.marker) there.push(f);
+    for (let f = 1; f < labels.length; ++f)
+      if (this.amount("total", f) > 0 && labels[f].kind !== Kind.marker) there.push(f);
     list.show(there, own(page.state, name, "sort"));
-    list.light(chosen());
+    const f = this.chosen;
+    list.light(f);
+    if (!f) return this.head.replaceChildren("Nothing is shown.");
+    const { weight } = page.state;
+    const key = JSON.stringify([this.queryKey, weight, f]);
+    this.asked.sandwich.ask(key, () => page.ask("sandwich", { function: f, weight, leastShare }), (answer) => {
+      this.drawn = answer;
+      this.drawnKey = key;
+      this.draw(true);
+    });
+    if (this.drawnKey === key) this.draw(false);
   }
 
-  const canvas = () => halves[active].canvas;
-  return {
-    element: view,
-    show: () => {
-      latestTable.ask(queryKey(), () => page.ask("table", { by: "function", natives: true }), (answer) => {
-        table = answer;
-        tableKey = queryKey();
-        showing();
-      });
-      if (tableKey === queryKey()) showing();
-      function showing(): void {
-        showList();
-        const f = chosen();
-        if (!f) return head.replaceChildren("Nothing is shown.");
-        latest.ask(key(), () => page.ask("sandwich", { function: f, weight: page.state.weight, leastShare }),
-          (answer) => {
-            drawn = answer;
-            drawnKey = key();
-            draw(true);
-          });
-        if (drawnKey === key()) draw(false);
-      }
-    },
-    pictures: () => [
-      ...halves.callers.canvas.pictures("callers", head.textContent ?? "", colours.legend()),
-      ...halves.callees.canvas.pictures("callees", head.textContent ?? "", colours.legend()),
-    ],
-    keys: [
-      ...tableKeys("look at the function"),
-      ...["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((on, i) => ({
-        on,
-        shown: i ? "" : "← → ↑ ↓",
-        meaning: i ? "" : "move from frame to frame of the half in focus",
-        run: () => canvas().move(on),
-      })),
-      { on: "o", shown: "o", meaning: "the other half: callers or callees", run: () => {
-        active = active === "callers" ? "callees" : "callers";
-        canvas().element.focus();
-      } },
-      { on: "Enter", shown: "Enter", meaning: "zoom into the frame",
-        run: () => canvas().cursor >= 0 && halves[active].zoomTo(canvas().cursor) },
-      { on: "Escape", shown: "Esc", meaning: "reset the zoom, or the search",
-        run: () => (page.state.search ? page.change({ search: "" }, "aside") : halves[active].zoomTo(0)) },
-      { on: "Home", shown: "Home", meaning: "reset the zoom", run: () => halves[active].zoomTo(0) },
-      { on: "m", shown: "m", meaning: "menu of the frame", run: () => canvas().openMenu() },
-      { on: "c", shown: "c", meaning: "copy the frame's name",
-        run: () => drawn && canvas().cursor >= 0 && page.copy(labels[drawn[active].label[canvas().cursor]].full) },
-      { on: "n", shown: "n  N", meaning: "next, previous match in the list", run: () => list.step(1) },
-      { on: "N", shown: "", meaning: "", run: () => list.step(-1) },
-    ],
-  };
+  private draw(fresh: boolean): void {
+    this.colours.show();
+    const { drawn: sandwich, chosen: f } = this;
+    if (!sandwich || !this.table) return;
+    const { catalogue: { head }, state: { weight } } = this.page;
+    const { total, samples } = sandwich.callees;
+    const { full } = this.labels[f];
+    const whole = this.amount("total", 0);
+    const time = (value: number) => weightWords(value, unitOf(head, weight));
+    const counted = isAwait(head, weight) ? "" : `, ${countWords(samples[0])} samples`;
+    this.head.replaceChildren(element("b", {}, full), ` ${placeOf(this.labels[f])}: `,
+      element("b", {}, shareWords(total[0], whole)),
+      ` of what is shown, ${time(total[0])}; ${time(this.amount("self", f))} of it in its own code${counted}`);
+    this.callers.show({ sandwich, whole }, fresh);
+    this.callees.show({ sandwich, whole }, fresh);
+    this.page.drawn();
+  }
+
+  private toOther(): void {
+    this.active = this.active === this.callers ? this.callees : this.callers;
+    this.active.canvas.element.focus();
+  }
+
+  private get queryKey(): string {
+    return JSON.stringify([this.page.state.filters, this.page.state.show]);
+  }
+
+  // What was asked for, or what the list begins with.
+  private get chosen(): number {
+    const text = own(this.page.state, name, "of");
+    const f = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+    return f > 0 && f < this.labels.length ? f : this.list.rows[0] ?? 0;
+  }
+
+  private amount(side: "self" | "total", row: number): number {
+    return this.table ? this.table[side][this.page.state.weight][row] : 0;
+  }
+
+  private columns(): TableColumn[] {
+    const share = (side: "self" | "total", title: string, about: string): TableColumn => {
+      const amount = (row: number) => this.amount(side, row);
+      const whole = () => this.amount("total", 0);
+      return {
+        ...numberColumn(side, title, about, amount, (row) => shareWords(amount(row), whole())),
+        bar: (row) => (whole() > 0 ? amount(row) / whole() : 0),
+      };
+    };
+    return [
+      share("self", "Self", "Spent in its own code"),
+      share("total", "Total", "With everything that it calls"),
+      textColumn("name", "Function", "By name", (row) => this.labels[row].full),
+    ];
+  }
 }
 
 export const sandwich: View = {
   name,
   title,
   place: "main",
-  create,
+  create: (page) => new SandwichView(page),
   items: (page, by, path) => {
     const f = functionOf(page.catalogue, by, path[path.length - 1]);
     const { name: short } = page.labels("function")[f];
