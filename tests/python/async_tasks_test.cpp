@@ -78,7 +78,7 @@ TEST_P(EveryTask, has_its_chain_and_its_kind_where_only_chains_are_read) {
   EXPECT_EQ(read.tasks[0].name, "");
   EXPECT_EQ(read.tasks[0].state, TaskState::waiting);
   EXPECT_EQ(read.tasks[1].kind, AwaitedKind::task);
-  EXPECT_TRUE(read.tasks[1].awaits.empty());
+  EXPECT_EQ(read.tasks[1].awaits, (std::vector<uint32_t>{0}));
 }
 
 TEST_P(EveryTask, can_come_only_where_asyncio_is_imported_and_imports_are_seen) {

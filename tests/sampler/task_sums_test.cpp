@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "phlox/profile/profile.h"
@@ -185,6 +186,35 @@ TEST_F(TaskSumsOf, changes_have_signs_by_chance) {
   // The sum of 6,400 squares, from 32 bins: with a standard error of a quarter.
   EXPECT_NEAR(sum, kCensuses, 0.75 * kCensuses);
   EXPECT_LT(same, 16);
+}
+
+TEST_F(TaskSumsOf, tasks_are_counted_by_the_stack_of_the_task_that_waits_for_them) {
+  const auto at = [](uint64_t address, int32_t line, std::vector<uint32_t> awaits) {
+    python::AsyncTask out = task(address, line, AwaitedKind::gather);
+    out.awaits = std::move(awaits);
+    return out;
+  };
+  const auto other = [](uint64_t address) {
+    python::AsyncTask out = task(address, 0, AwaitedKind::sleep);
+    out.frames = {{1, 50}};
+    return out;
+  };
+  // Two tasks wait for the same one: the first one counts. An index that no task has is left out.
+  sums_.add(census({at(1, 12, {1, 2, 9}), other(2), other(3), at(4, 14, {2}), other(5)}), kMs, thread_of_);
+  sums_.add(census({at(1, 12, {1}), other(2)}), kMs, thread_of_);
+  sums_.put();
+  ASSERT_EQ(seen_.groups.size(), 2u);
+  std::map<std::pair<uint32_t, int32_t>, uint64_t> waits;  // by group, and the line of the waiter's coroutine
+  for (const profile::TaskWaiter& row : seen_.waiters) {
+    int32_t line = 0;
+    if (row.stack) {
+      const profile::TaskStack& leaf = seen_.stacks[row.stack.value - 1];
+      line = frames_.frame(seen_.stacks[leaf.parent.value - 1].frame).line;
+    }
+    waits[{row.group.value, line}] = row.seen;
+  }
+  EXPECT_EQ(waits,
+            (std::map<std::pair<uint32_t, int32_t>, uint64_t>{{{1, 0}, 3}, {{2, 12}, 3}, {{2, 0}, 1}}));
 }
 
 TEST_F(TaskSumsOf, ready_tasks_of_each_loop_have_the_moment_of_their_census) {

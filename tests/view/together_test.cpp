@@ -104,6 +104,7 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
     group.frame = FrameId(1);
     tasks.put_task_group(TaskGroupId(1), group);
     tasks.put_ready_tasks(ReadyTasksId(1), {EventLoopId(1), kMs, kMs, 1});
+    tasks.put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(2), 7});
     add_tasks(rows, tasks, all);
     add_recording(all, profile);
   }
@@ -121,6 +122,7 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
     EXPECT_EQ(rows.groups[i].loop, rows.times[i].loop);
     EXPECT_EQ(all.frame(rows.groups[i].frame).function, loop.type);
   }
+  EXPECT_EQ(rows.waiters[1], (TaskWaiter{TaskGroupId(2), TaskStackId(4), 7}));
   EXPECT_TRUE(rows.ready.empty()) << "their moments are of one recording";
   EXPECT_EQ(rows.times[1].time, std::numeric_limits<int64_t>::max() - 3 * kMs) << "what a sum holds";
 }

@@ -108,6 +108,9 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
   void put_ready_tasks(profile::ReadyTasksId id, const profile::ReadyTasks& row) override {
     each_task_sink([&](profile::TaskSink& sink) { sink.put_ready_tasks(id, row); });
   }
+  void put_task_waiter(profile::TaskWaiterId id, const profile::TaskWaiter& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_task_waiter(id, row); });
+  }
 
  private:
   template <class Put>

@@ -1,8 +1,8 @@
 // What tasks of event loops awaited, over time: rows of the recording's tables task_census, event_loop,
-// task_stack, task_time, task_group and ready_tasks (docs/recording.md). Apart from the samples of threads:
-// many tasks wait at once in one thread, so their times add up to more than the recording lasted. Sampled:
-// the time between two censuses of the tasks counts half for what the one found and half for what the other
-// did.
+// task_stack, task_time, task_group, ready_tasks and task_waiter (docs/recording.md). Apart from the samples
+// of threads: many tasks wait at once in one thread, so their times add up to more than the recording lasted.
+// Sampled: the time between two censuses of the tasks counts half for what the one found and half for what
+// the other did.
 #pragma once
 
 #include <array>
@@ -23,6 +23,7 @@ using TaskStackId = Id<struct TaskStackTag>;
 using TaskTimeId = Id<struct TaskTimeTag>;
 using TaskGroupId = Id<struct TaskGroupTag>;
 using ReadyTasksId = Id<struct ReadyTasksTag>;
+using TaskWaiterId = Id<struct TaskWaiterTag>;
 
 // All censuses of one process, by one recorder.
 struct TaskCensus {
@@ -117,6 +118,15 @@ struct ReadyTasks {
   friend bool operator==(const ReadyTasks&, const ReadyTasks&) = default;
 };
 
+// Which task waits for the tasks of a group to end.
+struct TaskWaiter {
+  TaskGroupId group;
+  TaskStackId stack;  // of the task that waits; none: no task waits for them, or its stack is not known
+  uint64_t seen = 0;  // tasks of the group in censuses: one task in three censuses is three
+
+  friend bool operator==(const TaskWaiter&, const TaskWaiter&) = default;
+};
+
 // Receives such rows, as a Sink does the others: ids count up from 1, a row refers to earlier rows only, and
 // put with a known id replaces the row. Called by the recorder's thread.
 class TaskSink {
@@ -129,6 +139,7 @@ class TaskSink {
   virtual void put_task_group(TaskGroupId id, const TaskGroup& group) = 0;
   // Only the newest ones are kept: ids begin again.
   virtual void put_ready_tasks(ReadyTasksId id, const ReadyTasks& ready) = 0;
+  virtual void put_task_waiter(TaskWaiterId id, const TaskWaiter& waiter) = 0;
 };
 
 // All of them, by id - 1; what they refer to is in the Profile of the same recording.
@@ -140,6 +151,7 @@ class TaskRows : public TaskSink {
   void put_task_time(TaskTimeId id, const TaskTime& time) override { put_row(times, id, time); }
   void put_task_group(TaskGroupId id, const TaskGroup& group) override { put_row(groups, id, group); }
   void put_ready_tasks(ReadyTasksId id, const ReadyTasks& row) override { put_row(ready, id, row); }
+  void put_task_waiter(TaskWaiterId id, const TaskWaiter& row) override { put_row(waiters, id, row); }
 
   std::vector<TaskCensus> censuses;
   std::vector<EventLoop> loops;
@@ -147,6 +159,7 @@ class TaskRows : public TaskSink {
   std::vector<TaskTime> times;
   std::vector<TaskGroup> groups;
   std::vector<ReadyTasks> ready;
+  std::vector<TaskWaiter> waiters;
 };
 
 }  // namespace phlox::profile

@@ -338,9 +338,8 @@ AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory
     census.read_interpreter(*state);
     state = objects.pointer(*state + *interpreter.layout.interpreter.next);
   }
-  if (sources.chains_only) return out;
   census.resolve_awaits();
-  census.resolve_locks();
+  if (!sources.chains_only) census.resolve_locks();
   return out;
 }
 

@@ -126,8 +126,8 @@ struct KnownModules;
 
 // What only the process can tell; any of them may be missing.
 struct TaskSources {
-  // Only the chain of each task, and the kind and class of what it awaits: no names, no holders of locks, no
-  // jobs, no sockets. Half the work.
+  // Only the chain of each task, the kind and class of what it awaits, and the tasks that it awaits: no
+  // names, no holders of locks, no jobs, no sockets. Half the work.
   bool chains_only = false;
   DescriptorLink link;
   std::function<Heap()> heap;  // called if there are greenlets

@@ -142,9 +142,10 @@ bool TaskReader::explain_by_frame(TaskReading& out) {
     if (function.file != own || function.name != leaf_code_->code.name) continue;
     out.task.kind = function.kind;
     if (own == "locks.py") explain_lock(out);
-    if (chains_only_) return out.task.kind != AwaitedKind::future;
-    if (function.kind == AwaitedKind::sleep) out.task.awaited = number_text(leaf_.first);
-    add_details(out.task);
+    if (!chains_only_) {
+      if (function.kind == AwaitedKind::sleep) out.task.awaited = number_text(leaf_.first);
+      add_details(out.task);
+    }
     if (function.kind == AwaitedKind::wait) add_children(leaf_.first, out);
     if (function.kind == AwaitedKind::task_group) {
       if (const auto tasks = module_.objects().attribute(leaf_.first, "_tasks"); tasks && *tasks)
@@ -283,7 +284,6 @@ void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
   }
   if (type.kind == TypeKind::gathering) {
     out.task.kind = AwaitedKind::gather;
-    if (chains_only_) return;
     const auto children = module_.objects().attribute(waiter, "_children");
     if (children && *children) add_children(*children, out);
     return;

@@ -62,7 +62,8 @@ Result<void> Writer::add_what_older_ones_lack() {
   for (const auto& [table, added] : {std::pair("wake", kAddWakers),
                                      {"awaited", kAddWaitTargets},
                                      {"task_time", kAddTaskTimes},
-                                     {"task_group", kAddTaskGroups}}) {
+                                     {"task_group", kAddTaskGroups},
+                                     {"task_waiter", kAddTaskWaiters}}) {
     if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
     run(added);
@@ -122,6 +123,7 @@ Result<void> Writer::continue_ids() {
              most_id("task_time"),
              most_id("task_group"),
              most_id("ready_tasks"),
+             most_id("task_waiter"),
              static_cast<uint32_t>(most("rowid", "sample")),
              most("id", "state"),
              true,

@@ -29,8 +29,7 @@ class ReadingTasks {
   ReadingTasks(sqlite3* database, const std::string& path) : database_(database), path_(path) {}
 
   Result<profile::TaskRows> run() {
-    if (!first_number(database_, "SELECT 1 FROM sqlite_schema WHERE name = 'task_time' AND type = 'table'"))
-      return std::move(rows_);
+    if (!has_table("task_time")) return std::move(rows_);
     for (auto part :
          {&ReadingTasks::censuses, &ReadingTasks::loops, &ReadingTasks::stacks, &ReadingTasks::times}) {
       if (auto done = (this->*part)(); !done) return fail(done);
@@ -39,14 +38,18 @@ class ReadingTasks {
     for (auto part : {&ReadingTasks::groups, &ReadingTasks::ready}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
+    if (has_table("task_waiter")) {
+      if (auto done = waiters(); !done) return fail(done);
+    }
     return std::move(rows_);
   }
 
  private:
   // Older recordings lack them, and the columns of task_time that came with them.
-  bool has_groups() const {
+  bool has_groups() const { return has_table("ready_tasks"); }
+  bool has_table(std::string_view name) const {
     return first_number(database_,
-                        "SELECT 1 FROM sqlite_schema WHERE name = 'ready_tasks' AND type = 'table'")
+                        fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}' AND type = 'table'", name))
         .has_value();
   }
 
@@ -173,6 +176,19 @@ class ReadingTasks {
       row.took = c.integer(0, kMaximumTime);
       row.tasks = number(c);
       if (!c.failed()) rows_.put_ready_tasks(profile::ReadyTasksId(c.row()), row);
+    });
+  }
+
+  Result<void> waiters() {
+    int64_t seen_left = kMostInAll;
+    return each("task_waiter", "id, task_group, stack, seen", [&](Columns& c) {
+      profile::TaskWaiter row;
+      row.group = c.reference<profile::TaskGroupTag>(rows_.groups.size());
+      row.stack = c.optional_reference<profile::TaskStackTag>(rows_.stacks.size());
+      row.seen = static_cast<uint64_t>(c.integer(0, seen_left));
+      if (c.failed()) return;
+      seen_left -= static_cast<int64_t>(row.seen);
+      rows_.put_task_waiter(profile::TaskWaiterId(c.row()), row);
     });
   }
 

@@ -111,15 +111,17 @@ Result<void> Writer::prepare_statements() {
   task_time_ = prepare("INSERT OR REPLACE INTO task_time VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   task_group_ = prepare("INSERT OR REPLACE INTO task_group VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
   ready_tasks_ = prepare("INSERT OR REPLACE INTO ready_tasks VALUES (?,?,?,?,?)");
+  task_waiter_ = prepare("INSERT OR REPLACE INTO task_waiter VALUES (?,?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
   if (has_file_) note_side_files();
   return {};
 }
 
 void Writer::finalize_statements() {
-  for (sqlite3_stmt** s : {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &waker_,
-                           &wait_target_, &state_, &grown_sample_, &event_, &counter_, &task_census_,
-                           &event_loop_, &task_stack_, &task_time_, &task_group_, &ready_tasks_}) {
+  for (sqlite3_stmt** s :
+       {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &waker_, &wait_target_, &state_,
+        &grown_sample_, &event_, &counter_, &task_census_, &event_loop_, &task_stack_, &task_time_,
+        &task_group_, &ready_tasks_, &task_waiter_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }
@@ -436,6 +438,15 @@ void Writer::put_ready_tasks(profile::ReadyTasksId id, const profile::ReadyTasks
       .integer(r.took)
       .integer(static_cast<int64_t>(r.tasks));
   step(ready_tasks_);
+}
+
+void Writer::put_task_waiter(profile::TaskWaiterId id, const profile::TaskWaiter& w) {
+  Row(task_waiter_)
+      .id(id, before_.task_waiters)
+      .id(w.group, before_.task_groups)
+      .id(w.stack, before_.task_stacks)
+      .integer(static_cast<int64_t>(w.seen));
+  step(task_waiter_);
 }
 
 Result<void> Writer::commit() {

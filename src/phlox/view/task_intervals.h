@@ -19,6 +19,7 @@ class TaskIntervals : public profile::TaskSink {
   void put_task_time(profile::TaskTimeId id, const profile::TaskTime& time) override;
   void put_task_group(profile::TaskGroupId, const profile::TaskGroup&) override {}
   void put_ready_tasks(profile::ReadyTasksId, const profile::ReadyTasks&) override {}
+  void put_task_waiter(profile::TaskWaiterId, const profile::TaskWaiter&) override {}
 
   // The time for which tasks waited since the last cut. Ids count up from 1 again, and refer to the rows that
   // `copy` made: it copies those that are missing.

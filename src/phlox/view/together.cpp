@@ -227,7 +227,7 @@ uint32_t add_recording(Profile& all, const Profile& other) {
 }
 
 void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all) {
-  const size_t loops = rows.loops.size(), stacks = rows.stacks.size();
+  const size_t loops = rows.loops.size(), stacks = rows.stacks.size(), groups = rows.groups.size();
   for (TaskCensus row : of_other.censuses) {
     row.process = shifted(row.process, all.processes().size());
     rows.censuses.push_back(std::move(row));
@@ -263,6 +263,11 @@ void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all) {
     row.loop = shifted(row.loop, loops);
     row.frame = shifted(row.frame, all.frames().size());
     rows.groups.push_back(row);
+  }
+  for (TaskWaiter row : of_other.waiters) {
+    row.group = shifted(row.group, groups);
+    row.stack = shifted(row.stack, stacks);
+    rows.waiters.push_back(row);
   }
 }
 

@@ -67,18 +67,24 @@ void TaskGroups::end_census(Nanoseconds now) {
   }
 }
 
-void TaskGroups::add(const python::AsyncTasks& tasks, const std::vector<profile::EventLoopId>& loops,
-                     Nanoseconds now) {
+std::vector<profile::TaskGroupId> TaskGroups::add(const python::AsyncTasks& tasks,
+                                                  const std::vector<profile::EventLoopId>& loops,
+                                                  Nanoseconds now) {
   ++census_;
   for (Group& group : groups_) group.row.last = group.row.unobserved = 0;
   Known known;
-  for (const python::AsyncTask& task : tasks.tasks) {
+  std::vector<profile::TaskGroupId> group_of_task(tasks.tasks.size());
+  for (size_t i = 0; i < tasks.tasks.size(); ++i) {
+    const python::AsyncTask& task = tasks.tasks[i];
     if (task.frames.empty()) continue;
     const auto [at, is_new] = known.try_emplace({task.loop, task.frames.front().function}, kNone);
     if (is_new) at->second = group_of(tasks.functions[at->first.second], loops[task.loop], now);
-    if (at->second != kNone) add_member(task, at->second, now);
+    if (at->second == kNone) continue;
+    add_member(task, at->second, now);
+    group_of_task[i] = groups_[at->second].id;
   }
   end_census(now);
+  return group_of_task;
 }
 
 void TaskGroups::add_again(Nanoseconds now) {

@@ -27,8 +27,10 @@ class TaskGroups {
   TaskGroups(profile::TaskSink& sink, profile::Interner& interner, uint32_t& ids)
       : sink_(sink), interner_(interner), ids_(ids) {}
 
-  // `loops`: the rows of `tasks.loops`.
-  void add(const python::AsyncTasks& tasks, const std::vector<profile::EventLoopId>& loops, Nanoseconds now);
+  // `loops`: the rows of `tasks.loops`. Returns the group of each task; none: it has no coroutine, or no
+  // group.
+  std::vector<profile::TaskGroupId> add(const python::AsyncTasks& tasks,
+                                        const std::vector<profile::EventLoopId>& loops, Nanoseconds now);
   // Nothing has changed since the last census.
   void add_again(Nanoseconds now);
   // Reports all rows that may have changed.

@@ -164,8 +164,9 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   any_ = true;
   time_ += weight;
   for (const auto& [address, seen] : last_) add_time(seen.row, of_last);
+  std::vector<profile::TaskStackId> stacks;
   for (const python::AsyncTask& task : tasks.tasks) {
-    const profile::TaskStackId stack = stack_of(tasks, task);
+    const profile::TaskStackId stack = stacks.emplace_back(stack_of(tasks, task));
     if (!stack && !task.frames.empty()) ++without_stack_;
     const uint32_t row = row_of(loops[task.loop], stack, task);
     now[task.address.value] = add_task(task, row, weight, weight - of_last);
@@ -173,7 +174,7 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   compare(now);
   put_changes(now, between);
   last_ = std::move(now);
-  groups_.add(tasks, loops, time_);
+  waiters_.add(tasks, groups_.add(tasks, loops, time_), stacks);
   put_ready(tasks, loops, took);
 }
 
@@ -194,6 +195,7 @@ void TaskSums::put() {
     row.has_grown = false;
   }
   groups_.put();
+  waiters_.put();
 }
 
 }  // namespace phlox::sampler

@@ -1,7 +1,7 @@
 // Adds up what tasks awaited, over the censuses of one program: equal tasks are one row. The time between two
 // censuses counts half for what the one found and half for what the other did. Also counts the tasks of each
-// outermost coroutine (task_groups.h), and those that were ready to run. Pure: gets what was read, and
-// passes rows to a TaskSink. Called by the recorder's thread.
+// outermost coroutine (task_groups.h), what waits for these (task_waiters.h), and those that were ready to
+// run. Pure: gets what was read, and passes rows to a TaskSink. Called by the recorder's thread.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@
 #include "phlox/profile/task_time.h"
 #include "phlox/python/async_tasks.h"
 #include "phlox/sampler/session/task_groups.h"
+#include "phlox/sampler/session/task_waiters.h"
 
 namespace phlox::sampler {
 
 // Numbers of rows, shared by all programs of a recording.
 struct TaskRowIds {
-  uint32_t censuses = 0, loops = 0, times = 0, groups = 0, ready = 0;
+  uint32_t censuses = 0, loops = 0, times = 0, groups = 0, ready = 0, waiters = 0;
   profile::StackTable stacks;
 };
 
@@ -47,6 +48,7 @@ class TaskSums {
         interner_(interner),
         ids_(ids),
         groups_(sink, interner, ids.groups),
+        waiters_(sink, ids.waiters),
         time_(begin) {}
 
   // `weight`: the time since the last one; the first counts for all of it. `took`: the time of reading.
@@ -89,6 +91,7 @@ class TaskSums {
   profile::Interner& interner_;
   TaskRowIds& ids_;
   TaskGroups groups_;
+  TaskWaiters waiters_;
   Nanoseconds time_;  // of the last census
   struct Loop {
     profile::EventLoopId id;
