@@ -27,6 +27,7 @@
 #include "phlox/view/endpoints.h"
 #include "phlox/view/prepared.h"
 #include "phlox/view/shown_event.h"
+#include "phlox/view/task_endpoints.h"
 
 namespace phlox::cli {
 namespace {
@@ -151,6 +152,7 @@ Result<void> prepare(std::vector<Profile>& profiles, const std::vector<profile::
       talk.warn(fmt::format("{}: {}", names[i], *nothing));
     if (const auto unfinished = profile::unfinished_words(profiles[i]); !unfinished.empty())
       talk.note(fmt::format("{}: {}", names[i], unfinished));
+    view::learn_task_endpoints(profiles[i], tasks[i]);
     if (auto ready = view::prepare_view(profiles[i], choices, inherited_of(a.view)); !ready) return ready;
     if (weighed_by(a.view) == Weighed::tasks) {
       if (auto shown = show_await_time(profiles[i], tasks[i], choices, names[i], names.size() == 2); !shown)

@@ -240,6 +240,12 @@ bool may_dispatch(const Frame& frame) {
          });
 }
 
+std::string_view framework_named(std::string_view name) {
+  const auto* const found = std::find_if(std::begin(kDispatchers), std::end(kDispatchers),
+                                         [&](const Dispatcher& one) { return one.framework == name; });
+  return found != std::end(kDispatchers) ? found->framework : std::string_view();
+}
+
 const Dispatcher* dispatcher_of(const Frame& frame, const Frame* caller) {
   const std::string_view name = name_of(frame);
   for (const Dispatcher& row : kDispatchers) {

@@ -65,6 +65,9 @@ enum class Called : uint8_t {
 // What a function is that `dispatcher` called: directly, or from one that is `between`.
 Called called_by(const Dispatcher& dispatcher, const profile::Frame& frame);
 
+// The framework of that name, as Dispatcher::framework; empty: there is none.
+std::string_view framework_named(std::string_view name);
+
 // Whether the tables name it as between the dispatcher and its handlers.
 bool is_known_between(const Dispatcher& dispatcher, const profile::Frame& frame);
 

@@ -16,6 +16,7 @@
 #include "phlox/view/loop_stacks.h"
 #include "phlox/view/markers.h"
 #include "phlox/view/rooted_stacks.h"
+#include "phlox/view/task_endpoints.h"
 
 namespace phlox::view {
 
@@ -43,7 +44,11 @@ struct Place {
 class FindingEndpoints {
  public:
   FindingEndpoints(const Profile& profile, const TaskRows* tasks, Endpoints& into)
-      : profile_(profile), tasks_(tasks), into_(into), in_process_(profile.processes().size() + 1) {
+      : profile_(profile),
+        tasks_(tasks),
+        into_(into),
+        in_process_(profile.processes().size() + 1),
+        of_tasks_(task_endpoints(profile)) {
     for (const Frame& frame : profile.frames()) kinds_.push_back(kind_of(frame));
   }
 
@@ -76,15 +81,18 @@ class FindingEndpoints {
   }
 
  private:
-  enum class Kind : uint8_t { other, python, dispatcher, hides_python, fork };
+  enum class Kind : uint8_t { other, python, of_a_task, dispatcher, hides_python, fork };
   struct Seen {
     uint32_t families = 0;
     bool in_threads = false;
   };
 
   // The same for all stacks, of which there are many more than frames.
-  static Kind kind_of(const Frame& frame) {
-    if (frame.kind == FrameKind::python) return may_dispatch(frame) ? Kind::dispatcher : Kind::python;
+  Kind kind_of(const Frame& frame) const {
+    if (frame.kind == FrameKind::python) {
+      if (may_dispatch(frame)) return Kind::dispatcher;
+      return of_tasks_.contains(function_of(frame)) ? Kind::of_a_task : Kind::python;
+    }
     if (is_fork_marker(frame)) return Kind::fork;
     return hides_python(frame) ? Kind::hides_python : Kind::other;
   }
@@ -116,6 +124,13 @@ class FindingEndpoints {
       case Kind::python:
         if (place.looking) look(place, id);
         break;
+      case Kind::of_a_task:
+        if (place.looking) {
+          look(place, id);
+        } else {
+          begin_task(place, id);
+        }
+        break;
       case Kind::dispatcher:
         dispatch(place, id);
         break;
@@ -133,6 +148,14 @@ class FindingEndpoints {
     } else if (place.looking) {
       look(place, id);
     }
+  }
+
+  // If it is the outermost coroutine of a task that a handler waits for.
+  void begin_task(Place& place, FrameId id) {
+    if (place.by != nullptr || place.not_read || !place.last || !runs_tasks(profile_.frame(place.last)))
+      return;
+    const TaskEndpoint& task = of_tasks_.at(function_of(profile_.frame(id)));
+    place.handler = number_of(task.handler, task.framework);
   }
 
   static void enter(Place& place, const Dispatcher& dispatcher) {
@@ -169,18 +192,23 @@ class FindingEndpoints {
     return functions.size() > 1;
   }
 
-  uint32_t number_of(FrameId id, const Place& place) {
+  uint32_t number_of(FrameId id, std::string_view framework) {
     const auto [at, fresh] =
         numbers_.try_emplace(function_of(profile_.frame(id)), static_cast<uint32_t>(numbers_.size() + 1));
-    if (fresh) into_.endpoints_.push_back({id, place.by->framework, false});
-    Endpoint& endpoint = into_.endpoints_[at->second - 1];
-    endpoint.certain = endpoint.certain || !place.is_likely();
-    if (!place.wrapped && may_call_a_middleware(*place.by)) first_called_.insert(at->second);
+    if (fresh) into_.endpoints_.push_back({id, framework, false});
     return at->second;
   }
 
+  uint32_t number_of(FrameId id, const Place& place) {
+    const uint32_t number = number_of(id, place.by->framework);
+    Endpoint& endpoint = into_.endpoints_[number - 1];
+    endpoint.certain = endpoint.certain || !place.is_likely();
+    if (!place.wrapped && may_call_a_middleware(*place.by)) first_called_.insert(number);
+    return number;
+  }
+
   bool is_founded(uint32_t process, const Place& place) const {
-    const uint32_t with = place.by->rule.likely_with;
+    const uint32_t with = place.by != nullptr ? place.by->rule.likely_with : 0;
     if (with == 0 || into_[place.handler].certain) return true;
     const Seen& seen = in_process_[process];
     return (seen.families & with) != 0 && !(seen.in_threads && place.by->family == Family::starlette);
@@ -226,6 +254,7 @@ class FindingEndpoints {
   Endpoints& into_;
   std::vector<Kind> kinds_;  // by frame - 1
   std::vector<Seen> in_process_;
+  std::map<Function, TaskEndpoint> of_tasks_;  // by the outermost coroutine
   std::map<Function, uint32_t> numbers_;
   std::map<std::pair<Function, int32_t>, std::set<Function>> called_by_wrappers_;  // with the line
   bool knows_wrappers_ = false;

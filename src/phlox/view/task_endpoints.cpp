@@ -1,0 +1,167 @@
+#include "phlox/view/task_endpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phlox/base/text.h"
+#include "phlox/view/dispatchers.h"
+#include "phlox/view/endpoints.h"
+#include "phlox/view/known_waits.h"
+
+namespace phlox::view {
+
+using namespace profile;
+
+namespace {
+
+constexpr std::string_view kFact = "tasks of\t";
+
+std::string text_of(const Function& function) {
+  const auto& [name, file, line] = function;
+  return fmt::format("{}\t{}\t{}", line, name, file);
+}
+
+// The part before the next tab, which is removed with it.
+std::string_view take_part(std::string_view& rest) {
+  const std::string_view part = rest.substr(0, rest.find('\t'));
+  rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+  return part;
+}
+
+std::optional<Function> function_in(std::string_view text) {
+  const auto line = parse_number<int32_t>(take_part(text));
+  const std::string_view name = take_part(text);
+  if (!line || name.empty()) return {};
+  return Function(name, text, *line);
+}
+
+class LearningTaskEndpoints {
+ public:
+  LearningTaskEndpoints(const Profile& profile, const TaskRows& tasks)
+      : profile_(profile), tasks_(tasks), endpoints_(profile, &tasks) {}
+
+  // By coroutine. A task that a handler waits for may itself wait for others: each pass finds those that wait
+  // for the ones of the pass before.
+  std::map<Function, uint32_t> learn() {
+    constexpr int kMostPasses = 8;
+    for (int pass = 0; pass < kMostPasses; ++pass) {
+      auto next = judge(count());
+      if (next == known_) break;
+      known_ = std::move(next);
+    }
+    return known_;
+  }
+  const Endpoint& endpoint(uint32_t number) const { return endpoints_[number]; }
+
+ private:
+  using Counts = std::map<uint32_t, uint64_t>;  // by endpoint
+
+  const Frame* frame_of(FrameId id) const {
+    return id && id.value <= profile_.frames().size() ? &profile_.frame(id) : nullptr;
+  }
+
+  const Frame* outermost(TaskStackId stack) const {
+    FrameId frame;
+    while (stack && stack.value <= tasks_.stacks.size()) {
+      const TaskStack& row = tasks_.stacks[stack.value - 1];
+      frame = row.frame;
+      stack = row.parent < stack ? row.parent : TaskStackId();
+    }
+    return frame_of(frame);
+  }
+
+  uint32_t endpoint_of(TaskStackId stack) const {
+    if (!stack) return Endpoints::kNone;
+    const uint32_t own = endpoints_.of(stack);
+    if (own != Endpoints::kNone) return own;
+    const Frame* const coroutine = outermost(stack);
+    const auto found = coroutine != nullptr ? known_.find(function_of(*coroutine)) : known_.end();
+    return found != known_.end() ? found->second : Endpoints::kNone;
+  }
+
+  std::map<Function, Counts> count() const {
+    std::map<Function, Counts> counts;
+    for (const TaskWaiter& row : tasks_.waiters) {
+      if (!row.group || row.group.value > tasks_.groups.size()) continue;
+      if (const Frame* const frame = frame_of(tasks_.groups[row.group.value - 1].frame))
+        counts[function_of(*frame)][endpoint_of(row.stack)] += row.seen;
+    }
+    return counts;
+  }
+
+  static std::map<Function, uint32_t> judge(const std::map<Function, Counts>& counts) {
+    std::map<Function, uint32_t> known;
+    for (const auto& [function, by_endpoint] : counts) {
+      uint64_t all = 0, endpoints = 0;
+      uint32_t only = Endpoints::kNone;
+      for (const auto& [endpoint, seen] : by_endpoint) {
+        all += seen;
+        if (endpoint == Endpoints::kNone) continue;
+        ++endpoints;
+        only = endpoint;
+      }
+      if (endpoints != 1 || only == Endpoints::kNotRead) continue;
+      const uint64_t seen = by_endpoint.at(only);
+      if (seen >= kLeastSeen && static_cast<double>(seen) >= kLeastShare * static_cast<double>(all))
+        known.emplace(function, only);
+    }
+    return known;
+  }
+
+  const Profile& profile_;
+  const TaskRows& tasks_;
+  Endpoints endpoints_;
+  std::map<Function, uint32_t> known_;
+};
+
+}  // namespace
+
+void learn_task_endpoints(Profile& profile, const TaskRows& tasks) {
+  if (tasks.waiters.empty()) return;
+  LearningTaskEndpoints learning(profile, tasks);
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const auto& [function, number] : learning.learn()) {
+    const Endpoint& endpoint = learning.endpoint(number);
+    facts.emplace_back(
+        fmt::format("{}{}", kFact, text_of(function)),
+        fmt::format("{}\t{}", endpoint.framework, text_of(function_of(profile.frame(endpoint.frame)))));
+  }
+  for (const auto& [key, value] : facts) profile.emit_meta(key, value);
+}
+
+std::map<Function, TaskEndpoint> task_endpoints(const Profile& profile) {
+  std::map<Function, TaskEndpoint> found;
+  std::map<Function, FrameId> frames;
+  for (auto fact = profile.meta().lower_bound(kFact);
+       fact != profile.meta().end() && fact->first.starts_with(kFact); ++fact) {
+    if (frames.empty()) {
+      for (uint32_t i = 1; i <= profile.frames().size(); ++i)
+        frames.try_emplace(function_of(profile.frame(FrameId(i))), FrameId(i));
+    }
+    std::string_view value = fact->second;
+    const std::string_view framework = framework_named(take_part(value));
+    const auto coroutine = function_in(std::string_view(fact->first).substr(kFact.size()));
+    const auto handler = function_in(value);
+    const auto frame = handler ? frames.find(*handler) : frames.end();
+    if (coroutine && !framework.empty() && frame != frames.end())
+      found.emplace(*coroutine, TaskEndpoint{frame->second, framework});
+  }
+  return found;
+}
+
+bool runs_tasks(const Frame& frame) {
+  if (frame.kind != FrameKind::python) return false;
+  const KnownFunction* const known = known_function(frame);
+  if (known != nullptr) {
+    const bool is_handle = known->role == Role::work && known->function == "_run";
+    if (is_handle || known->role == Role::loop || known->role == Role::native_loop) return true;
+  }
+  // Task.__step() of tasks written in Python.
+  return frame.file.ends_with("/asyncio/tasks.py") && frame.function.starts_with("__step");
+}
+
+}  // namespace phlox::view

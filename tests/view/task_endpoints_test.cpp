@@ -1,0 +1,122 @@
+#include "phlox/view/task_endpoints.h"
+
+#include <gtest/gtest.h>
+
+#include "phlox/view/endpoints.h"
+#include "phlox/view/together.h"
+#include "support/profile_of.h"
+
+namespace phlox::view {
+namespace {
+
+using namespace profile;
+using test::ProfileMaker;
+
+const std::string kLoop =
+    "main;/usr/lib/python3.12/asyncio/runners.py/Runner.run;"
+    "/usr/lib/python3.12/asyncio/base_events.py/BaseEventLoop.run_forever;"
+    "/usr/lib/python3.12/asyncio/base_events.py/BaseEventLoop._run_once;"
+    "/usr/lib/python3.12/asyncio/events.py/Handle._run;";
+const std::string kUvloop = "main;/usr/lib/python3.12/asyncio/runners.py/Runner.run;";
+const std::string kFastApi = "/venv/lib/python3.12/site-packages/fastapi/routing.py/run_endpoint_function";
+
+class TaskEndpointsTest : public testing::Test {
+ protected:
+  TaskEndpointsTest() : thread_(maker_.thread("MainThread")) {
+    tasks_.put_event_loop(EventLoopId(1), {ProcessId(1), thread_, "asyncio"});
+  }
+
+  TaskStackId stack(const std::vector<std::string>& frames) {
+    TaskStackId parent;
+    for (const std::string& frame : frames) {
+      const TaskStackId id(static_cast<uint32_t>(tasks_.stacks.size() + 1));
+      tasks_.put_task_stack(id, {parent, maker_.frame(frame)});
+      parent = id;
+    }
+    TaskTime time{EventLoopId(1), parent};
+    tasks_.put_task_time(TaskTimeId(static_cast<uint32_t>(tasks_.times.size() + 1)), time);
+    return parent;
+  }
+  TaskStackId handler(const std::string& name) { return stack({"run_asgi", kFastApi, name}); }
+  // Tasks of `coroutine` that a task at `waiter` waited for.
+  void waits(const std::string& coroutine, TaskStackId waiter, uint64_t seen) {
+    const TaskGroupId group(static_cast<uint32_t>(tasks_.groups.size() + 1));
+    tasks_.put_task_group(group, {EventLoopId(1), maker_.frame(coroutine)});
+    tasks_.put_task_waiter(TaskWaiterId(static_cast<uint32_t>(tasks_.waiters.size() + 1)),
+                           {group, waiter, seen});
+  }
+  std::string of(const std::string& frames) {
+    const Sample sample = maker_.sample(thread_, frames, 10);
+    maker_.put(sample);
+    const Endpoints endpoints(profile_);
+    const uint32_t number = endpoints.of(sample.stack);
+    if (number == Endpoints::kNone) return "none";
+    return profile_.frame(endpoints[number].frame).function + (endpoints[number].certain ? "" : "?");
+  }
+
+  Profile profile_;
+  ProfileMaker maker_{profile_};
+  ThreadId thread_;
+  TaskRows tasks_;
+};
+
+TEST_F(TaskEndpointsTest, a_task_that_only_one_handler_waits_for_belongs_to_it) {
+  waits("price", handler("dashboard:12"), 9);
+  waits("price", {}, 1);
+  EXPECT_EQ(of(kLoop + "price:40;parse:7"), "none") << "nothing has been learnt";
+  learn_task_endpoints(profile_, tasks_);
+  EXPECT_EQ(of(kLoop + "price:40;parse:7"), "dashboard?");
+  EXPECT_EQ(of(kUvloop + "price:41"), "dashboard?");
+  EXPECT_EQ(of(kLoop + "other:3"), "none");
+  EXPECT_EQ(of(kLoop + "refresh:3;price:40"), "none") << "a coroutine of another task awaits it";
+  EXPECT_EQ(of("price:40"), "none") << "no loop runs it";
+  EXPECT_EQ(of(kLoop + "run_asgi;" + kFastApi + ";dashboard:12;price:40"), "dashboard");
+  EXPECT_EQ(of(kLoop + "price:40"), "dashboard") << "the row is certain now";
+}
+
+TEST_F(TaskEndpointsTest, a_task_belongs_to_no_endpoint_if_it_is_not_clear_which) {
+  const TaskStackId dashboard = handler("dashboard:12"), report = handler("report:30");
+  waits("of_two", dashboard, 50);
+  waits("of_two", report, 1);
+  waits("seldom", dashboard, kLeastSeen - 1);
+  waits("mostly_alone", dashboard, 8);
+  waits("mostly_alone", {}, 2);
+  waits("of_a_worker", stack({"worker:5"}), 50);
+  learn_task_endpoints(profile_, tasks_);
+  for (const char* name : {"of_two", "seldom", "mostly_alone", "of_a_worker"})
+    EXPECT_EQ(of(kLoop + name), "none") << name;
+}
+
+TEST_F(TaskEndpointsTest, a_task_of_a_task_belongs_to_the_handler_of_both) {
+  waits("leaf", stack({"middle:8"}), 6);
+  waits("middle", stack({"outer:5"}), 7);
+  waits("outer", handler("dashboard:12"), 8);
+  waits("itself", stack({"itself:2"}), 9);
+  learn_task_endpoints(profile_, tasks_);
+  for (const char* name : {"leaf", "middle", "outer"}) EXPECT_EQ(of(kLoop + name), "dashboard?") << name;
+  EXPECT_EQ(of(kLoop + "itself:2"), "none");
+}
+
+TEST_F(TaskEndpointsTest, several_recordings_keep_what_was_learnt_of_each) {
+  waits("price", handler("dashboard:12"), 9);
+  learn_task_endpoints(profile_, tasks_);
+  Profile all;
+  add_recording(all, Profile());
+  add_recording(all, profile_);
+  ASSERT_EQ(task_endpoints(all).size(), 1u);
+  EXPECT_EQ(all.frame(task_endpoints(all).begin()->second.handler).function, "dashboard");
+}
+
+TEST_F(TaskEndpointsTest, rows_and_facts_that_refer_to_nothing_are_left_out) {
+  tasks_.put_task_group(TaskGroupId(1), {EventLoopId(1), FrameId(999)});
+  tasks_.put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(77), 9});
+  tasks_.put_task_waiter(TaskWaiterId(2), {TaskGroupId(5), {}, 9});
+  learn_task_endpoints(profile_, tasks_);
+  profile_.emit_meta("tasks of\tx", "FastAPI\t1\tnobody\t/app/app.py");
+  profile_.emit_meta("tasks of\t1\tprice\t/app/app.py", "Unheard\t1\tprice\t/app/app.py");
+  profile_.emit_meta("tasks of\t2\tprice\t/app/app.py", "FastAPI");
+  EXPECT_TRUE(task_endpoints(profile_).empty());
+}
+
+}  // namespace
+}  // namespace phlox::view
