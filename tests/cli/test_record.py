@@ -148,8 +148,10 @@ def test_execve_of_another_python_goes_on(workdir):
 
 
 def test_execve_of_what_is_no_python_ends_with_the_duration(start, workdir):
-    app = script(workdir, "import os, time\nprint('ready', flush=True)\ntime.sleep(0.4)\nos.execvp('sleep', ['sleep', '50'])")
-    process = start([PYTHON, app])
+    # The recording has begun when its file is there.
+    app = script(workdir, "import os, sys, time\nprint('ready', flush=True)\nwhile not os.path.exists(sys.argv[1]):\n    time.sleep(0.05)\n"
+                          "time.sleep(0.4)\nos.execvp('sleep', ['sleep', '50'])")
+    process = start([PYTHON, app, workdir / "a.phlox"])
     assert process.stdout.readline() == "ready\n"
     done = phlox("record", "-p", process.pid, "-d", "2.5", "-o", "a.phlox")
     assert done.returncode == 0, done.stderr
