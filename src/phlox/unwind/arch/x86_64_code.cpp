@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 #endif
 
 namespace phlox::unwind {
@@ -83,10 +84,6 @@ void take_memory(const ZydisDecodedOperand& o, Instruction& out) {
   out.size = static_cast<uint8_t>(std::min<unsigned>(o.size / 8, 255));
 }
 
-bool is_conditional(const Decoded& d) {
-  return d.instruction.meta.category == ZYDIS_CATEGORY_COND_BR;
-}
-
 void take_written(const Decoded& d, Instruction& out) {
   for (size_t i = 0; i < d.instruction.operand_count; ++i) {
     const ZydisDecodedOperand& o = d.operand(i);
@@ -104,144 +101,149 @@ bool take_target(const Decoded& d, Instruction& out) {
   return true;
 }
 
+// Describes an instruction of some mnemonics. False: it has another form, of which only what it writes is
+// known.
+using Handler = bool (*)(const Decoded& d, Instruction& out);
+
+bool is_whole_register(const ZydisDecodedOperand& o) {
+  return is_register(o) && o.size == 64;
+}
+
+bool changes(Instruction& out, Instruction::Kind kind, const ZydisDecodedOperand& changed,
+             uint8_t base = kNoRegister, int64_t value = 0) {
+  out.kind = kind;
+  out.reg = general(changed.reg.value);
+  out.base = base;
+  out.value = static_cast<int32_t>(value);
+  return true;
+}
+
+template <Instruction::Kind kKind>
+bool is_only(const Decoded&, Instruction& out) {
+  out.kind = kKind;
+  return true;
+}
+
+template <Instruction::Kind kDirect, Instruction::Kind kIndirect>
+bool transfers(const Decoded& d, Instruction& out) {
+  out.kind = take_target(d, out) ? kDirect : kIndirect;
+  return true;
+}
+
+bool branches(const Decoded& d, Instruction& out) {
+  if (d.instruction.meta.category != ZYDIS_CATEGORY_COND_BR) return false;
+  transfers<Instruction::branch, Instruction::invalid>(d, out);
+  if (out.kind == Instruction::branch) take_written(d, out);  // loop
+  return true;
+}
+
+// Of flags, no register is known.
+template <Instruction::Kind kKind, bool kOfFlags = false>
+bool pushes_or_pops(const Decoded& d, Instruction& out) {
+  if (d.instruction.operand_width != 64) return false;
+  out.kind = kKind;
+  if (!kOfFlags && is_register(d.operand(0))) out.reg = general(d.operand(0).reg.value);
+  return true;
+}
+
+bool moves(const Decoded& d, Instruction& out) {
+  const ZydisDecodedOperand &to = d.operand(0), &from = d.operand(1);
+  if (is_whole_register(to) && is_register(from))
+    return changes(out, Instruction::move, to, general(from.reg.value));
+  if (is_whole_register(to) && is_memory(from)) {
+    take_memory(from, out);
+    return changes(out, Instruction::load, to, out.base, out.value);
+  }
+  if (is_memory(to)) {
+    take_memory(to, out);
+    out.kind = Instruction::store;
+    if (to.size == 64 && is_register(from)) out.reg = general(from.reg.value);
+    return true;
+  }
+  // The upper half becomes 0, so a negative number would be wrong.
+  return is_register(to) && to.size >= 32 && is_immediate(from) && (to.size == 64 || from.imm.value.s >= 0) &&
+         changes(out, Instruction::set, to, kNoRegister, from.imm.value.s);
+}
+
+bool computes_address(const Decoded& d, Instruction& out) {
+  const ZydisDecodedOperand &to = d.operand(0), &from = d.operand(1);
+  if (!is_whole_register(to)) return false;
+  if (from.mem.base == ZYDIS_REGISTER_RIP) {
+    out.points = true;
+    out.target = d.instruction.length + from.mem.disp.value;
+    return false;
+  }
+  return from.mem.index == ZYDIS_REGISTER_NONE && fits(from.mem.disp.value) &&
+         ZydisRegisterGetClass(from.mem.base) == ZYDIS_REGCLASS_GPR64 &&
+         changes(out, Instruction::move, to, general(from.mem.base), from.mem.disp.value);
+}
+
+// Of a register and itself: xor, sub.
+bool clears(const Decoded& d, Instruction& out) {
+  const ZydisDecodedOperand &to = d.operand(0), &from = d.operand(1);
+  return is_register(to) && is_register(from) && to.reg.value == from.reg.value && to.size >= 32 &&
+         changes(out, Instruction::set, to);
+}
+
+template <int kSign>
+bool adds(const Decoded& d, Instruction& out) {
+  const ZydisDecodedOperand &to = d.operand(0), &from = d.operand(1);
+  if (!is_whole_register(to)) return false;
+  if (is_immediate(from) && fits(-from.imm.value.s))
+    return changes(out, Instruction::add, to, kNoRegister, kSign * from.imm.value.s);
+  return is_register(from) && changes(out, Instruction::add_register, to, general(from.reg.value), kSign);
+}
+
+bool subtracts(const Decoded& d, Instruction& out) {
+  return clears(d, out) || adds<-1>(d, out);
+}
+
+bool aligns(const Decoded& d, Instruction& out) {
+  const ZydisDecodedOperand &to = d.operand(0), &from = d.operand(1);
+  return is_whole_register(to) && is_immediate(from) && from.imm.value.s < 0 &&
+         changes(out, Instruction::align, to, kNoRegister, from.imm.value.s);
+}
+
+constexpr ZydisMnemonic kStops[] = {
+    ZYDIS_MNEMONIC_HLT,    ZYDIS_MNEMONIC_UD0,     ZYDIS_MNEMONIC_UD1,   ZYDIS_MNEMONIC_UD2,
+    ZYDIS_MNEMONIC_INT3,   ZYDIS_MNEMONIC_IRET,    ZYDIS_MNEMONIC_IRETD, ZYDIS_MNEMONIC_IRETQ,
+    ZYDIS_MNEMONIC_SYSRET, ZYDIS_MNEMONIC_SYSEXIT,
+};
+constexpr std::pair<ZydisMnemonic, Handler> kHandled[] = {
+    {ZYDIS_MNEMONIC_RET, is_only<Instruction::ret>},
+    {ZYDIS_MNEMONIC_LEAVE, is_only<Instruction::leave>},
+    {ZYDIS_MNEMONIC_CALL, transfers<Instruction::call, Instruction::call_indirect>},
+    {ZYDIS_MNEMONIC_JMP, transfers<Instruction::jump, Instruction::jump_indirect>},
+    {ZYDIS_MNEMONIC_PUSH, pushes_or_pops<Instruction::push>},
+    {ZYDIS_MNEMONIC_PUSHFQ, pushes_or_pops<Instruction::push, true>},
+    {ZYDIS_MNEMONIC_POP, pushes_or_pops<Instruction::pop>},
+    {ZYDIS_MNEMONIC_POPFQ, pushes_or_pops<Instruction::pop, true>},
+    {ZYDIS_MNEMONIC_MOV, moves},
+    {ZYDIS_MNEMONIC_LEA, computes_address},
+    {ZYDIS_MNEMONIC_XOR, clears},
+    {ZYDIS_MNEMONIC_SUB, subtracts},
+    {ZYDIS_MNEMONIC_ADD, adds<1>},
+    {ZYDIS_MNEMONIC_AND, aligns},
+};
+
+// By mnemonic.
+constexpr auto kHandlers = [] {
+  std::array<Handler, ZYDIS_MNEMONIC_MAX_VALUE + 1> all{};
+  all.fill(branches);
+  for (const ZydisMnemonic mnemonic : kStops) all[mnemonic] = is_only<Instruction::stop>;
+  for (const auto& [mnemonic, handler] : kHandled) all[mnemonic] = handler;
+  return all;
+}();
+
 }  // namespace
 
 Instruction decode_x86_64(std::span<const std::byte> code) {
   Instruction out;
   Decoded d;
   if (code.empty() || !decode(code, d)) return out;
-  const auto& instruction = d.instruction;
-  out.length = instruction.length;
+  out.length = d.instruction.length;
   out.kind = Instruction::other;
-  const ZydisDecodedOperand &first = d.operand(0), &second = d.operand(1);
-  const bool two = instruction.operand_count >= 2;
-  switch (instruction.mnemonic) {
-    case ZYDIS_MNEMONIC_RET:
-      out.kind = Instruction::ret;
-      return out;
-    case ZYDIS_MNEMONIC_HLT:
-    case ZYDIS_MNEMONIC_UD0:
-    case ZYDIS_MNEMONIC_UD1:
-    case ZYDIS_MNEMONIC_UD2:
-    case ZYDIS_MNEMONIC_INT3:
-    case ZYDIS_MNEMONIC_IRET:
-    case ZYDIS_MNEMONIC_IRETD:
-    case ZYDIS_MNEMONIC_IRETQ:
-    case ZYDIS_MNEMONIC_SYSRET:
-    case ZYDIS_MNEMONIC_SYSEXIT:
-      out.kind = Instruction::stop;
-      return out;
-    case ZYDIS_MNEMONIC_CALL:
-      out.kind = take_target(d, out) ? Instruction::call : Instruction::call_indirect;
-      return out;
-    case ZYDIS_MNEMONIC_JMP:
-      out.kind = take_target(d, out) ? Instruction::jump : Instruction::jump_indirect;
-      return out;
-    case ZYDIS_MNEMONIC_LEAVE:
-      out.kind = Instruction::leave;
-      return out;
-    case ZYDIS_MNEMONIC_PUSH:
-    case ZYDIS_MNEMONIC_PUSHFQ:
-      if (instruction.operand_width != 64) break;
-      out.kind = Instruction::push;
-      if (instruction.mnemonic == ZYDIS_MNEMONIC_PUSH && is_register(first))
-        out.reg = general(first.reg.value);
-      return out;
-    case ZYDIS_MNEMONIC_POP:
-    case ZYDIS_MNEMONIC_POPFQ:
-      if (instruction.operand_width != 64) break;
-      out.kind = Instruction::pop;
-      if (instruction.mnemonic == ZYDIS_MNEMONIC_POP && is_register(first))
-        out.reg = general(first.reg.value);
-      return out;
-    case ZYDIS_MNEMONIC_MOV:
-      if (!two) break;
-      if (is_register(first) && first.size == 64 && is_register(second)) {
-        out.kind = Instruction::move;
-        out.reg = general(first.reg.value);
-        out.base = general(second.reg.value);
-        return out;
-      }
-      if (is_register(first) && first.size == 64 && is_memory(second)) {
-        out.kind = Instruction::load;
-        out.reg = general(first.reg.value);
-        take_memory(second, out);
-        return out;
-      }
-      if (is_memory(first)) {
-        out.kind = Instruction::store;
-        take_memory(first, out);
-        if (first.size == 64 && is_register(second)) out.reg = general(second.reg.value);
-        return out;
-      }
-      if (is_register(first) && first.size >= 32 && is_immediate(second)) {
-        out.kind = Instruction::set;
-        out.reg = general(first.reg.value);
-        out.value = static_cast<int32_t>(second.imm.value.s);
-        // The upper half becomes 0, so a negative number would be wrong.
-        if (first.size == 64 || out.value >= 0) return out;
-        out = {Instruction::other, instruction.length};
-      }
-      break;
-    case ZYDIS_MNEMONIC_LEA:
-      if (!two || !is_register(first) || first.size != 64) break;
-      if (second.mem.base == ZYDIS_REGISTER_RIP) {
-        out.points = true;
-        out.target = instruction.length + second.mem.disp.value;
-      } else if (second.mem.index == ZYDIS_REGISTER_NONE && fits(second.mem.disp.value) &&
-                 ZydisRegisterGetClass(second.mem.base) == ZYDIS_REGCLASS_GPR64) {
-        out.kind = Instruction::move;
-        out.reg = general(first.reg.value);
-        out.base = general(second.mem.base);
-        out.value = static_cast<int32_t>(second.mem.disp.value);
-        return out;
-      }
-      break;
-    case ZYDIS_MNEMONIC_XOR:
-    case ZYDIS_MNEMONIC_SUB:
-      if (two && is_register(first) && is_register(second) && first.reg.value == second.reg.value &&
-          first.size >= 32) {
-        out.kind = Instruction::set;
-        out.reg = general(first.reg.value);
-        return out;
-      }
-      [[fallthrough]];
-    case ZYDIS_MNEMONIC_ADD: {
-      if (instruction.mnemonic == ZYDIS_MNEMONIC_XOR || !two || !is_register(first) || first.size != 64)
-        break;
-      const bool minus = instruction.mnemonic == ZYDIS_MNEMONIC_SUB;
-      if (is_immediate(second) && fits(-second.imm.value.s)) {
-        out.kind = Instruction::add;
-        out.reg = general(first.reg.value);
-        out.value = static_cast<int32_t>(minus ? -second.imm.value.s : second.imm.value.s);
-        return out;
-      }
-      if (is_register(second)) {
-        out.kind = Instruction::add_register;
-        out.reg = general(first.reg.value);
-        out.base = general(second.reg.value);
-        out.value = minus ? -1 : 1;
-        return out;
-      }
-      break;
-    }
-    case ZYDIS_MNEMONIC_AND:
-      if (two && is_register(first) && first.size == 64 && is_immediate(second) && second.imm.value.s < 0) {
-        out.kind = Instruction::align;
-        out.reg = general(first.reg.value);
-        out.value = static_cast<int32_t>(second.imm.value.s);
-        return out;
-      }
-      break;
-    default:
-      if (is_conditional(d)) {
-        out.kind = take_target(d, out) ? Instruction::branch : Instruction::invalid;
-        if (out.kind == Instruction::branch) take_written(d, out);  // loop
-        return out;
-      }
-      break;
-  }
-  take_written(d, out);
+  if (!kHandlers[d.instruction.mnemonic](d, out)) take_written(d, out);
   return out;
 }
 
