@@ -20,7 +20,6 @@ constexpr size_t kMostThreads = 65536;
 // Listing takes about 0.6 us per thread: at this rate 0.1 % of a CPU for 300 of them.
 constexpr Nanoseconds kListEvery = kSecond / 5;
 constexpr Nanoseconds kListEveryPerThread = kSecond / 1600;
-constexpr int kAttempts = 4;
 // A dump retries a thread this many times.
 constexpr uint32_t kEmptySamples = 3;
 // With fewer threads than this, each is checked in every turn.
@@ -88,62 +87,55 @@ void NativeThreads::sample(Slot& slot, Nanoseconds now) {
     did_not_run(slot, slot.seen, now);
     return;
   }
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (attempt > 0) ++numbers_.retried;
-    const auto before = slot.probe->schedstat();
-    if (!before) {
-      slot.alive = false;
-      return;
-    }
-    if (slot.has_slept_on(*before)) {
-      did_not_run(slot, *before, now);
-      return;
-    }
-    unwind::Registers registers;
-    auto held = NativeCapture::Held::running;
-    const bool caught = attempt == 0 && slot.event.kind == EventState::Kind::preempted;
-    NativeCapture* const source =
-        native_.hold(slot.tid, *slot.probe, now - slot.last_time, caught, registers, held);
-    if (held == NativeCapture::Held::later) return;
-    if (held == NativeCapture::Held::gone) {
-      slot.alive = false;
-      return;
-    }
-    if (held == NativeCapture::Held::refused) break;
-    if (held == NativeCapture::Held::running) continue;
-    native_.begin_sample();
-    const bool copied = native_.copy().take(memory_, registers, native_.name_of(source),
-                                            source->kernel_frames(), slot.c_stack_end);
-    const auto after = slot.probe->schedstat();
-    source->let_go();
-    if (!after) {
-      slot.alive = false;
-      return;
-    }
-    if (source->needs_proof() && !unmoved(*before, *after)) continue;
-    if (!copied) break;
-    native_.taken();
-    ThreadSample sample = sample_at(slot.index, now, slot.last_time);
-    sample.python.gil_state = profile::GilState::not_applicable;
-    sample.native.part = NativePart::fresh;
-    if (!native_.proves(source) || (after->off() && source->needs_proof()))
-      sample.state.quality = profile::Quality::unproved;
-    slot.cpu_carried += static_cast<Nanoseconds>((*after - slot.seen).run_ns);
-    sample.time.ran = native_.ran_between(slot.seen, *after);
-    if (const process::BlockedIn* in = native_.blocked_in()) {
-      sample.state.cpu_state = profile::CpuState::blocked;
-      sample.state.system_call = static_cast<int16_t>(in->number);
-      sample.time.wait_since = now;
-      // Threads without Python poll rarely; arguments in memory would have to be proved.
-      if (!process::stands_in_memory(*in)) sample.state.waits_for = process::waits_for(*in, memory_);
-    } else {
-      set_awake(sample.state, native_.waited_for_cpu(), held_state(*after, slot.seen));
-    }
-    slot.saw(log_, sample, *after, tick_, nullptr, native_.parts_for(sample.native.part));
-    ++numbers_.samples;
-    return;
+  const Attempted next = attempt(numbers_.retried, [&](int number) { return read_once(slot, now, number); });
+  if (next == Attempted::ended) slot.alive = false;
+  if (next == Attempted::again || next == Attempted::refused) reject(slot, now);
+}
+
+Attempted NativeThreads::read_once(Slot& slot, Nanoseconds now, int number) {
+  const auto before = slot.probe->schedstat();
+  if (!before) return Attempted::ended;
+  if (slot.has_slept_on(*before)) {
+    did_not_run(slot, *before, now);
+    return Attempted::settled;
   }
-  reject(slot, now);
+  unwind::Registers registers;
+  auto held = NativeCapture::Held::running;
+  const bool caught = number == 0 && slot.event.kind == EventState::Kind::preempted;
+  NativeCapture* const source =
+      native_.hold(slot.tid, *slot.probe, now - slot.last_time, caught, registers, held);
+  if (const Attempted next = attempted(held); next != Attempted::go_on) return next;
+  native_.begin_sample();
+  const bool copied = native_.copy().take(memory_, registers, native_.name_of(source),
+                                          source->kernel_frames(), slot.c_stack_end);
+  const auto after = slot.probe->schedstat();
+  source->let_go();
+  if (!after) return Attempted::ended;
+  if (source->needs_proof() && !unmoved(*before, *after)) return Attempted::again;
+  if (!copied) return Attempted::refused;
+  native_.taken();
+  accept(slot, *after, now, !native_.proves(source) || (after->off() && source->needs_proof()));
+  return Attempted::settled;
+}
+
+void NativeThreads::accept(Slot& slot, const process::SchedStat& stat, Nanoseconds now, bool unproved) {
+  ThreadSample sample = sample_at(slot.index, now, slot.last_time);
+  sample.python.gil_state = profile::GilState::not_applicable;
+  sample.native.part = NativePart::fresh;
+  if (unproved) sample.state.quality = profile::Quality::unproved;
+  slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
+  sample.time.ran = native_.ran_between(slot.seen, stat);
+  if (const process::BlockedIn* in = native_.blocked_in()) {
+    sample.state.cpu_state = profile::CpuState::blocked;
+    sample.state.system_call = static_cast<int16_t>(in->number);
+    sample.time.wait_since = now;
+    // Threads without Python poll rarely; arguments in memory would have to be proved.
+    if (!process::stands_in_memory(*in)) sample.state.waits_for = process::waits_for(*in, memory_);
+  } else {
+    set_awake(sample.state, native_.waited_for_cpu(), held_state(stat, slot.seen));
+  }
+  slot.saw(log_, sample, stat, tick_, nullptr, native_.parts_for(sample.native.part));
+  ++numbers_.samples;
 }
 
 bool NativeThreads::is_over(const Slot& slot) const {

@@ -14,6 +14,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/memory/remote_memory.h"
 #include "phlox/process/thread_probe.h"
+#include "phlox/sampler/capture/attempts.h"
 #include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/observed_thread.h"
 
@@ -51,6 +52,8 @@ class NativeThreads {
 
   void list(Nanoseconds now, const std::function<bool(pid_t)>& is_python);
   void sample(Slot& slot, Nanoseconds now);
+  Attempted read_once(Slot& slot, Nanoseconds now, int number);
+  void accept(Slot& slot, const process::SchedStat& stat, Nanoseconds now, bool unproved);
   void did_not_run(Slot& slot, const process::SchedStat& stat, Nanoseconds now);
   void reject(Slot& slot, Nanoseconds now);
   bool is_over(const Slot& slot) const;

@@ -20,7 +20,7 @@
 #include "phlox/process/thread_stop.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/interpreter.h"
-#include "phlox/sampler/capture/native_capture.h"
+#include "phlox/sampler/capture/attempts.h"
 #include "phlox/sampler/capture/perf_source.h"
 #include "phlox/sampler/capture/python_threads.h"
 #include "phlox/sampler/capture/snapshot.h"
@@ -108,9 +108,6 @@ class ProcessSampler {
   size_t threads() const { return threads_.all().size(); }
 
  private:
-  // Attempts at one stack before it is rejected: with 4, 99.2 to 100 % were accepted in the hard case.
-  static constexpr int kAttempts = 4;
-
   struct Seen {
     SampleState state;
     SamplePython python;
@@ -132,8 +129,6 @@ class ProcessSampler {
   void read_others(Nanoseconds now);
   void note_who_moved();
   void capture_for(Snapshot::Reader reader, RemoteAddress last = {});
-  // settled: sampled, rejected or ended. refused: it cannot be held this way.
-  enum class Next : uint8_t { go_on, again, ended, settled, other_holder, refused };
   // process_sampler_modes.cpp
   struct Attempt;
   struct Hold;
@@ -141,8 +136,8 @@ class ProcessSampler {
   struct FromElsewhere;
   struct AsItSleeps;
   struct WithNative;
-  Next read_held(PythonThread& slot, Nanoseconds now, bool holds, Hold& hold);
-  Next read_once(Attempt& attempt, Hold& hold);
+  Attempted read_held(PythonThread& slot, Nanoseconds now, bool holds, Hold& hold);
+  Attempted read_once(Attempt& attempt, Hold& hold);
   // A thread that runs, or may. False: it does not hold the GIL, although `holds` says so.
   bool read_awake(PythonThread& slot, Nanoseconds now, bool holds);
   void read_other(PythonThread& slot, Nanoseconds now);

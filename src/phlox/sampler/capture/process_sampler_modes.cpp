@@ -31,7 +31,7 @@ struct ProcessSampler::Hold {
 
   // The count at the beginning; none: the thread is gone.
   virtual std::optional<process::SchedStat> before(const Attempt& a) { return a.slot.probe->schedstat(); }
-  virtual Next hold(Attempt&) { return Next::go_on; }
+  virtual Attempted hold(Attempt&) { return Attempted::go_on; }
   virtual void copy(Attempt& a) { s_.capture_for(a.slot.index); }
   virtual void copy_native(Attempt&) {}
   // The count at the end, while it is still held; before it, whatever must be read last.
@@ -40,9 +40,9 @@ struct ProcessSampler::Hold {
   virtual void release() {}
   virtual bool needs_python() const { return true; }
   // Whether it stood still.
-  virtual Next prove(Attempt& a) {
+  virtual Attempted prove(Attempt& a) {
     a.unproved = a.after.off();
-    return unmoved(a.before, a.after) ? Next::go_on : Next::again;
+    return unmoved(a.before, a.after) ? Attempted::go_on : Attempted::again;
   }
   virtual void find_state(Attempt& a) = 0;
   void find_asleep(Attempt& a, const process::SchedStat& since) { s_.is_in(a.slot, *a.in, since, a.seen); }
@@ -50,40 +50,38 @@ struct ProcessSampler::Hold {
   ProcessSampler& s_;
 };
 
-ProcessSampler::Next ProcessSampler::read_held(PythonThread& slot, Nanoseconds now, bool holds, Hold& hold) {
-  for (int number = 0; number < kAttempts; ++number) {
-    if (number > 0) ++counts_.retried;
-    Attempt attempt{slot, threads_.domains()[slot.domain], now, holds, number};
-    const auto before = hold.before(attempt);
-    if (before) attempt.before = *before;
-    Next next = before ? hold.hold(attempt) : Next::ended;
-    if (next == Next::go_on) next = read_once(attempt, hold);
-    if (next == Next::again) continue;
-    if (next == Next::ended) threads_.has_ended(slot);
-    return next == Next::ended ? Next::settled : next;
-  }
-  reject(slot, now, Rejected::moved);
-  return Next::settled;
+Attempted ProcessSampler::read_held(PythonThread& slot, Nanoseconds now, bool holds, Hold& hold) {
+  const Attempted next = attempt(counts_.retried, [&](int number) {
+    Attempt a{slot, threads_.domains()[slot.domain], now, holds, number};
+    const auto before = hold.before(a);
+    if (!before) return Attempted::ended;
+    a.before = *before;
+    const Attempted held = hold.hold(a);
+    return held == Attempted::go_on ? read_once(a, hold) : held;
+  });
+  if (next == Attempted::again) reject(slot, now, Rejected::moved);
+  if (next == Attempted::ended) threads_.has_ended(slot);
+  return next == Attempted::again || next == Attempted::ended ? Attempted::settled : next;
 }
 
-ProcessSampler::Next ProcessSampler::read_once(Attempt& a, Hold& hold) {
+Attempted ProcessSampler::read_once(Attempt& a, Hold& hold) {
   hold.copy(a);
   if (a.holds && a.domain.gil.holder(snapshot_) != a.slot.tstate) {
     hold.release();
-    return Next::other_holder;
+    return Attempted::other_holder;
   }
   hold.copy_native(a);
   a.reading = read_stack(a.slot);
   const auto after = hold.after(a);
   hold.release();
-  if (hold.needs_python() ? !a.slot.in_python() : !a.slot.alive) return Next::settled;
-  if (!after) return Next::ended;
+  if (hold.needs_python() ? !a.slot.in_python() : !a.slot.alive) return Attempted::settled;
+  if (!after) return Attempted::ended;
   a.after = *after;
-  if (const Next next = hold.prove(a); next != Next::go_on) return next;
+  if (const Attempted next = hold.prove(a); next != Attempted::go_on) return next;
   if (!a.reading.whole) {
     // It did not run, yet is unreadable: another attempt reads the same.
     reject(a.slot, a.now, a.reading.rejected);
-    return Next::settled;
+    return Attempted::settled;
   }
   if (a.after.off()) schedstat_off_ = true;
   a.seen.state.quality = a.reading.quality;
@@ -94,7 +92,7 @@ ProcessSampler::Next ProcessSampler::read_once(Attempt& a, Hold& hold) {
       a.holds ? profile::GilState::holds : a.domain.gil.state_of(a.in ? &*a.in : nullptr);
   a.seen.python.collecting = a.holds && a.domain.gil.collecting(snapshot_);
   accept(a.slot, a.after, a.now, a.seen, a.reading);
-  return Next::settled;
+  return Attempted::settled;
 }
 
 // ---- holds
@@ -125,14 +123,14 @@ struct ProcessSampler::OnItsCpu : Hold {
                : s_.cpu_of(a.slot);
     return a.slot.probe->schedstat();
   }
-  Next prove(Attempt& a) override {
+  Attempted prove(Attempt& a) override {
     a.slot.last_cpu = cpu_;
     if (cpu_ != s_.workers_.current().cpu) {
       // On another CPU and asleep: it is as unmoved there as here. Following it would take longer than its
       // sleep, and miss it.
       a.in = a.slot.probe->blocked_in();
       if (a.in && (a.in->running || !s_.still_unmoved(a.slot, a.before))) a.in.reset();
-      if (!a.in) return follow(cpu_) ? Next::again : Next::refused;
+      if (!a.in) return follow(cpu_) ? Attempted::again : Attempted::refused;
     }
     return Hold::prove(a);
   }
@@ -180,7 +178,7 @@ struct ProcessSampler::OnItsCpu : Hold {
 struct ProcessSampler::FromElsewhere : Hold {
   using Hold::Hold;
 
-  Next hold(Attempt& a) override {
+  Attempted hold(Attempt& a) override {
     using State = process::ThreadStop::State;
     const bool may_stop = s_.config_.mode != Mode::same_cpu && s_.config_.mode != Mode::hands_off;
     // Checked at the last moment: the stop interrupts a call that begins in between.
@@ -191,16 +189,16 @@ struct ProcessSampler::FromElsewhere : Hold {
     if (may_stop && a.in && !sleeps_) stop_.emplace(s_.config_.pid, *a.slot.probe, s_.stops_);
     stopped_ = stop_ && stop_->state() == State::stopped;
     const bool gone = stop_ && stop_->state() == State::gone;
-    if (!gone && !(stop_ && stop_->state() == State::signalled)) return Next::go_on;
+    if (!gone && !(stop_ && stop_->state() == State::signalled)) return Attempted::go_on;
     release();
-    return gone ? Next::ended : Next::again;
+    return gone ? Attempted::ended : Attempted::again;
   }
   void release() override { stop_.reset(); }
-  Next prove(Attempt& a) override {
-    if (sleeps_ && !unmoved(a.before, a.after)) return Next::again;
+  Attempted prove(Attempt& a) override {
+    if (sleeps_ && !unmoved(a.before, a.after)) return Attempted::again;
     if (stopped_) ++s_.counts_.stopped_alone;
     a.unproved = !stopped_ && (!sleeps_ || a.after.off());
-    return Next::go_on;
+    return Attempted::go_on;
   }
   void find_state(Attempt& a) override {
     if (sleeps_) find_asleep(a, a.before);
@@ -220,23 +218,23 @@ struct ProcessSampler::AsItSleeps : Hold {
   std::optional<process::SchedStat> before(const Attempt& a) override {
     return a.number == 0 && a.slot.first_valid ? std::optional(a.slot.first) : Hold::before(a);
   }
-  Next hold(Attempt& a) override {
+  Attempted hold(Attempt& a) override {
     PythonThread& slot = a.slot;
     if (slot.has_slept_on(a.before)) {
       s_.did_not_run(slot, a.before, a.now);
-      return Next::settled;
+      return Attempted::settled;
     }
-    if (s_.native_) return Next::refused;
+    if (s_.native_) return Attempted::refused;
     const bool is_frozen = a.number == 0 && slot.first_valid && !a.before.off() &&
                            a.domain.frozen != nullptr &&
                            a.domain.frozen_sample == s_.snapshot_.sample_number();
-    if (is_frozen && s_.read_with_holder(slot, a.domain, a.now)) return Next::settled;
+    if (is_frozen && s_.read_with_holder(slot, a.domain, a.now)) return Attempted::settled;
     a.in = slot.probe->blocked_in();
-    if (a.in && process::has_ended(*a.in)) return Next::ended;
-    if (a.in && !a.in->running) return Next::go_on;
+    if (a.in && process::has_ended(*a.in)) return Attempted::ended;
+    if (a.in && !a.in->running) return Attempted::go_on;
     // Runs or is runnable: without the GIL its frames change only once it gets it.
     if (s_.layout_.traits.free_threaded) a.domain.runner = &slot;
-    return Next::refused;
+    return Attempted::refused;
   }
   void copy(Attempt& a) override {
     // There is no copy in this turn yet: the first thread ended before one was made.
@@ -255,28 +253,17 @@ struct ProcessSampler::WithNative : Hold {
     copied_before_ = a.number == 0 && (!a.holds || s_.by_event()) && a.slot.first_valid;
     return copied_before_ ? std::optional(a.slot.first) : Hold::before(a);
   }
-  Next hold(Attempt& a) override {
+  Attempted hold(Attempt& a) override {
     using Held = NativeCapture::Held;
     const bool caught = a.number == 0 && a.slot.event.kind == EventState::Kind::preempted;
     Held held = Held::running;
     source_ = native_.hold(tid(a), *a.slot.probe, a.now - a.slot.last_time, caught, registers_, held);
     if (const auto* in = native_.blocked_in()) a.in = *in;
-    switch (held) {
-      case Held::yes:
-        return Next::go_on;
-      case Held::running:
-        return Next::again;
-      case Held::gone:
-        return Next::ended;
-      case Held::refused:
-        return Next::refused;
-      case Held::later:
-        break;
-    }
+    if (held != Held::later) return attempted(held);
     // Not caught this time. The GIL's holder shows whether this thread has the GIL at all.
-    if (a.holds && a.domain.gil.holder_now(s_.memory_) != a.slot.tstate) return Next::other_holder;
+    if (a.holds && a.domain.gil.holder_now(s_.memory_) != a.slot.tstate) return Attempted::other_holder;
     a.slot.done = true;
-    return Next::settled;
+    return Attempted::settled;
   }
   void copy(Attempt& a) override {
     native_.begin_sample();
@@ -300,9 +287,9 @@ struct ProcessSampler::WithNative : Hold {
   }
   void release() override { source_->let_go(); }
   bool needs_python() const override { return false; }
-  Next prove(Attempt& a) override {
+  Attempted prove(Attempt& a) override {
     a.unproved = !native_.proves(source_) || (a.after.off() && source_->needs_proof());
-    return source_->needs_proof() && !unmoved(a.before, a.after) ? Next::again : Next::go_on;
+    return source_->needs_proof() && !unmoved(a.before, a.after) ? Attempted::again : Attempted::go_on;
   }
   void find_state(Attempt& a) override {
     if (copied_) native_.taken();
@@ -329,22 +316,22 @@ bool ProcessSampler::read_awake(PythonThread& slot, Nanoseconds now, bool holds)
   if (native_) {
     WithNative hold(*this);
     native_->begin_sample();
-    const Next next = read_held(slot, now, holds, hold);
+    const Attempted next = read_held(slot, now, holds, hold);
     native_->begin_sample();
     // Nothing holds it: read its Python frames alone.
-    if (next != Next::refused) return next == Next::settled;
+    if (next != Attempted::refused) return next == Attempted::settled;
   }
   if (OnItsCpu hold(*this); on_its_cpu() && hold.reach(slot)) {
-    const Next next = read_held(slot, now, holds, hold);
-    if (next != Next::refused) return next == Next::settled;
+    const Attempted next = read_held(slot, now, holds, hold);
+    if (next != Attempted::refused) return next == Attempted::settled;
   }
   FromElsewhere hold(*this);
-  return read_held(slot, now, holds, hold) == Next::settled;
+  return read_held(slot, now, holds, hold) == Attempted::settled;
 }
 
 void ProcessSampler::read_other(PythonThread& slot, Nanoseconds now) {
   AsItSleeps hold(*this);
-  if (read_held(slot, now, false, hold) == Next::refused) read_awake(slot, now, false);
+  if (read_held(slot, now, false, hold) == Attempted::refused) read_awake(slot, now, false);
 }
 
 }  // namespace phlox::sampler
