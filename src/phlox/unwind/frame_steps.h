@@ -51,7 +51,8 @@ struct FrameStep {
   bool exact = false;
 };
 
-enum class StepOutcome : uint8_t { stepped, end, no_rule, unreadable, senseless };
+// From no_rule on: failures, the worst last.
+enum class StepOutcome : uint8_t { stepped, end, no_rule, senseless, unreadable };
 
 template <class Arch>
 StepOutcome step_by_signal(const Registers& regs, StackWords& words, FrameStep& step) {

@@ -220,29 +220,12 @@ class Unwinder::Walk {
     out_.frames.push_back({regs_.pc, regs_.sp, regs_.sp, kNoModule, FoundBy::registers, true});
     while (true) {
       FrameStep step;
-      StepOutcome outcome = by_description(step);
-      if (outcome == StepOutcome::end) break;
-      if (outcome == StepOutcome::stepped) {
-        // At the start of a thread or program pc is 0 if the CFI does not mark it.
-        if (!step.caller.pc && !by_code_) {
-          out_.frames.back().cfa = RemoteAddress(step.cfa);
-          break;
-        }
-        outcome = checked(step);
-      }
-      // No description, or a wrong one, as in builds rewritten by BOLT.
-      if ((outcome == StepOutcome::no_rule || outcome == StepOutcome::senseless) &&
-          step_by_frame_pointer<Arch>(unwinder_.map_, regs_, words_, step) && returns_from_call(step)) {
-        outcome = StepOutcome::stepped;
-        // There the pair of words is where the function made room for it, not at the end of its frame.
-        sp_known_ = !Arch::kHasLinkRegister;
-      }
-      if (outcome == StepOutcome::stepped) {
-        out_.frames.back().cfa = RemoteAddress(step.cfa);
-      } else if (!restart(step)) {
+      const StepOutcome outcome = take(step);
+      if (outcome != StepOutcome::stepped) {
         out_.end = end_of(outcome);
         return;
       }
+      out_.frames.back().cfa = RemoteAddress(step.cfa);
       if (out_.frames.size() >= kMaxFrames) {
         out_.end = StackEnd::too_deep;
         return;
@@ -250,73 +233,113 @@ class Unwinder::Walk {
       regs_ = step.caller;
       out_.frames.push_back({regs_.pc, regs_.sp, regs_.sp, kNoModule, step.found_by, step.exact});
     }
-    out_.end = StackEnd::reached_end;
   }
 
  private:
-  // By the table or the instructions of the function; the result is not checked.
-  StepOutcome by_description(FrameStep& step) {
-    NativeFrame& frame = out_.frames.back();
-    const Slot& slot = next_ != nullptr ? *next_ : unwinder_.look_up(regs_.pc, frame.exact_pc);
+  // Each proves its result, or fails with the reason.
+  struct Strategy {
+    StepOutcome (Walk::*step)(FrameStep&);
+    StepOutcome after;  // it is tried after failures up to this one
+  };
+
+  StepOutcome take(FrameStep& step) {
+    static constexpr Strategy kStrategies[] = {
+        {&Walk::by_rule, StepOutcome::no_rule},
+        {&Walk::by_stack_pointer, StepOutcome::no_rule},
+        {&Walk::by_found_frame_pointer, StepOutcome::no_rule},
+        // A description may be wrong, as in builds rewritten by BOLT.
+        {&Walk::by_frame_pointer, StepOutcome::senseless},
+        {&Walk::by_restart, StepOutcome::unreadable},
+    };
+    here_ = next_ != nullptr ? *next_ : unwinder_.look_up(regs_.pc, out_.frames.back().exact_pc);
     next_ = nullptr;
-    frame.module = slot.module;
-    const Rule rule = slot.rule;  // a copy: the next look_up() may reuse the slot
-    by_code_ = slot.by_code;
-    until_return_ = slot.until_return;
-    StepOutcome outcome =
-        !sp_known_ && needs_sp(rule) ? StepOutcome::no_rule : step_by_rule<Arch>(rule, regs_, words_, step);
-    if (outcome == StepOutcome::end) return outcome;
-    sp_known_ = true;
-    if (outcome == StepOutcome::no_rule && !regs_.fp_known) {
-      outcome =
-          step_by_rule<Arch>(unwinder_.by_stack_pointer(slot, regs_.pc, frame.exact_pc), regs_, words_, step);
-      by_code_ = by_code_ || outcome == StepOutcome::stepped;
+    out_.frames.back().module = here_.module;
+    StepOutcome worst = StepOutcome::no_rule;
+    for (const Strategy& strategy : kStrategies) {
+      if (worst > strategy.after) continue;
+      const StepOutcome outcome = (this->*strategy.step)(step);
+      if (outcome < StepOutcome::no_rule) return outcome;
+      worst = std::max(worst, outcome);
     }
-    if (outcome == StepOutcome::no_rule && !regs_.fp_known) {
-      if (const uint64_t fp = unwinder_.find_frame_pointer<Arch>(input_, regs_, rule); fp != 0) {
-        regs_.fp = fp;
-        regs_.fp_known = true;
-        outcome = step_by_rule<Arch>(rule, regs_, words_, step);
-        step.found_by = FoundBy::frame_pointer;
-      }
-    }
-    return outcome;
+    return worst;
+  }
+
+  // By the table, or by the instructions of the function.
+  StepOutcome by_rule(FrameStep& step) {
+    const bool sp_known = std::exchange(sp_known_, true);
+    if (!sp_known && needs_sp(here_.rule)) return StepOutcome::no_rule;
+    const StepOutcome outcome = step_by_rule<Arch>(here_.rule, regs_, words_, step);
+    if (outcome != StepOutcome::stepped) return outcome;
+    if (here_.by_code) return checked_code(step);
+    if (step.caller.pc) return checked(step);
+    // At the start of a thread or program pc is 0 if the CFI does not mark it.
+    out_.frames.back().cfa = RemoteAddress(step.cfa);
+    return StepOutcome::end;
+  }
+
+  StepOutcome by_stack_pointer(FrameStep& step) {
+    if (regs_.fp_known) return StepOutcome::no_rule;
+    const Rule rule = unwinder_.by_stack_pointer(here_, regs_.pc, out_.frames.back().exact_pc);
+    const StepOutcome outcome = step_by_rule<Arch>(rule, regs_, words_, step);
+    return outcome == StepOutcome::stepped ? checked_code(step) : outcome;
+  }
+
+  StepOutcome by_found_frame_pointer(FrameStep& step) {
+    const uint64_t fp = regs_.fp_known ? 0 : unwinder_.find_frame_pointer<Arch>(input_, regs_, here_.rule);
+    if (fp == 0) return StepOutcome::no_rule;
+    regs_.fp = fp;
+    regs_.fp_known = true;
+    const StepOutcome outcome = step_by_rule<Arch>(here_.rule, regs_, words_, step);
+    if (outcome != StepOutcome::stepped) return outcome;
+    step.found_by = FoundBy::frame_pointer;
+    return here_.by_code ? checked_code(step) : checked(step);
+  }
+
+  StepOutcome by_frame_pointer(FrameStep& step) {
+    if (!step_by_frame_pointer<Arch>(unwinder_.map_, regs_, words_, step) || !returns_from_call(step))
+      return StepOutcome::no_rule;
+    // There the pair of words is where the function made room for it, not at the end of its frame.
+    sp_known_ = !Arch::kHasLinkRegister;
+    return StepOutcome::stepped;
+  }
+
+  // Resumes at the next Python frame further out.
+  StepOutcome by_restart(FrameStep& step) {
+    const auto found = step_by_restart<Arch>(input_, regs_.sp, words_);
+    if (!found || out_.frames.size() == kMaxFrames ||
+        unwinder_.map_.find(found->second.caller.pc - 1) == nullptr)
+      return StepOutcome::no_rule;
+    out_.frames.push_back({{}, found->first.anchor, found->first.cfa, kNoModule, FoundBy::restart, false});
+    step = found->second;
+    return StepOutcome::stepped;
   }
 
   // Whether the caller lies further out, and in code.
-  StepOutcome checked(FrameStep& step) {
-    const bool grows = step.found_by == FoundBy::signal || step.cfa > regs_.sp.value ||
-                       (Arch::kHasLinkRegister && (out_.frames.size() == 1 || out_.frames.back().exact_pc));
-    if (!grows) return StepOutcome::senseless;
-    if (!by_code_) {
-      const Slot& caller = unwinder_.look_up(step.caller.pc, step.exact);
-      if (!caller.mapped) return StepOutcome::senseless;
-      next_ = &caller;
-      return StepOutcome::stepped;
-    }
-    // Not proven yet, so no table is requested for it.
-    if (unwinder_.map_.find(step.caller.pc - 1) == nullptr) return StepOutcome::senseless;
-    // A result from instructions is proven like a frame pointer: by the call before the return address. A
-    // path that the program never takes, from one function into the next, is recognised by the stack's
-    // alignment.
+  StepOutcome checked(const FrameStep& step) {
+    if (!grows(step)) return StepOutcome::senseless;
+    const Slot& caller = unwinder_.look_up(step.caller.pc, step.exact);
+    if (!caller.mapped) return StepOutcome::senseless;
+    next_ = &caller;
+    return StepOutcome::stepped;
+  }
+
+  // A result from instructions is proven like a frame pointer: by the call before the return address. Until
+  // then, no table is requested for it. A path that the program never takes, from one function into the next,
+  // is recognised by the stack's alignment.
+  StepOutcome checked_code(FrameStep& step) {
+    if (!grows(step) || unwinder_.map_.find(step.caller.pc - 1) == nullptr) return StepOutcome::senseless;
     step.found_by = FoundBy::code;
-    const bool aligned = !until_return_ || (step.cfa & 15) == 0;
+    const bool aligned = !here_.until_return || (step.cfa & 15) == 0;
     return aligned && returns_from_call(step) ? StepOutcome::stepped : StepOutcome::no_rule;
+  }
+
+  bool grows(const FrameStep& step) const {
+    return step.found_by == FoundBy::signal || step.cfa > regs_.sp.value ||
+           (Arch::kHasLinkRegister && (out_.frames.size() == 1 || out_.frames.back().exact_pc));
   }
 
   bool returns_from_call(const FrameStep& step) {
     return unwinder_.returns_from_call<Arch>(input_, step.caller.pc.value);
-  }
-
-  // Resumes at the next Python frame further out.
-  bool restart(FrameStep& step) {
-    const auto found = step_by_restart<Arch>(input_, regs_.sp, words_);
-    if (!found || out_.frames.size() == kMaxFrames ||
-        unwinder_.map_.find(found->second.caller.pc - 1) == nullptr)
-      return false;
-    out_.frames.push_back({{}, found->first.anchor, found->first.cfa, kNoModule, FoundBy::restart, false});
-    step = found->second;
-    return true;
   }
 
   Unwinder& unwinder_;
@@ -324,9 +347,9 @@ class Unwinder::Walk {
   NativeStack& out_;
   StackWords words_;
   Registers regs_;
+  Slot here_;                   // of the frame; a copy: the next look_up() may reuse the slot
   const Slot* next_ = nullptr;  // of the caller, if it was looked up
   bool sp_known_ = true;        // if not, regs_.sp is no further out than the real one
-  bool by_code_ = false, until_return_ = false;
 };
 
 void Unwinder::unwind(const UnwindInput& input, NativeStack& out) {
