@@ -25,7 +25,6 @@ Findings granted() {
   f.cpus.wanted = {0, 1, 2, 3};
   f.scheduling = SchedulingClass::real_time;
   f.schedstat = f.system_call = f.events = f.kernel_events = f.kernel_names = true;
-  f.native = sampler::NativeSource::perf;
   f.most_events = 256;
   f.modules = 3;
   return f;
@@ -124,6 +123,21 @@ TEST(Checkup, a_trial_that_rejects_much_is_not_good) {
   EXPECT_TRUE(holds(plan_of(f, 114).line, "100 samples were tried, 5 rejected"));
   f.trial->rejected_moved = 1;
   EXPECT_EQ(plan_of(f, 114).forecast, Forecast::good);
+}
+
+TEST(Checkup, native_frames_come_from_the_mode_that_a_recording_would_use) {
+  Findings f = granted();
+  EXPECT_EQ(row_of(f, "--native").found,
+            "would use: in the kernel (BPF), with native frames, the kernel's too");
+  f = without_bpf();
+  EXPECT_EQ(row_of(f, "--native").found,
+            "would use: same CPU (real time), native frames by perf events, the kernel's too");
+  EXPECT_EQ(row_of(f, "--native").grade, Grade::works);
+  f.events = false;
+  EXPECT_EQ(row_of(f, "--native").found, "would use: ptrace stop of running threads, with native frames");
+  EXPECT_EQ(row_of(f, "--native").grade, Grade::partly);
+  f.stop = EPERM;
+  EXPECT_TRUE(holds(row_of(f, "--native").found, "native frames of blocked threads only"));
 }
 
 TEST(Checkup, kernel_frames_without_names) {

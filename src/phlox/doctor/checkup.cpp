@@ -9,7 +9,7 @@
 #include "phlox/base/text.h"
 #include "phlox/process/cpu_list.h"
 #include "phlox/process/permission.h"
-#include "phlox/sampler/session/sampler_thread.h"
+#include "phlox/sampler/observe/plan.h"
 
 namespace phlox::doctor {
 namespace {
@@ -37,19 +37,19 @@ bool may_stop(const Findings& f) {
   return f.stop == 0 && !(f.state && f.state->traced());
 }
 
-// The numbers that a recording would have, so that the sampler can describe its mode in its own words.
-sampler::SamplerThread::Numbers numbers_of(const Findings& f) {
-  sampler::SamplerThread::Numbers numbers;
-  numbers.scheduling = f.scheduling;
-  numbers.schedstat_off = !f.schedstat;
+// The plan of a recording with these wishes.
+sampler::Plan plan_with(const Findings& f, const sampler::Wishes& wishes) {
+  using Cpus = sampler::Rights::Cpus;
   const size_t out = f.cpus.refused.size() + f.cpus.kept_free.size();
-  if (out > 0) {
-    numbers.counts.cpu_refused = 1;
-    numbers.counts.migrations = out < f.cpus.wanted.size() ? 1 : 0;
-    numbers.counts.stopped_alone = may_stop(f) ? 1 : 0;
-    numbers.counts.stop_refused = may_stop(f) ? 0 : 1;
-  }
-  return numbers;
+  sampler::Rights rights;
+  rights.kernel = !f.no_kernel_capture;
+  rights.proof = f.schedstat;
+  rights.stops = may_stop(f);
+  rights.events = f.events;
+  rights.kernel_events = f.kernel_events;
+  rights.scheduling = f.scheduling;
+  rights.cpus = out == 0 ? Cpus::all : out < f.cpus.wanted.size() ? Cpus::some : Cpus::none;
+  return sampler::plan_for(rights, wishes);
 }
 
 Check process_row(const Findings& f) {
@@ -167,13 +167,10 @@ Check events_row(const Findings& f) {
 
 // The reason is in the rows above: perf events and real-time scheduling.
 Check native_row(const Findings& f) {
-  sampler::SamplerThread::Numbers numbers = numbers_of(f);
-  numbers.native = f.native;
-  numbers.events.kernel = f.kernel_events;
-  return {"--native",
-          f.native == sampler::NativeSource::perf ? Grade::works : Grade::partly,
-          "would use: " + sampler::describe_mode(numbers),
-          {}};
+  const sampler::Plan plan = plan_with(f, {.native = sampler::NativeSource::automatic});
+  const bool exact =
+      plan.native == sampler::NativeSource::kernel || plan.native == sampler::NativeSource::perf;
+  return {"--native", exact ? Grade::works : Grade::partly, "would use: " + sampler::describe(plan), {}};
 }
 
 Check kernel_row(const Findings& f) {
@@ -187,11 +184,8 @@ Check kernel_row(const Findings& f) {
                     f.host.kptr_restrict.value_or(0)),
         {f.host.in_container ? "run phlox on the host" : "sudo phlox " + f.retry}};
   }
-  // The wording of --verbose.
-  sampler::SamplerThread::Numbers numbers;
-  numbers.native = f.events ? sampler::NativeSource::perf : sampler::NativeSource::ptrace;
-  const auto words = sampler::details_of(numbers);
-  return {"kernel frames", Grade::partly, words.empty() ? "" : words.front(),
+  return {"kernel frames", Grade::partly,
+          std::string(sampler::why_no_kernel_frames(f.events, f.kernel_events)),
           f.events ? some(process::advise_kernel_events(f.host, f.retry)) : std::vector<std::string>()};
 }
 
@@ -371,25 +365,32 @@ std::string trial_words(const sampler::Progress& p) {
                      p.unproved > 0 ? fmt::format(", {} unproved", p.unproved) : "");
 }
 
-void judge(const Findings& f, Plan& plan) {
-  const size_t out = f.cpus.refused.size() + f.cpus.kept_free.size();
-  if (!f.no_kernel_capture) {
-    plan.forecast = Forecast::good;
-    plan.why = "every stack is read in the interrupt itself, and no thread is stopped";
-  } else if (!f.schedstat || (out > 0 && !may_stop(f))) {
-    plan.forecast = Forecast::poor;
-    plan.why = !f.schedstat ? "nothing proves that a stack is of one moment"
-                            : "nothing proves that a stack is of one moment on CPUs that phlox may not use";
-  } else if (f.scheduling == SchedulingClass::ordinary) {
-    plan.forecast = Forecast::fair;
-    plan.why =
-        "every stack is proved to be of one moment, but samples are biased towards moments at which it waits";
-  } else if (out > 0) {
-    plan.forecast = Forecast::fair;
-    plan.why = "every stack is proved to be of one moment, but threads are stopped for it";
-  } else {
-    plan.forecast = Forecast::good;
-    plan.why = "every stack is proved to be of one moment, and no thread is stopped";
+struct Judgement {
+  sampler::Right lacks;
+  Forecast forecast;
+  std::string_view why;
+};
+constexpr Judgement kJudgements[] = {
+    {sampler::Right::proof, Forecast::poor, "nothing proves that a stack is of one moment"},
+    {sampler::Right::stops, Forecast::poor,
+     "nothing proves that a stack is of one moment on CPUs that phlox may not use"},
+    {sampler::Right::priority, Forecast::fair,
+     "every stack is proved to be of one moment, but samples are biased towards moments at which it waits"},
+    {sampler::Right::cpus, Forecast::fair,
+     "every stack is proved to be of one moment, but threads are stopped for it"},
+};
+
+void judge(const Findings& f, const sampler::Plan& recording, Plan& plan) {
+  const auto worst = std::find_if(std::begin(kJudgements), std::end(kJudgements), [&](const Judgement& one) {
+    return std::count(recording.lacks.begin(), recording.lacks.end(), one.lacks) > 0;
+  });
+  plan.forecast = Forecast::good;
+  plan.why = recording.holding == sampler::Holding::interrupt
+                 ? "every stack is read in the interrupt itself, and no thread is stopped"
+                 : "every stack is proved to be of one moment, and no thread is stopped";
+  if (worst != std::end(kJudgements)) {
+    plan.forecast = worst->forecast;
+    plan.why = worst->why;
   }
   if (f.trial && static_cast<double>(f.trial->rejected()) >
                      kManyRejected * static_cast<double>(std::max<uint64_t>(f.trial->samples, 1))) {
@@ -401,31 +402,13 @@ void judge(const Findings& f, Plan& plan) {
 }  // namespace
 
 std::string_view word_of(Grade grade) {
-  switch (grade) {
-    case Grade::works:
-      return "yes";
-    case Grade::partly:
-      return "partly";
-    case Grade::fails:
-      return "no";
-    case Grade::fact:
-      break;
-  }
-  return "";
+  constexpr std::string_view kWords[] = {"yes", "partly", "no", ""};
+  return kWords[static_cast<size_t>(grade)];
 }
 
 std::string_view word_of(Forecast forecast) {
-  switch (forecast) {
-    case Forecast::good:
-      return "good";
-    case Forecast::fair:
-      return "fair";
-    case Forecast::poor:
-      return "poor";
-    case Forecast::none:
-      break;
-  }
-  return "none";
+  constexpr std::string_view kWords[] = {"good", "fair", "poor", "none"};
+  return kWords[static_cast<size_t>(forecast)];
 }
 
 std::vector<Check> checks_of(const Findings& f) {
@@ -465,10 +448,9 @@ Plan plan_of(const Findings& f, int status) {
     plan.line = fmt::format("phlox {} would fail with status {}: {}", f.retry, status, f.refused->message);
     return plan;
   }
-  judge(f, plan);
-  plan.mode = f.trial               ? f.trial->mode
-              : f.no_kernel_capture ? sampler::describe_mode(numbers_of(f))
-                                    : std::string(profile::kInTheKernel);
+  const sampler::Plan recording = plan_with(f, {});
+  judge(f, recording, plan);
+  plan.mode = f.trial ? f.trial->mode : sampler::describe(recording);
   plan.line = fmt::format("phlox {} would use: {}. That is {}: {}", f.retry, plan.mode,
                           word_of(plan.forecast), plan.why);
   if (f.trial) plan.line += fmt::format(" ({})", trial_words(*f.trial));

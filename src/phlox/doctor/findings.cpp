@@ -16,7 +16,6 @@
 #include "phlox/profile/native_module.h"
 #include "phlox/profile/sink.h"
 #include "phlox/python/locate.h"
-#include "phlox/sampler/capture/native_half.h"
 #include "phlox/sampler/capture/perf_source.h"
 #include "phlox/sampler/kernel/kernel_capture.h"
 #include "phlox/sampler/session/program.h"
@@ -62,12 +61,6 @@ void try_thread(pid_t pid, Findings& f) {
   f.event_refusal = capture.refusal();
   f.kernel_events = capture.numbers().kernel;
   f.most_events = capture.numbers().most;
-  process::StopCounts none;
-  f.native = sampler::NativeHalf(pid, sampler::NativeSource::automatic, kEventInterval,
-                                 f.scheduling == sampler::SchedulingClass::real_time, none, workers)
-                 .in_use();
-  if (f.native == sampler::NativeSource::perf && !f.events) f.native = sampler::NativeSource::ptrace;
-  if (f.native == sampler::NativeSource::ptrace && f.stop != 0) f.native = sampler::NativeSource::syscall;
 }
 
 void check_files(pid_t pid, const symbols::DebugSearch& search, Findings& f) {

@@ -52,8 +52,6 @@ struct Findings {
   process::EventRefusal event_refusal;
   bool kernel_events = false;  // events that include the kernel
   size_t most_events = 0;
-  // The source that would hold running threads for --native.
-  sampler::NativeSource native = sampler::NativeSource::ptrace;
   bool kernel_names = false;  // of /proc/kallsyms
 
   // A recording of less than a second that was written nowhere; none: it failed, or was not needed.

@@ -24,21 +24,16 @@ constexpr int kMeetings = 3;
 NativeHalf::NativeHalf(pid_t pid, NativeSource asked, Nanoseconds interval, bool real_time,
                        process::StopCounts& stops, Workers& workers)
     : asked_(asked),
-      in_use_(asked),
-      real_time_(real_time),
       interval_asked_(interval),
       patience_(std::max(kStopPatience * interval, kShortestPatience)),
       workers_(workers),
       stop_(pid, stops) {
-  const bool by_event = asked == NativeSource::perf || (asked == NativeSource::automatic && real_time);
-  if (by_event && interval > 0) {
-    in_use_ = NativeSource::perf;
+  if (real_time) granted_.scheduling = SchedulingClass::real_time;
+  granted_.stops = true;
+  granted_.events = interval > 0;
+  in_use_ = running_source(asked, granted_);
+  if (in_use_ == NativeSource::perf)
     perf_.emplace(interval, static_cast<uint64_t>(clock_now(CLOCK_REALTIME)), workers);
-  } else if (asked == NativeSource::automatic) {
-    in_use_ = NativeSource::ptrace;
-  } else if (asked == NativeSource::perf) {
-    in_use_ = NativeSource::syscall;
-  }
 }
 
 NativeCapture* NativeHalf::hold_running(pid_t tid, process::ThreadProbe& probe, Nanoseconds waiting,
@@ -51,7 +46,8 @@ NativeCapture* NativeHalf::hold_running(pid_t tid, process::ThreadProbe& probe, 
     held = perf_->hold(tid, probe, registers);
     if (held == Held::yes) return &*perf_;
     if (held == Held::refused) {
-      in_use_ = asked_ == NativeSource::perf ? NativeSource::syscall : NativeSource::ptrace;
+      granted_.events = false;
+      in_use_ = running_source(asked_, granted_);
       stop = in_use_ == NativeSource::ptrace;
     } else {
       stop = asked_ == NativeSource::automatic && waiting > patience_;

@@ -13,6 +13,7 @@
 #include "phlox/memory/remote_memory.h"
 #include "phlox/sampler/capture/native_capture.h"
 #include "phlox/sampler/capture/perf_source.h"
+#include "phlox/sampler/observe/plan.h"
 #include "phlox/sampler/observe/records.h"
 #include "phlox/sampler/observe/ring.h"
 
@@ -51,7 +52,7 @@ class NativeHalf {
   }
   // A sample by this source is as sure as the schedule counts around it.
   bool proves(const NativeCapture* source) const {
-    return real_time_ || source == &stop_ || source == &blocked_;
+    return granted_.scheduling == SchedulingClass::real_time || source == &stop_ || source == &blocked_;
   }
 
   // The thread that has waited longest; 0: none. Cleared by the call.
@@ -94,7 +95,7 @@ class NativeHalf {
   void wait_on(pid_t tid, Nanoseconds waiting);
 
   NativeSource asked_, in_use_;
-  bool real_time_;
+  Rights granted_;  // as far as is known
   Nanoseconds interval_asked_;
   Nanoseconds interval_ = 0;  // between events; 0: none was waited for yet
   Nanoseconds patience_;

@@ -134,7 +134,8 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
     // No thread holds a GIL. The thread that was last found running comes first: the copy made with its stack
     // serves the others, and it need not be checked for sleeping.
     PythonThread* slot = domain.runner;
-    if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && !is_over(*slot) && on_its_cpu()) {
+    if (slot != nullptr && slot->alive && !slot->was_blocked && !native_ && !is_over(*slot) &&
+        goes_to_its_cpu(config_.mode)) {
       read_awake(*slot, now, false);
       return Holder::known;
     }
@@ -146,7 +147,7 @@ ProcessSampler::Holder ProcessSampler::read_holder(Domain& domain, Nanoseconds n
   for (int change = 0; change < kAttempts; ++change) {
     // If an event woke us, the thread that it caught does not run: the turn's copy serves it and the others.
     const bool caught = by_event() && change == 0;
-    const bool scouted = !caught && on_its_cpu() && domain.threads > 1 && scout(domain);
+    const bool scouted = !caught && goes_to_its_cpu(config_.mode) && domain.threads > 1 && scout(domain);
     PythonThread* slot = caught ? nullptr : domain.runner;
     if (slot == nullptr || !slot->alive || (change > 0 && !scouted)) {
       if (!caught) capture_for(Snapshot::kEverybody);

@@ -143,7 +143,6 @@ class ProcessSampler {
   void read_other(PythonThread& slot, Nanoseconds now);
   bool read_with_holder(PythonThread& slot, Domain& domain, Nanoseconds now);
   void judge_free(PythonThread& slot, const process::SchedStat& stat, Nanoseconds now, SampleState& state);
-  bool on_its_cpu() const { return config_.mode != Mode::ptrace && config_.mode != Mode::hands_off; }
   bool by_event() const;
   PythonThread* caught();
   bool seen_lately(const PythonThread& slot, Nanoseconds now) const;

@@ -180,13 +180,13 @@ struct ProcessSampler::FromElsewhere : Hold {
 
   Attempted hold(Attempt& a) override {
     using State = process::ThreadStop::State;
-    const bool may_stop = s_.config_.mode != Mode::same_cpu && s_.config_.mode != Mode::hands_off;
     // Checked at the last moment: the stop interrupts a call that begins in between.
     a.in = a.slot.probe->blocked_in();
     sleeps_ = a.in && !a.in->running;
     // A stop ends a wait for a CPU.
     if (!sleeps_) s_.judge_free(a.slot, a.before, a.now, a.seen.state);
-    if (may_stop && a.in && !sleeps_) stop_.emplace(s_.config_.pid, *a.slot.probe, s_.stops_);
+    if (may_stop(s_.config_.mode) && a.in && !sleeps_)
+      stop_.emplace(s_.config_.pid, *a.slot.probe, s_.stops_);
     stopped_ = stop_ && stop_->state() == State::stopped;
     const bool gone = stop_ && stop_->state() == State::gone;
     if (!gone && !(stop_ && stop_->state() == State::signalled)) return Attempted::go_on;
@@ -321,7 +321,7 @@ bool ProcessSampler::read_awake(PythonThread& slot, Nanoseconds now, bool holds)
     // Nothing holds it: read its Python frames alone.
     if (next != Attempted::refused) return next == Attempted::settled;
   }
-  if (OnItsCpu hold(*this); on_its_cpu() && hold.reach(slot)) {
+  if (OnItsCpu hold(*this); goes_to_its_cpu(config_.mode) && hold.reach(slot)) {
     const Attempted next = read_held(slot, now, holds, hold);
     if (next != Attempted::refused) return next == Attempted::settled;
   }

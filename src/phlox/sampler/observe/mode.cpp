@@ -18,4 +18,16 @@ std::string_view describe(NativeSource source) {
   return "";
 }
 
+std::string_view describe(SchedulingClass scheduling) {
+  switch (scheduling) {
+    case SchedulingClass::real_time:
+      return "real time";
+    case SchedulingClass::short_slice:
+      return "ordinary class, short slice";
+    case SchedulingClass::ordinary:
+      return "ordinary class, leans towards moments of waiting";
+  }
+  return "";
+}
+
 }  // namespace phlox::sampler

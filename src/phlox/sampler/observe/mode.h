@@ -16,6 +16,12 @@ enum class Mode : uint8_t {
   hands_off,  // not held: read as it runs, unproved
   kernel,     // not by us: a program inside the kernel reads in the interrupt (sampler/kernel)
 };
+constexpr bool goes_to_its_cpu(Mode mode) {
+  return mode != Mode::ptrace && mode != Mode::hands_off;
+}
+constexpr bool may_stop(Mode mode) {
+  return mode != Mode::same_cpu && mode != Mode::hands_off;
+}
 
 // The requested source. automatic: the first of perf and ptrace that the host allows, and always syscall for
 // blocked threads. kernel: the capture inside the kernel, with everything else (Mode::kernel).
@@ -27,5 +33,6 @@ enum class SchedulingClass {
   short_slice,  // ordinary class, slice of 0.1 ms: gets the CPU before the running thread (Linux 6.12+)
   ordinary,     // ordinary class, nothing special granted
 };
+std::string_view describe(SchedulingClass scheduling);
 
 }  // namespace phlox::sampler

@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "phlox/sampler/observe/plan.h"
+
 namespace phlox::sampler {
 
 Result<std::unique_ptr<KernelSources>> open_kernel(Host& host, const std::vector<pid_t>& roots,
                                                    const Options& options, std::string& why_not) {
-  const bool asked = options.mode == Mode::kernel;
-  const bool any_native = !options.native || options.native == NativeSource::automatic;
-  if (!asked && (options.mode != Mode::automatic || !any_native)) return nullptr;
+  if (!wants_kernel({options.mode, options.native})) return nullptr;
   const std::string retry = roots.size() == 1 && !options.launched
                                 ? fmt::format("record --way kernel -p {}", roots.front())
                                 : std::string("record --way kernel");
   auto kernel = KernelSources::open(host, options.rate_hz, options.max_overhead_percent,
                                     options.native.has_value(), options.follow, retry);
-  if (kernel || asked) return kernel;
+  if (kernel || options.mode == Mode::kernel) return kernel;
   why_not = kernel.error().message;
   return nullptr;
 }

@@ -15,6 +15,7 @@
 #include "phlox/process/cpu_list.h"
 #include "phlox/process/cpu_set.h"
 #include "phlox/sampler/capture/schedule.h"
+#include "phlox/sampler/observe/plan.h"
 #include "phlox/sampler/session/budget.h"
 #include "phlox/sampler/session/turn_loop.h"
 #include "phlox/sampler/session/worker_waits.h"
@@ -57,40 +58,6 @@ void copy_numbers(const ProcessSampler& sampler, const SamplerThread::Numbers& f
   into.events = sampler.native_events();
   into.process_gone = sampler.process_gone();
   into.stateless = sampler.stateless();
-}
-
-std::string describe_same_cpu(const SamplerThread::Numbers& numbers) {
-  std::string text = "same CPU (";
-  text += describe(numbers.scheduling);
-  if (numbers.by_perf > numbers.by_clock) text += ", woken by a perf event";
-  text += numbers.schedstat_off ? "; unproved: no schedstat)" : ")";
-  return text;
-}
-
-std::string describe_python_mode(const SamplerThread::Numbers& numbers) {
-  const Counts& counts = numbers.counts;
-  // If all stops were refused, they are not mentioned.
-  const bool stops = counts.stopped_alone > 0 || counts.stop_refused == 0;
-  switch (numbers.mode) {
-    case Mode::ptrace:
-      if (stops) return "ptrace stop";
-      break;
-    case Mode::hands_off:
-      break;
-    case Mode::kernel:
-      return std::string(profile::kInTheKernel);
-    case Mode::automatic:
-    case Mode::no_kernel:
-    case Mode::same_cpu: {
-      if (counts.cpu_refused == 0) return describe_same_cpu(numbers);
-      const std::string otherwise =
-          numbers.mode != Mode::same_cpu && stops ? "ptrace stop" : "hands off (unproved)";
-      // It has run on none of the program's CPUs.
-      if (counts.migrations == 0) return otherwise + " (the program's CPUs are refused)";
-      return describe_same_cpu(numbers) + ", " + otherwise + " where that CPU is refused";
-    }
-  }
-  return "hands off (unproved)";
 }
 
 }  // namespace
@@ -312,33 +279,29 @@ void SamplerThread::run() {
 }
 
 std::string describe_mode(const SamplerThread::Numbers& numbers) {
-  const std::string mode = describe_python_mode(numbers);
-  if (!numbers.native) return mode;
-  switch (*numbers.native) {
-    case NativeSource::ptrace:
-      return "ptrace stop of running threads, with native frames";
-    case NativeSource::perf:
-      return mode + ", native frames by perf events" + (numbers.events.kernel ? ", the kernel's too" : "");
-    case NativeSource::kernel:
-      return mode + ", with native frames, the kernel's too";
-    default:
-      return mode + ", native frames of blocked threads only";
-  }
+  const Counts& counts = numbers.counts;
+  Rights granted;
+  granted.kernel = numbers.mode == Mode::kernel;
+  granted.proof = !numbers.schedstat_off;
+  granted.scheduling = numbers.scheduling;
+  // If all stops were refused, they are not mentioned.
+  granted.stops = counts.stopped_alone > 0 || counts.stop_refused == 0;
+  // Without a migration, it has run on none of the program's CPUs.
+  if (counts.cpu_refused > 0) granted.cpus = counts.migrations == 0 ? Rights::Cpus::none : Rights::Cpus::some;
+  Plan found = plan_for(granted, {numbers.mode, {}});
+  found.by_perf = numbers.by_perf > numbers.by_clock;
+  found.native = numbers.native;
+  found.kernel_frames = numbers.events.kernel;
+  return describe(found);
 }
 
 std::vector<std::string> details_of(const SamplerThread::Numbers& numbers) {
   std::vector<std::string> lines;
-  if (numbers.native == NativeSource::kernel) return lines;
-  if (numbers.native != NativeSource::perf) {
-    if (numbers.native) lines.push_back("no kernel frames: only perf events tell them");
-    return lines;
-  }
-  if (!numbers.events.kernel) {
-    lines.push_back(
-        "no kernel frames: perf events of the kernel are refused (CAP_PERFMON, or kernel.perf_event_paranoid "
-        "of 1 or less, would grant them)");
-  }
-  if (numbers.events.without > 0) {
+  if (!numbers.native || numbers.native == NativeSource::kernel) return lines;
+  const bool events = numbers.native == NativeSource::perf;
+  if (const auto why = why_no_kernel_frames(events, numbers.events.kernel); !why.empty())
+    lines.emplace_back(why);
+  if (events && numbers.events.without > 0) {
     lines.push_back(
         fmt::format("up to {} running threads were without a perf event: there may be {} at once "
                     "(descriptors, locked memory); they took turns",

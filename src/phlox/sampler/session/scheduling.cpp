@@ -64,16 +64,4 @@ SchedulingClass take_best_class(bool allow_real_time) {
   return SchedulingClass::ordinary;
 }
 
-std::string_view describe(SchedulingClass scheduling) {
-  switch (scheduling) {
-    case SchedulingClass::real_time:
-      return "real time";
-    case SchedulingClass::short_slice:
-      return "ordinary class, short slice";
-    case SchedulingClass::ordinary:
-      return "ordinary class, leans towards moments of waiting";
-  }
-  return "";
-}
-
 }  // namespace phlox::sampler

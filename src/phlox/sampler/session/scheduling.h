@@ -2,15 +2,11 @@
 // Touches only the calling thread, and the process's limit on real-time CPU.
 #pragma once
 
-#include <string_view>
-
 #include "phlox/sampler/observe/mode.h"
 
 namespace phlox::sampler {
 
 // Takes the best class the kernel grants to the calling thread, and a timer slack of 1 ns.
 SchedulingClass take_best_class(bool allow_real_time = true);
-
-std::string_view describe(SchedulingClass scheduling);
 
 }  // namespace phlox::sampler

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "phlox/process/cpu_list.h"
+#include "phlox/sampler/observe/plan.h"
 #include "phlox/sampler/session/sampler_thread.h"
 
 namespace phlox::sampler {
@@ -10,14 +11,10 @@ namespace phlox::sampler {
 ProcessSampler::Config config_of(const Program& program, const Options& options) {
   ProcessSampler::Config config;
   config.pid = program.pid;
-  config.native = options.native;
+  config.native = asked_source({options.mode, options.native});
   config.rseq_cpu_offset = program.rseq_cpu_offset;
   config.birth = program.birth;
   config.mode = options.mode == Mode::kernel ? Mode::automatic : options.mode;
-  // A non-stopping mode also rules out stops for the native half, unless they were requested.
-  if (config.native == NativeSource::automatic &&
-      (options.mode == Mode::same_cpu || options.mode == Mode::hands_off))
-    config.native = NativeSource::perf;
   return config;
 }
 

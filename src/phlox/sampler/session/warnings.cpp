@@ -7,8 +7,7 @@ namespace phlox::sampler {
 std::vector<std::string> refusals(const Options& options, const Progress& progress) {
   std::vector<std::string> warnings;
   if (progress.cpu_refused > 0) {
-    const bool may_stop = options.mode == Mode::automatic || options.mode == Mode::no_kernel;
-    const bool stops = may_stop && progress.stops > 0;
+    const bool stops = may_stop(options.mode) && progress.stops > 0;
     warnings.push_back(
         fmt::format("{} samples found their thread on a CPU that phlox may not use (a cpuset of its own, or "
                     "a CPU that is "
