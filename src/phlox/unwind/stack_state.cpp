@@ -1,6 +1,5 @@
 #include "phlox/unwind/stack_state.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
@@ -46,22 +45,16 @@ Value StackState::read(const Value& at) const {
 
 void StackState::write(const Value& at, unsigned size, const Value& holds) {
   if (!is_address(at)) return;
-  for (size_t i = 0; i < count;) {
-    const int64_t into = int64_t{words[i].at.offset} - at.offset;
-    if (same_base(words[i].at, at) && into > -8 && into < std::max<int64_t>(size, 1)) {
-      words[i] = words[--count];
-    } else {
-      ++i;
-    }
-  }
+  drop([&](const Word& word) {
+    const int64_t into = int64_t{word.at.offset} - at.offset;
+    return same_base(word.at, at) && into > -8 && into < std::max<int64_t>(size, 1);
+  });
   const bool tells = size == 8 && holds.kind != Value::nothing && holds.kind != Value::constant;
   if (!tells && forgot) return;
   if (count == kMostWords) {
     // Dropped words are unknown from now on: then unknown words need not be kept either.
     forgot = true;
-    const auto end = std::remove_if(words.begin(), words.begin() + count,
-                                    [](const Word& w) { return w.holds.kind == Value::nothing; });
-    count = static_cast<uint8_t>(end - words.begin());
+    drop([](const Word& word) { return word.holds.kind == Value::nothing; });
     if (!tells || count == kMostWords) return;
   }
   words[count++] = {at, tells ? holds : Value{}};
@@ -101,16 +94,25 @@ bool StackState::join(const StackState& other) {
   return changed;
 }
 
+void StackState::push(const Value& value) {
+  const Value at = plus(registers[kRsp], -8);
+  write(at, 8, value);
+  registers[kRsp] = at;
+}
+
+Value StackState::pop() {
+  const Value popped = read(registers[kRsp]);
+  registers[kRsp] = plus(registers[kRsp], 8);
+  return popped;
+}
+
 void StackState::run(const Instruction& i, uint32_t offset) {
-  Value& sp = registers[kRsp];
   switch (i.kind) {
     case Instruction::push:
-      write(plus(sp, -8), 8, i.reg == kNoRegister ? Value{} : registers[i.reg]);
-      sp = plus(sp, -8);
+      push(i.reg == kNoRegister ? Value{} : registers[i.reg]);
       break;
     case Instruction::pop: {
-      const Value popped = read(sp);
-      sp = plus(sp, 8);
+      const Value popped = pop();
       if (i.reg != kNoRegister) registers[i.reg] = popped;
       break;
     }
@@ -139,9 +141,8 @@ void StackState::run(const Instruction& i, uint32_t offset) {
       registers[i.reg] = {Value::constant, 0, 0, i.value};
       break;
     case Instruction::leave:
-      sp = registers[kRbp];
-      registers[kRbp] = read(sp);
-      sp = plus(sp, 8);
+      registers[kRsp] = registers[kRbp];
+      registers[kRbp] = pop();
       break;
     case Instruction::call:
     case Instruction::call_indirect:
@@ -165,22 +166,12 @@ void StackState::run(const Instruction& i, uint32_t offset) {
 
 // Not a call that returns here: of the next instruction, for its address.
 void StackState::call(bool returns_here) {
-  Value& sp = registers[kRsp];
-  if (!returns_here) {
-    sp = plus(sp, -8);
-    write(sp, 8, {});
-    return;
-  }
+  if (!returns_here) return push({});
   for (uint8_t reg = 0; reg < kRegisterCount; ++reg) {
     if ((kCalleeSaved >> reg & 1) == 0) registers[reg] = {};
   }
-  for (size_t k = 0; k < count;) {
-    if (same_base(words[k].at, sp) && words[k].at.offset < sp.offset) {
-      words[k] = words[--count];
-    } else {
-      ++k;
-    }
-  }
+  const Value& sp = registers[kRsp];
+  drop([&](const Word& word) { return same_base(word.at, sp) && word.at.offset < sp.offset; });
 }
 
 // What the instruction there makes of an address. What it produced the last time was another address.
@@ -190,14 +181,8 @@ Value StackState::aligned_at(uint32_t offset) {
   for (Value& v : registers) {
     if (same_base(v, made)) v = {};
   }
-  for (size_t k = 0; k < count;) {
-    if (same_base(words[k].at, made) || same_base(words[k].holds, made)) {
-      words[k] = words[--count];
-      forgot = true;
-    } else {
-      ++k;
-    }
-  }
+  if (drop([&](const Word& word) { return same_base(word.at, made) || same_base(word.holds, made); }))
+    forgot = true;
   return made;
 }
 

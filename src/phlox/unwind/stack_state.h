@@ -4,9 +4,11 @@
 // code_state_rules.h; knows no functions, blocks or tables.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "phlox/unwind/arch/x86_64_code.h"
 
@@ -61,7 +63,16 @@ struct StackState {
   static StackState start(bool of_function);
 
  private:
+  void push(const Value& value);
+  Value pop();
   void call(bool returns_here);
+  // Drops the words for which `which` is true. Returns whether there were any.
+  template <class Which>
+  bool drop(Which which) {
+    const auto end = std::remove_if(words.begin(), words.begin() + count, which);
+    const auto left = static_cast<uint8_t>(end - words.begin());
+    return std::exchange(count, left) != left;
+  }
   Value aligned_at(uint32_t offset);
 };
 
