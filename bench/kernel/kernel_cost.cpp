@@ -50,7 +50,7 @@ class Cost {
         !sampler::find_listed_threads(*found, memory, *place))
       return false;
     place_ = *place;
-    place_.walk_share = kWalkShare;
+    place_.walks.share = kWalkShare;
     return true;
   }
 

@@ -21,7 +21,7 @@ class KernelBirthsTest : public testing::Test {
     birth.time = time;
     std::memcpy(birth.name, "worker", 6);
     kernel_process place{};
-    place.frame_code = 8;
+    place.python.frame.code = 8;
     births_.add(birth, place, parent_);
   }
   bool said(uint32_t id, uint32_t type) {
@@ -51,7 +51,7 @@ TEST_F(KernelBirthsTest, a_child_is_as_its_parent_and_has_what_was_said_of_it) {
   const auto newborn = births_.take(KERNEL_FIRST_BORN);
   EXPECT_EQ(newborn.said.size(), 2U);
   EXPECT_EQ(newborn.place.id, KERNEL_FIRST_BORN);
-  EXPECT_EQ(newborn.place.frame_code, 8U);
+  EXPECT_EQ(newborn.place.python.frame.code, 8U);
   EXPECT_FALSE(said(KERNEL_FIRST_BORN, KERNEL_SAMPLE));
 }
 

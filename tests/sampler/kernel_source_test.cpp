@@ -342,14 +342,14 @@ TEST_F(KernelSourceTest, of_a_wait_that_goes_on_the_descriptor_is_asked_for) {
   const auto main = code("main"), work = code("work"), wait = code("wait");
   sample(1, stack({work, main}), 0, 0, 0);
   kernel_thread known{};
-  known.since = known.off_since = start_ + 4 * kMillisecond;
+  known.since = known.off.since = start_ + 4 * kMillisecond;
   known.state = KERNEL_BLOCKED;
-  known.system_call = 0;
-  known.off = stack({wait, main});
-  known.walked = 1;
-  known.ran = 3 * kMillisecond;
-  known.waits_for = 9;
-  known.waits_for_what = KERNEL_WAITS_FOR_FILE;
+  known.off.system_call = 0;
+  known.off.stack = stack({wait, main});
+  known.off.walked = 1;
+  known.sums.ran = 3 * kMillisecond;
+  known.off.waits_for = 9;
+  known.off.waits_for_what = KERNEL_WAITS_FOR_FILE;
   for (const Nanoseconds later : {Nanoseconds{0}, kSecond}) {
     const Nanoseconds now = clock_now() + later;
     source_.ask_after_silent(now, now, [&](pid_t) { return std::optional(known); });
@@ -495,11 +495,11 @@ TEST_F(KernelSourceTest, a_wait_is_reported_as_it_grows) {
   const kernel_stack waiting = stack({wait, main});
   sample(1, waiting, 0, 0, 0);
   kernel_thread known{};
-  known.since = known.off_since = start_ + 2 * kMillisecond;
-  known.ran = kMillisecond;
+  known.since = known.off.since = start_ + 2 * kMillisecond;
+  known.sums.ran = kMillisecond;
   known.state = KERNEL_BLOCKED;
-  known.off = waiting;
-  known.walked = 1;
+  known.off.stack = waiting;
+  known.off.walked = 1;
   source_.ask_after_silent(static_cast<Nanoseconds>(start_ + 302 * kMillisecond),
                            static_cast<Nanoseconds>(start_ + 301 * kMillisecond),
                            [&](pid_t) { return std::optional(known); });
@@ -514,10 +514,10 @@ TEST_F(KernelSourceTest, a_long_wait_that_the_kernel_did_not_read_is_read_from_o
   sample(1, stack({run, main}), 1, 0, 0);
   ParkedThreads outside;
   kernel_thread known{};
-  known.since = known.off_since = start_ + 2 * kMillisecond;
-  known.ran = 2 * kMillisecond;
+  known.since = known.off.since = start_ + 2 * kMillisecond;
+  known.sums.ran = 2 * kMillisecond;
   known.state = KERNEL_BLOCKED;
-  known.system_call = 202;
+  known.off.system_call = 202;
   int reads = 0;
   const auto read = [&](std::span<const pid_t> threads) {
     ++reads;
@@ -550,8 +550,8 @@ TEST_F(KernelSourceTest, a_wait_that_moved_while_it_was_read_is_not_known) {
   const auto main = code("main"), run = code("run");
   sample(1, stack({run, main}), 1, 0, 0);
   kernel_thread known{};
-  known.since = known.off_since = start_ + 2 * kMillisecond;
-  known.ran = 2 * kMillisecond;
+  known.since = known.off.since = start_ + 2 * kMillisecond;
+  known.sums.ran = 2 * kMillisecond;
   known.state = KERNEL_BLOCKED;
   const auto now = static_cast<Nanoseconds>(start_ + 302 * kMillisecond);
   source_.read_long_waits(
@@ -562,7 +562,7 @@ TEST_F(KernelSourceTest, a_wait_that_moved_while_it_was_read_is_not_known) {
         EXPECT_TRUE(
             python::capture_code(fake_.layout(), fake_.memory(), fake_.code("sleeper"), *found.codes[0]));
         found.threads.push_back({.tid = static_cast<pid_t>(kThread), .python_id = 5, .frames = {{0, 200}}});
-        known.off_since += kMillisecond;
+        known.off.since += kMillisecond;
         return found;
       });
   seen(402, known);
@@ -574,11 +574,11 @@ TEST_F(KernelSourceTest, a_wait_that_is_open_at_the_end_is_reported_up_to_there)
   const kernel_stack waiting = stack({wait, main});
   sample(1, waiting, 0, 0, 0);
   kernel_thread known{};
-  known.since = known.off_since = start_ + 2 * kMillisecond;
-  known.ran = kMillisecond;
+  known.since = known.off.since = start_ + 2 * kMillisecond;
+  known.sums.ran = kMillisecond;
   known.state = KERNEL_BLOCKED;
-  known.off = waiting;
-  known.walked = 1;
+  known.off.stack = waiting;
+  known.off.walked = 1;
   seen(80, known);
   EXPECT_NEAR(wall("wait", CpuState::blocked), 78, 0.001);
   EXPECT_NEAR(wall("wait", CpuState::running), 1, 0.001);
@@ -591,9 +591,9 @@ TEST_F(KernelSourceTest, an_unreported_run_and_short_waits_are_reported_at_the_e
   sample(27, stack({work, main}), 6, 20, 0);
   kernel_thread known{};
   known.since = start_ + 30 * kMillisecond;
-  known.ran = 8 * kMillisecond;
-  known.blocked = 20 * kMillisecond + kMillisecond / 2;
-  known.queued = kMillisecond / 2;
+  known.sums.ran = 8 * kMillisecond;
+  known.sums.blocked = 20 * kMillisecond + kMillisecond / 2;
+  known.sums.queued = kMillisecond / 2;
   known.state = KERNEL_RUNNING;
   seen(40, known);
   EXPECT_NEAR(wall("wait", CpuState::blocked), 20.5, 0.001);
@@ -608,8 +608,8 @@ TEST_F(KernelSourceTest, what_a_thread_ran_that_was_only_seen_waiting_is_no_func
   sample(20, stack({wait, main}), 1, 18, 0, 2);
   kernel_thread known{};
   known.since = start_ + 30 * kMillisecond;
-  known.ran = 2 * kMillisecond;
-  known.blocked = 18 * kMillisecond;
+  known.sums.ran = 2 * kMillisecond;
+  known.sums.blocked = 18 * kMillisecond;
   known.state = KERNEL_RUNNING;
   seen(33, known);
   EXPECT_NEAR(cpu("wait"), 0, 0.001);
@@ -719,9 +719,9 @@ TEST_F(KernelSourceTest, what_a_thread_did_before_it_ended_is_reported) {
 
 TEST_F(KernelSourceTest, earlier_sums_of_the_kernel_are_reported_at_the_beginning_without_a_sample) {
   kernel_thread known{};
-  known.ran = 40 * kMillisecond;
-  known.blocked = 900 * kMillisecond;
-  known.queued = 2 * kMillisecond;
+  known.sums.ran = 40 * kMillisecond;
+  known.sums.blocked = 900 * kMillisecond;
+  known.sums.queued = 2 * kMillisecond;
   source_.go_on_from(static_cast<pid_t>(kThread), 5 * kMillisecond, {{static_cast<pid_t>(kThread), known}});
   consumer_.with_end(static_cast<pid_t>(kThread), [] { return std::nullopt; });
   consumer_.with_start(static_cast<Nanoseconds>(start_ - 942 * kMillisecond));

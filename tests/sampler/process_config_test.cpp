@@ -39,8 +39,8 @@ TEST_P(ThreadBlocks, glibc_has_the_state_in_the_block) {
   fake_.memory().put_value(block_ + kFirst + kKey * 16 + 8, fake_.thread().state().value);
   kernel_process where{};
   ASSERT_TRUE(find(where));
-  EXPECT_EQ(where.state_how, uint32_t{KERNEL_STATE_WORD});
-  EXPECT_EQ(where.state_offset, kFirst + kKey * 16 + 8);
+  EXPECT_EQ(where.python.state.how, uint32_t{KERNEL_STATE_WORD});
+  EXPECT_EQ(where.python.state.offset, kFirst + kKey * 16 + 8);
 }
 
 TEST_P(ThreadBlocks, musl_has_it_behind_a_pointer) {
@@ -49,9 +49,9 @@ TEST_P(ThreadBlocks, musl_has_it_behind_a_pointer) {
   fake_.memory().put_value(keys + kKey * 8, fake_.thread().state().value);
   kernel_process where{};
   ASSERT_TRUE(find(where));
-  EXPECT_EQ(where.state_how, uint32_t{KERNEL_STATE_INDIRECT});
-  EXPECT_EQ(where.state_offset, 0x80U);
-  EXPECT_EQ(where.state_index, kKey * 8);
+  EXPECT_EQ(where.python.state.how, uint32_t{KERNEL_STATE_INDIRECT});
+  EXPECT_EQ(where.python.state.offset, 0x80U);
+  EXPECT_EQ(where.python.state.index, kKey * 8);
 }
 
 TEST_P(ThreadBlocks, a_state_that_is_nowhere_is_not_found) {
@@ -63,16 +63,16 @@ TEST_P(ThreadBlocks, states_that_say_whose_they_are_are_searched_in_their_lists)
   auto where = kernel_process_of(python_);
   ASSERT_TRUE(where);
   ASSERT_TRUE(find_listed_threads(python_, fake_.memory(), *where));
-  EXPECT_EQ(where->state_how, uint32_t{KERNEL_STATE_LISTED});
+  EXPECT_EQ(where->python.state.how, uint32_t{KERNEL_STATE_LISTED});
   // As the kernel walks there.
   const auto word = [&](uint64_t at) {
     uint64_t value = 0;
     fake_.memory().read_value(RemoteAddress(at), value);
     return value;
   };
-  uint64_t state = word(word(where->interpreters) + where->interp_threads);
-  while (state != 0 && word(state + where->thread_id) != block_.value)
-    state = word(state + where->thread_next);
+  uint64_t state = word(word(where->python.interpreters) + where->python.interp.threads);
+  while (state != 0 && word(state + where->python.thread.id) != block_.value)
+    state = word(state + where->python.thread.next);
   EXPECT_EQ(state, fake_.thread().state().value);
   fake_.set(fake_.thread().state(), layout().thread.thread_id, RemoteAddress(0));
   EXPECT_FALSE(find_listed_threads(python_, fake_.memory(), *where)) << "it is coming up still";
@@ -81,10 +81,10 @@ TEST_P(ThreadBlocks, states_that_say_whose_they_are_are_searched_in_their_lists)
 TEST_P(ThreadBlocks, what_the_kernel_reads_fits_into_what_it_has) {
   const auto where = kernel_process_of(python_);
   ASSERT_TRUE(where) << where.error().message;
-  EXPECT_LE(where->frame_bytes, unsigned{KERNEL_HEADER_BYTES});
-  EXPECT_LE(where->code_bytes, unsigned{KERNEL_STRUCT_BYTES});
-  EXPECT_LE(where->proof_bytes, unsigned{KERNEL_PROOF_WORDS} * 8);
-  EXPECT_LE(where->text_head, unsigned{KERNEL_HEADER_BYTES});
+  EXPECT_LE(where->python.frame.bytes, unsigned{KERNEL_HEADER_BYTES});
+  EXPECT_LE(where->python.code.bytes, unsigned{KERNEL_STRUCT_BYTES});
+  EXPECT_LE(where->python.code.proof_bytes, unsigned{KERNEL_PROOF_WORDS} * 8);
+  EXPECT_LE(where->python.text.head, unsigned{KERNEL_HEADER_BYTES});
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, ThreadBlocks,

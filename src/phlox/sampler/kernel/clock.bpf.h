@@ -34,7 +34,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   struct scratch* s = p && !p->plain ? bpf_map_lookup_elem(&scratches, &cpu) : 0;
   if (!p || !s || s->busy || (task->flags & PF_EXITING)) return 0;
   __u64 now = clock_now();
-  if (!has_clock_credit(p, now)) {
+  if (!has_credit(&p->clock, now)) {
     count(KERNEL_COUNT_SKIPPED, 1);
     return 0;
   }
@@ -43,7 +43,7 @@ int on_clock(struct bpf_perf_event_data* context) {
   sample_current(s, p, t, task, context, not_for_tasks(task), now);
   count(KERNEL_COUNT_WALKS, 1);
   now = clock_now() - now;
-  p->clock_credit -= (__s64)at_most(now, longest_paid(s));
+  p->clock.left -= (__s64)at_most(now, longest_paid(s));
   count(KERNEL_COUNT_TIME, now);
   count(KERNEL_COUNT_CLOCK_TIME, now);
   return 0;

@@ -7,20 +7,20 @@
 // Where a string's characters are, and their size in bytes; the head is in s->text. 0: no compact string.
 static __always_inline __u64 text_content(struct scratch* s, const struct kernel_process* p, __u64 address,
                                           __u64* bytes) {
-  __u32 state = *(__u32*)(s->text + (p->text_state & 0x7c)) >> (p->text_shift & 15);
-  __u64 length = *(__u64*)(s->text + (p->text_length & 0x78));
+  __u32 state = *(__u32*)(s->text + (p->python.text.state & 0x7c)) >> (p->python.text.shift & 15);
+  __u64 length = *(__u64*)(s->text + (p->python.text.length & 0x78));
   __u32 kind = state & 7, compact = state >> 3 & 1, ascii = state >> 4 & 1;
   *bytes = length * kind;
   if (!compact || length > 1ull << 32) return 0;
-  return address + (ascii ? p->text_ascii : p->text_compact);
+  return address + (ascii ? p->python.text.ascii : p->python.text.compact);
 }
 
 // Reads into s->text; at the end of a mapping, only the head that every string has.
 static __always_inline int read_head(struct scratch* s, const struct kernel_process* p, __u64 address) {
   for (int i = 0; i < KERNEL_HEADER_BYTES / 8; i++) ((__u64*)s->text)[i] = 0;
   return address &&
-         (!bpf_probe_read_user(s->text, at_most(p->text_head, KERNEL_HEADER_BYTES), (void*)address) ||
-          !bpf_probe_read_user(s->text, at_most(p->text_ascii, KERNEL_HEADER_BYTES), (void*)address));
+         (!bpf_probe_read_user(s->text, at_most(p->python.text.head, KERNEL_HEADER_BYTES), (void*)address) ||
+          !bpf_probe_read_user(s->text, at_most(p->python.text.ascii, KERNEL_HEADER_BYTES), (void*)address));
 }
 
 // Adds the first and last of these bytes to the hash.
@@ -43,7 +43,7 @@ int mix_text(struct scratch* s, const struct kernel_process* p, __u64 address, _
   if (!s || !p || !hash) return 0;
   __u64 h = mix(*hash, address), bytes = 0;
   if (read_head(s, p, address)) {
-    __u32 from = p->text_length & 0x78;
+    __u32 from = p->python.text.length & 0x78;
     for (int i = 0; i < 3; i++) h = mix(h, *(__u64*)(s->text + ((from + 8 * i) & 0x78)));
     __u64 at = text_content(s, p, address, &bytes);
     if (at) h = mix_ends(s, h, at, bytes);
@@ -55,18 +55,18 @@ int mix_text(struct scratch* s, const struct kernel_process* p, __u64 address, _
 int mix_lines(struct scratch* s, const struct kernel_process* p, __u64 address, __u64* hash) {
   if (!s || !p || !hash) return 0;
   __u64 h = mix(*hash, address), bytes = 0;
-  if (address && !bpf_probe_read_user(&bytes, 8, (void*)(address + p->bytes_size)))
-    h = mix_ends(s, h, address + p->bytes_data, bytes);
+  if (address && !bpf_probe_read_user(&bytes, 8, (void*)(address + p->python.bytes.size)))
+    h = mix_ends(s, h, address + p->python.bytes.data, bytes);
   *hash = h;
   return 0;
 }
 
 // A pointer of the code object whose proof was read; all of them are in that range.
 static __always_inline __u64 proof_word(struct scratch* s, const struct kernel_process* p, __u32 part) {
-  __u32 offset = p->code_part[part];
+  __u32 offset = p->python.code.part[part];
   if (offset == KERNEL_ABSENT) return 0;
   __u64 value = 0;
-  offset -= p->proof_from;
+  offset -= p->python.code.proof_from;
   if (offset > sizeof s->proof - 8) return 0;
   __builtin_memcpy(&value, (__u8*)s->proof + offset, 8);
   return value;
@@ -78,7 +78,7 @@ static __always_inline void read_text(struct scratch* s, const struct kernel_pro
   __u64 address = proof_word(s, p, part), bytes = 0;
   if (!read_head(s, p, address)) return;
   __u64 at = text_content(s, p, address, &bytes);
-  __u32 size = at_most(at ? at - address + bytes : p->text_ascii, room);
+  __u32 size = at_most(at ? at - address + bytes : p->python.text.ascii, room);
   if (bpf_probe_read_user(s->code.bytes + from, size, (void*)address)) return;
   s->code.head.part[part].address = address;
   s->code.head.part[part].at = from;
@@ -90,7 +90,8 @@ int new_code(struct scratch* s, const struct kernel_process* p, __u64 code, __u6
   if (!s || !p) return 0;
   struct kernel_code* record = &s->code.head;
   __builtin_memset(record, 0, sizeof *record);
-  if (bpf_probe_read_user(s->code.bytes, at_most(p->code_bytes, KERNEL_STRUCT_BYTES), (void*)code)) return 0;
+  if (bpf_probe_read_user(s->code.bytes, at_most(p->python.code.bytes, KERNEL_STRUCT_BYTES), (void*)code))
+    return 0;
   record->head.type = KERNEL_CODE;
   record->head.id = p->id;
   record->address = code;
@@ -98,7 +99,7 @@ int new_code(struct scratch* s, const struct kernel_process* p, __u64 code, __u6
   read_text(s, p, 0, BYTES_NAME, KERNEL_NAME_BYTES);
   read_text(s, p, 1, BYTES_QUALNAME, KERNEL_NAME_BYTES);
   read_text(s, p, 2, BYTES_FILE, KERNEL_FILE_BYTES);
-  __u32 apart = p->code_part[4];
+  __u32 apart = p->python.code.part[4];
   if (apart <= KERNEL_STRUCT_BYTES - 8) {
     __u64 address = *(__u64*)(s->code.bytes + (apart & 0xf8));
     if (!bpf_probe_read_user(s->code.bytes + BYTES_HEAD, KERNEL_HEAD_BYTES / 2, (void*)address)) {
@@ -108,8 +109,8 @@ int new_code(struct scratch* s, const struct kernel_process* p, __u64 code, __u6
     }
   }
   __u64 lines = proof_word(s, p, 3), size = 0;
-  if (lines && !bpf_probe_read_user(&size, 8, (void*)(lines + p->bytes_size))) {
-    __u32 some = at_most(size + p->bytes_data, KERNEL_LINES_BYTES);
+  if (lines && !bpf_probe_read_user(&size, 8, (void*)(lines + p->python.bytes.size))) {
+    __u32 some = at_most(size + p->python.bytes.data, KERNEL_LINES_BYTES);
     if (!bpf_probe_read_user(s->code.bytes + BYTES_LINES, some, (void*)lines)) {
       record->part[3].address = lines;
       record->part[3].at = BYTES_LINES;
@@ -140,12 +141,13 @@ int prove(struct scratch* s, const struct kernel_process* p, __u64 code, __u64 e
   if (epoch && s->seen[slot].code == code && s->seen[slot].epoch == epoch) return (int)s->seen[slot].serial;
   if (!is_plausible(code)) return -1;
   for (int i = 0; i < KERNEL_PROOF_WORDS; i++) s->proof[i] = 0;
-  if (bpf_probe_read_user(s->proof, at_most(p->proof_bytes, sizeof s->proof), (void*)(code + p->proof_from)))
+  if (bpf_probe_read_user(s->proof, at_most(p->python.code.proof_bytes, sizeof s->proof),
+                          (void*)(code + p->python.code.proof_from)))
     return -1;
   __u64 contents = 0;
-  if (p->proof_contents) {
+  if (p->python.code.proof_contents) {
     mix_text(s, p, proof_word(s, p, 0), &contents);
-    if (p->code_part[1] != KERNEL_ABSENT && proof_word(s, p, 1) != proof_word(s, p, 0))
+    if (p->python.code.part[1] != KERNEL_ABSENT && proof_word(s, p, 1) != proof_word(s, p, 0))
       mix_text(s, p, proof_word(s, p, 1), &contents);
     mix_text(s, p, proof_word(s, p, 2), &contents);
     mix_lines(s, p, proof_word(s, p, 3), &contents);
@@ -159,7 +161,7 @@ int prove(struct scratch* s, const struct kernel_process* p, __u64 code, __u64 e
   int serial = same ? (int)known->serial : new_code(s, p, code, contents);
   if (serial == 0 || !epoch) return serial;
   // Otherwise the word is not what the layout says, and proves nothing (python::epoch_follows).
-  __u32 version = p->code_version - p->proof_from;
+  __u32 version = p->python.code.version - p->python.code.proof_from;
   if (version <= sizeof s->proof - 4 && *(__u32*)((__u8*)s->proof + (version & 0x7c)) >= s->walk.below)
     return serial;
   s->seen[slot].code = code;

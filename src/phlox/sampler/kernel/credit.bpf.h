@@ -16,36 +16,23 @@ static __always_inline __u32 longest_paid(const struct scratch* s) {
          at_most(s->walk.kept, KERNEL_MAX_FRAMES) * LONGEST_PROOF;
 }
 
-static __always_inline __s64 credit_of(__s64 credit, __u64 time, __u32 share) {
-  credit += (__s64)(time * share / 1000);
-  return credit > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : credit;
-}
-
-// Whether the clock takes a sample; the caller subtracts its cost. So an expensive sample is followed by a
-// pause before the recorder can lower the rate.
-static __always_inline int has_clock_credit(struct kernel_process* p, __u64 now) {
-  if (now > p->clock_credit_at) {
-    p->clock_credit = credit_of(p->clock_credit, now - p->clock_credit_at, p->clock_share);
-    p->clock_credit_at = now;
-  }
-  return p->clock_credit >= 0;
-}
-
-// Whether this switch is walked; the caller subtracts its cost.
-static __always_inline int has_credit(struct kernel_process* p, __u64 now) {
+// Whether there is enough for a walk; the caller subtracts its cost. So an expensive sample of the clock is
+// followed by a pause before the recorder can lower the rate.
+static __always_inline int has_credit(struct kernel_credit* credit, __u64 now) {
   // Another CPU may have added later time already.
-  if (now > p->credit_at) {
-    p->credit = credit_of(p->credit, now - p->credit_at, p->walk_share);
-    p->credit_at = now;
+  if (now > credit->at) {
+    const __s64 left = credit->left + (__s64)((now - credit->at) * credit->share / 1000);
+    credit->left = left > KERNEL_MOST_CREDIT ? KERNEL_MOST_CREDIT : left;
+    credit->at = now;
   }
-  return p->credit >= 0;
+  return credit->left >= 0;
 }
 
 static __always_inline void pay(const struct scratch* s, struct kernel_process* p, __u64 since) {
   const __s64 time = (__s64)at_most(clock_now() - since, longest_paid(s));
-  p->credit -= time;
+  p->walks.left -= time;
   // The rest of the budget belongs to the clock, whatever is walked at switches on credit.
-  if (p->clock_credit > -KERNEL_MOST_CREDIT) p->clock_credit -= time;
+  if (p->clock.left > -KERNEL_MOST_CREDIT) p->clock.left -= time;
 }
 
 // Whether a wait that begins will be long is not known. So each thread has a share of the walks, and may use
@@ -69,11 +56,11 @@ static __always_inline void pay(const struct scratch* s, struct kernel_process* 
 // periodic program. In sixteenths of a switch.
 #define MOST_MEAN_SKIPS (256 * 16)
 static __always_inline void draw_skips(struct kernel_thread* t, int is_walked) {
-  __u32 mean = t->mean_skips;
+  __u32 mean = t->walks.mean_skips;
   mean = is_walked ? mean - (mean + 15) / 16 : mean * 2 + 16;
   if (mean > MOST_MEAN_SKIPS) mean = MOST_MEAN_SKIPS;
-  t->mean_skips = (__u16)mean;
-  t->skips = (__u16)some_of(mean / 8 + 1);
+  t->walks.mean_skips = (__u16)mean;
+  t->walks.skips = (__u16)some_of(mean / 8 + 1);
 }
 
 // When the next walk of a share is due. Unused walks are kept, and walks on the rest of the credit are

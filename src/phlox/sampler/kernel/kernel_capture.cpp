@@ -327,9 +327,9 @@ bool LibbpfCapture::size_maps(const Surroundings& here, uint32_t cpus, bool nati
 
 bool LibbpfCapture::add(pid_t process, kernel_process& where) {
   where.id = ++last_id_;
-  where.credit = KERNEL_MOST_CREDIT;
-  where.clock_credit = KERNEL_MOST_CREDIT;
-  where.credit_at = where.clock_credit_at = static_cast<uint64_t>(clock_now());
+  where.walks.left = KERNEL_MOST_CREDIT;
+  where.clock.left = KERNEL_MOST_CREDIT;
+  where.walks.at = where.clock.at = static_cast<uint64_t>(clock_now());
   const bool fresh = bpf_map_update_elem(map("processes"), &process, &where, BPF_NOEXIST) == 0;
   if (!fresh && bpf_map_update_elem(map("processes"), &process, &where, BPF_EXIST) != 0) return false;
   if (fresh) count_of(process).fetch_add(1);

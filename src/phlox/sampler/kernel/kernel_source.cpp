@@ -71,9 +71,9 @@ KernelSource::Thread& KernelSource::begin_thread(pid_t tid, uint64_t python_id, 
   record.interpreter = interpreter;
   record.time = now;
   if (const auto sum = sums_.extract(tid)) {
-    thread->ran = sum.mapped().ran;
-    thread->blocked = sum.mapped().blocked;
-    thread->queued = sum.mapped().queued;
+    thread->ran = sum.mapped().sums.ran;
+    thread->blocked = sum.mapped().sums.blocked;
+    thread->queued = sum.mapped().sums.queued;
     if (tid == first_)
       record.used = static_cast<Nanoseconds>(thread->ran - std::min(reported_before_, thread->ran));
   }

@@ -181,7 +181,7 @@ class KernelSource {
       // Still the same wait: this is its stack.
       const auto known = ask(one.tid);
       if (thread == threads_.end() || !known || known->state != KERNEL_BLOCKED ||
-          known->off_since != thread->second->outside.since)
+          known->off.since != thread->second->outside.since)
         continue;
       thread->second->outside.gil = one.gil;
       thread->second->outside.quality = one.quality;

@@ -18,16 +18,16 @@ const std::vector<CodeLocation> kNotSeenRunning = {{kNotSeen, 0}};
 constexpr Nanoseconds kRecent = kSecond / 10;
 
 bool is_away(const kernel_thread& known) {
-  return (known.state == KERNEL_BLOCKED || known.state == KERNEL_QUEUED) && known.off_since != 0;
+  return (known.state == KERNEL_BLOCKED || known.state == KERNEL_QUEUED) && known.off.since != 0;
 }
 
 process::WaitsFor waits_for(const kernel_thread& known) {
   using Kind = process::WaitsFor::Kind;
-  switch (known.waits_for_what) {
+  switch (known.off.waits_for_what) {
     case KERNEL_WAITS_FOR_FILE:
-      return {Kind::descriptor, known.waits_for, known.waits_for_others};
+      return {Kind::descriptor, known.off.waits_for, known.off.waits_for_others};
     case KERNEL_WAITS_FOR_CHILD:
-      return {Kind::child, known.waits_for, 0};
+      return {Kind::child, known.off.waits_for, 0};
     case KERNEL_WAITS_FOR_TIME:
       return {.kind = Kind::time};
     default:
@@ -46,22 +46,22 @@ KernelSample sample_now(pid_t tid, Nanoseconds now, const kernel_thread& known) 
   sample.cpu = -1;
   sample.system_call = -1;
   sample.time = static_cast<uint64_t>(now);
-  sample.ran = known.ran + (known.state == KERNEL_RUNNING ? since : 0);
-  sample.blocked = known.blocked + (known.state == KERNEL_BLOCKED ? since : 0);
-  sample.queued = known.queued + (known.state == KERNEL_QUEUED ? since : 0);
+  sample.ran = known.sums.ran + (known.state == KERNEL_RUNNING ? since : 0);
+  sample.blocked = known.sums.blocked + (known.state == KERNEL_BLOCKED ? since : 0);
+  sample.queued = known.sums.queued + (known.state == KERNEL_QUEUED ? since : 0);
   if (!is_away(known)) return record;
-  sample.system_call = known.system_call;
+  sample.system_call = known.off.system_call;
   record.waits_for = waits_for(known);
-  sample.off_since = known.off_since;
-  sample.native = known.native;
-  sample.stack = known.off;
+  sample.off_since = known.off.since;
+  sample.native = known.off.native;
+  sample.stack = known.off.stack;
   sample.stack.flags &= static_cast<uint16_t>(~KERNEL_FRAMES);
-  if (known.walked == 0) {
+  if (known.off.walked == 0) {
     sample.stack.count = 0;
     sample.stack.flags = KERNEL_NOT_WALKED;
-    const bool wants_gil = known.futex - known.gil < known.gil_size;
-    if (known.futex != 0 && known.gil == 0) sample.stack.flags |= KERNEL_GIL_UNKNOWN;
-    if (known.futex != 0 && known.gil != 0 && wants_gil) sample.stack.flags |= KERNEL_WAITS_GIL;
+    const bool wants_gil = known.off.futex - known.gil.at < known.gil.size;
+    if (known.off.futex != 0 && known.gil.at == 0) sample.stack.flags |= KERNEL_GIL_UNKNOWN;
+    if (known.off.futex != 0 && known.gil.at != 0 && wants_gil) sample.stack.flags |= KERNEL_WAITS_GIL;
   }
   return record;
 }
@@ -85,13 +85,13 @@ void KernelSource::still(pid_t tid, Thread& thread, Nanoseconds now, Nanoseconds
 bool KernelSource::is_unread(Thread& thread, Nanoseconds now,
                              const std::optional<kernel_thread>& known) const {
   constexpr int kMostTries = 3;
-  if (!known || !thread.runs_python || known->state != KERNEL_BLOCKED || known->off_since == 0 ||
-      known->walked != 0 || parked_codes_.size() >= kMostParkedCodes)
+  if (!known || !thread.runs_python || known->state != KERNEL_BLOCKED || known->off.since == 0 ||
+      known->off.walked != 0 || parked_codes_.size() >= kMostParkedCodes)
     return false;
-  if (now - static_cast<Nanoseconds>(known->off_since) < kReadAfter) return false;
-  if (thread.outside.since != known->off_since) {
+  if (now - static_cast<Nanoseconds>(known->off.since) < kReadAfter) return false;
+  if (thread.outside.since != known->off.since) {
     thread.outside = {};
-    thread.outside.since = known->off_since;
+    thread.outside.since = known->off.since;
   }
   return thread.outside.stack.empty() && ++thread.outside.tries <= kMostTries;
 }

@@ -35,8 +35,8 @@ static __always_inline void note_start(struct scratch* s, const struct kernel_pr
                                        __u64 code, __u32 entry) {
   struct walk* w = &s->walk;
   if (!w->inner) w->inner = at;
-  if (!entry || (p->frame_base == KERNEL_BASE_IS_ENTRY && !code)) return;
-  __u64 address = p->frame_base == KERNEL_BASE_IS_ENTRY ? w->inner : at;
+  if (!entry || (p->python.frame.base == KERNEL_BASE_IS_ENTRY && !code)) return;
+  __u64 address = p->python.frame.base == KERNEL_BASE_IS_ENTRY ? w->inner : at;
   w->inner = 0;
   __u32 n = w->starts;
   if (n >= KERNEL_MAX_STARTS) return;
@@ -45,8 +45,8 @@ static __always_inline void note_start(struct scratch* s, const struct kernel_pr
 }
 
 static __always_inline int native_is_due(struct kernel_thread* t, __u64 now) {
-  if (t->native_due > now + NATIVE_AT_ONCE * NATIVE_EVERY) return 0;
-  t->native_due = (t->native_due > now ? t->native_due : now) + NATIVE_EVERY;
+  if (t->walks.native_due > now + NATIVE_AT_ONCE * NATIVE_EVERY) return 0;
+  t->walks.native_due = (t->walks.native_due > now ? t->walks.native_due : now) + NATIVE_EVERY;
   return 1;
 }
 
@@ -119,8 +119,8 @@ static __noinline __u64 send_half(struct scratch* s, const struct kernel_process
   bpf_probe_read_kernel(half->bytes + from, starts, s->starts);
   head->starts = starts / 8;
   head->cframe = 0;
-  if (s->sample.stack.state && p->thread_cframe != KERNEL_ABSENT)
-    bpf_probe_read_user(&head->cframe, 8, (void*)(s->sample.stack.state + p->thread_cframe));
+  if (s->sample.stack.state && p->python.thread.cframe != KERNEL_ABSENT)
+    bpf_probe_read_user(&head->cframe, 8, (void*)(s->sample.stack.state + p->python.thread.cframe));
   from = at_most(from + starts, STACK_FROM_AT_MOST);
   __u64 start = (head->sp - RED_ZONE) & ~7ull;
   __u32 size = stack_size(task, start);

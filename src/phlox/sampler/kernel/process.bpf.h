@@ -54,10 +54,10 @@ static __always_inline int begins(struct kernel_process* parent, struct task_str
   born->id = id;
   born->continues = 0;
   born->plain = parent->plain || memory_of(child) == memory_of(task);
-  born->credit = KERNEL_MOST_CREDIT;
-  born->credit_at = now;
-  born->clock_credit = KERNEL_MOST_CREDIT;
-  born->clock_credit_at = now;
+  born->walks.left = KERNEL_MOST_CREDIT;
+  born->walks.at = now;
+  born->clock.left = KERNEL_MOST_CREDIT;
+  born->clock.at = now;
   struct kernel_birth birth = {.head = {KERNEL_BIRTH, parent->id},
                                .id = id,
                                .process = process,
@@ -92,7 +92,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   t->state = KERNEL_QUEUED;
   t->id = id;
   t->born = 1;
-  t->system_call = -1;
+  t->off.system_call = -1;
   return 0;
 }
 
@@ -110,9 +110,9 @@ static __always_inline int send_exec(const struct kernel_process* p, struct task
   record->ended.thread = thread_id(task);
   record->ended.first = 1;
   record->ended.time = now;
-  record->ended.ran = t->ran;
-  record->ended.blocked = t->blocked;
-  record->ended.queued = t->queued;
+  record->ended.ran = t->sums.ran;
+  record->ended.blocked = t->sums.blocked;
+  record->ended.queued = t->sums.queued;
   record->id = id;
   struct mm_struct* memory = memory_of(task);
   struct inode* inode = BPF_CORE_READ(memory, exe_file, f_inode);
@@ -140,7 +140,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
     return 0;
   }
   t->id = p->id = id;
-  t->off_since = t->gil = 0;
+  t->off.since = t->gil.at = 0;
   t->plain = p->plain = 1;
   p->continues = 0;
   return 0;

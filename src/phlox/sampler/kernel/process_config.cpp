@@ -24,7 +24,7 @@ uint32_t word_of(Offset offset) {
 }
 
 // The range of a code object that proves it, as in python::CodeIdentity.
-void set_proof(const Layout& layout, kernel_process& where) {
+void set_proof(const Layout& layout, kernel_python& where) {
   uint32_t from = *layout.code.firstlineno, to = from + 4;
   const auto cover = [&](Offset offset, uint32_t size) {
     if (!offset.present()) return;
@@ -34,11 +34,11 @@ void set_proof(const Layout& layout, kernel_process& where) {
   for (const Offset part :
        {layout.code.name, layout.code.qualname, layout.code.filename, layout.code.linetable})
     cover(part, 8);
-  where.proof_contents = layout.traits.code_proof == python::CodeProof::contents;
-  if (!where.proof_contents) cover(layout.code.version, 4);
+  where.code.proof_contents = layout.traits.code_proof == python::CodeProof::contents;
+  if (!where.code.proof_contents) cover(layout.code.version, 4);
   // In the copied bytes, pointers are at multiples of 8.
-  where.proof_from = from & ~uint32_t{7};
-  where.proof_bytes = to - where.proof_from;
+  where.code.proof_from = from & ~uint32_t{7};
+  where.code.proof_bytes = to - where.code.proof_from;
 }
 
 uint32_t struct_bytes(const Layout& layout) {
@@ -52,10 +52,10 @@ uint32_t struct_bytes(const Layout& layout) {
   return end;
 }
 
-void set_epoch(const python::Interpreter& interpreter, kernel_process& where) {
+void set_epoch(const python::Interpreter& interpreter, kernel_python& where) {
   const auto& fields = interpreter.layout.interpreter;
   where.epoch = KERNEL_EPOCH_NONE;
-  where.interp_epoch = KERNEL_ABSENT;
+  where.interp.epoch = KERNEL_ABSENT;
   switch (interpreter.layout.traits.code_epoch) {
     case python::CodeEpoch::none:
       break;
@@ -65,94 +65,94 @@ void set_epoch(const python::Interpreter& interpreter, kernel_process& where) {
       where.global_epoch = interpreter.next_func_version.value;
       break;
     case python::CodeEpoch::interpreter_version:
-      where.interp_epoch = word_of(fields.func_state_next_version);
-      if (where.interp_epoch != KERNEL_ABSENT) where.epoch = KERNEL_EPOCH_VERSION;
+      where.interp.epoch = word_of(fields.func_state_next_version);
+      if (where.interp.epoch != KERNEL_ABSENT) where.epoch = KERNEL_EPOCH_VERSION;
       break;
     case python::CodeEpoch::generation:
-      where.interp_epoch = word_of(fields.code_object_generation);
-      if (where.interp_epoch != KERNEL_ABSENT) where.epoch = KERNEL_EPOCH_GENERATION;
+      where.interp.epoch = word_of(fields.code_object_generation);
+      if (where.interp.epoch != KERNEL_ABSENT) where.epoch = KERNEL_EPOCH_GENERATION;
       break;
   }
 }
 
-void set_gil(const python::Interpreter& interpreter, kernel_process& where) {
+void set_gil(const python::Interpreter& interpreter, kernel_python& where) {
   const Layout& layout = interpreter.layout;
-  where.gil = 0;
-  where.interp_gil = KERNEL_ABSENT;
-  where.interp_collecting = word_of(layout.interpreter.gc_collecting);
+  where.gil.at = 0;
+  where.interp.gil = KERNEL_ABSENT;
+  where.interp.collecting = word_of(layout.interpreter.gc_collecting);
   const auto& gil = layout.gil_state;
   if (layout.traits.free_threaded || !gil.last_holder.present() || !gil.locked.present()) return;
-  where.gil = interpreter.gil.value;
+  where.gil.at = interpreter.gil.value;
   if (layout.traits.gil == python::GilOwner::interpreter)
-    where.interp_gil = word_of(layout.interpreter.ceval_gil);
-  where.gil_holder = *gil.last_holder;
-  where.gil_locked = *gil.locked;
-  where.gil_size = gil.size.present() ? *gil.size : 0;
+    where.interp.gil = word_of(layout.interpreter.ceval_gil);
+  where.gil.holder = *gil.last_holder;
+  where.gil.locked = *gil.locked;
+  where.gil.size = gil.size.present() ? *gil.size : 0;
 }
 
-void set_thread(const python::Interpreter& interpreter, kernel_process& where) {
+void set_thread(const python::Interpreter& interpreter, kernel_python& where) {
   const Layout& layout = interpreter.layout;
   const bool cframe = layout.traits.anchor == python::FrameAnchor::cframe;
-  where.thread_interp = *layout.thread.interp;
-  where.thread_id = *layout.thread.thread_id;
-  where.thread_size = *layout.thread.size;
-  where.thread_prev = *layout.thread.prev;
-  where.thread_next = *layout.thread.next;
+  where.thread.interp = *layout.thread.interp;
+  where.thread.id = *layout.thread.thread_id;
+  where.thread.size = *layout.thread.size;
+  where.thread.prev = *layout.thread.prev;
+  where.thread.next = *layout.thread.next;
   where.interpreters = interpreter.interpreters_head.value;
-  where.interp_next = word_of(layout.interpreter.next);
-  where.interp_threads = *layout.interpreter.threads_head;
-  where.cframe_current = cframe ? *layout.cframe.current_frame : 0;
-  where.cframe_previous = cframe ? *layout.cframe.previous : 0;
-  where.thread_cframe = python::has_entry_frames(layout) || !layout.cframe.previous.present()
+  where.interp.next = word_of(layout.interpreter.next);
+  where.interp.threads = *layout.interpreter.threads_head;
+  where.cframe.current = cframe ? *layout.cframe.current_frame : 0;
+  where.cframe.previous = cframe ? *layout.cframe.previous : 0;
+  where.thread.cframe = python::has_entry_frames(layout) || !layout.cframe.previous.present()
                             ? KERNEL_ABSENT
                             : word_of(layout.thread.cframe);
 }
 
-void set_frame(const Layout& layout, kernel_process& where) {
-  where.frame_bytes = static_cast<uint32_t>(python::frame_header_size(layout));
-  where.frame_code = *layout.frame.executable;
-  where.frame_previous = *layout.frame.previous;
-  where.frame_instr = *layout.frame.instr;
-  where.frame_instr_bytes = layout.traits.anchor == python::FrameAnchor::frame_object ? 4 : 8;
-  where.frame_owner = python::has_entry_frames(layout) ? *layout.frame.owner : 0;
-  where.frame_is_entry = layout.frame.is_entry.present() ? *layout.frame.is_entry : 0;
-  where.owner_entry = layout.traits.owner.entry;
-  where.code_mask = layout.traits.tagged_executable ? 3 : 0;
-  where.frame_tlbc = word_of(layout.frame.tlbc_index);
-  where.code_tlbc = word_of(layout.code.tlbc);
-  where.tlbc_entries = word_of(layout.tlbc_array.entries);
-  if (where.frame_tlbc != KERNEL_ABSENT)
-    where.frame_bytes = std::max(where.frame_bytes, where.frame_tlbc + 4);
+void set_frame(const Layout& layout, kernel_python& where) {
+  where.frame.bytes = static_cast<uint32_t>(python::frame_header_size(layout));
+  where.frame.code = *layout.frame.executable;
+  where.frame.previous = *layout.frame.previous;
+  where.frame.instr = *layout.frame.instr;
+  where.frame.instr_bytes = layout.traits.anchor == python::FrameAnchor::frame_object ? 4 : 8;
+  where.frame.owner = python::has_entry_frames(layout) ? *layout.frame.owner : 0;
+  where.frame.is_entry = layout.frame.is_entry.present() ? *layout.frame.is_entry : 0;
+  where.frame.owner_entry = layout.traits.owner.entry;
+  where.frame.code_mask = layout.traits.tagged_executable ? 3 : 0;
+  where.frame.tlbc = word_of(layout.frame.tlbc_index);
+  where.code.tlbc = word_of(layout.code.tlbc);
+  where.code.tlbc_entries = word_of(layout.tlbc_array.entries);
+  if (where.frame.tlbc != KERNEL_ABSENT)
+    where.frame.bytes = std::max(where.frame.bytes, where.frame.tlbc + 4);
 }
 
-void set_code(const Layout& layout, kernel_process& where) {
-  where.code_adaptive = word_of(layout.code.code_adaptive);
-  where.code_bytes = struct_bytes(layout);
-  where.code_version = word_of(layout.code.version);
-  where.code_part[0] = word_of(layout.code.name);
-  where.code_part[1] = word_of(layout.code.qualname);
-  where.code_part[2] = word_of(layout.code.filename);
-  where.code_part[3] = word_of(layout.code.linetable);
-  where.code_part[4] = layout.code.code_adaptive.present() ? KERNEL_ABSENT : word_of(layout.code.code);
+void set_code(const Layout& layout, kernel_python& where) {
+  where.code.adaptive = word_of(layout.code.code_adaptive);
+  where.code.bytes = struct_bytes(layout);
+  where.code.version = word_of(layout.code.version);
+  where.code.part[0] = word_of(layout.code.name);
+  where.code.part[1] = word_of(layout.code.qualname);
+  where.code.part[2] = word_of(layout.code.filename);
+  where.code.part[3] = word_of(layout.code.linetable);
+  where.code.part[4] = layout.code.code_adaptive.present() ? KERNEL_ABSENT : word_of(layout.code.code);
 }
 
 // Strings, and the bytes object of a line table.
-void set_text(const Layout& layout, kernel_process& where) {
-  where.text_head = static_cast<uint32_t>(python::string_head_size(layout));
-  where.text_length = python::string_length_offset(layout);
-  where.text_state = *layout.unicode.state;
-  where.text_shift = layout.traits.unicode_kind_shift;
-  where.text_ascii = *layout.unicode.asciiobject_size;
-  where.text_compact = *layout.unicode.compactobject_size;
-  where.bytes_size = *layout.bytes.ob_size;
-  where.bytes_data = *layout.bytes.ob_sval;
+void set_text(const Layout& layout, kernel_python& where) {
+  where.text.head = static_cast<uint32_t>(python::string_head_size(layout));
+  where.text.length = python::string_length_offset(layout);
+  where.text.state = *layout.unicode.state;
+  where.text.shift = layout.traits.unicode_kind_shift;
+  where.text.ascii = *layout.unicode.asciiobject_size;
+  where.text.compact = *layout.unicode.compactobject_size;
+  where.bytes.size = *layout.bytes.ob_size;
+  where.bytes.data = *layout.bytes.ob_sval;
 }
 
-bool fits(const Layout& layout, const kernel_process& where) {
+bool fits(const Layout& layout, const kernel_python& where) {
   const bool tlbc =
       layout.frame.tlbc_index.present() && layout.code.tlbc.present() && layout.tlbc_array.entries.present();
-  return where.frame_bytes <= KERNEL_HEADER_BYTES && where.code_bytes <= KERNEL_STRUCT_BYTES &&
-         where.proof_bytes <= KERNEL_PROOF_WORDS * 8 && where.text_head <= KERNEL_HEADER_BYTES &&
+  return where.frame.bytes <= KERNEL_HEADER_BYTES && where.code.bytes <= KERNEL_STRUCT_BYTES &&
+         where.code.proof_bytes <= KERNEL_PROOF_WORDS * 8 && where.text.head <= KERNEL_HEADER_BYTES &&
          (tlbc || !layout.traits.free_threaded || !layout.frame.tlbc_index.present());
 }
 
@@ -197,24 +197,24 @@ uint64_t word_at(memory::RemoteMemory& memory, RemoteAddress at) {
   return is_plausible(at) && memory.read_value(at, word) ? word : 0;
 }
 
-bool try_glibc(memory::RemoteMemory& memory, const State& state, uint32_t key, kernel_process& where) {
+bool try_glibc(memory::RemoteMemory& memory, const State& state, uint32_t key, kernel_python& where) {
   const uint32_t offset = kFirstBlock + key * kKeySize + 8;
   if (key >= kKeysInBlock || word_at(memory, state.thread + offset) != state.address.value) return false;
-  where.state_offset = offset;
-  where.state_how = KERNEL_STATE_WORD;
-  where.state_index = 0;
+  where.state.offset = offset;
+  where.state.how = KERNEL_STATE_WORD;
+  where.state.index = 0;
   return true;
 }
 
-bool try_musl(memory::RemoteMemory& memory, const State& state, uint32_t key, kernel_process& where) {
+bool try_musl(memory::RemoteMemory& memory, const State& state, uint32_t key, kernel_python& where) {
   // pthread_self() is the address of the block, whose first word is that address.
   if (key >= kMuslKeys || word_at(memory, state.thread) != state.thread.value) return false;
   for (uint32_t offset = 8; offset < kMuslBlock; offset += 8) {
     const RemoteAddress keys(word_at(memory, state.thread + offset));
     if (word_at(memory, keys + key * 8) != state.address.value) continue;
-    where.state_offset = offset;
-    where.state_how = KERNEL_STATE_INDIRECT;
-    where.state_index = key * 8;
+    where.state.offset = offset;
+    where.state.how = KERNEL_STATE_INDIRECT;
+    where.state.index = key * 8;
     return true;
   }
   return false;
@@ -236,28 +236,28 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
   kernel_process where{};
   const bool objects = layout.traits.anchor == python::FrameAnchor::frame_object;
   const bool cframe = layout.traits.anchor == python::FrameAnchor::cframe;
-  where.anchor = cframe ? KERNEL_ANCHOR_CFRAME : KERNEL_ANCHOR_FRAME;
+  where.python.anchor = cframe ? KERNEL_ANCHOR_CFRAME : KERNEL_ANCHOR_FRAME;
   const Offset anchor = objects  ? layout.thread.frame
                         : cframe ? layout.thread.cframe
                                  : layout.thread.current_frame;
   if (!anchor.present()) return unsupported("its layout is not whole");
-  where.thread_frame = *anchor;
-  set_thread(interpreter, where);
-  where.frame_base = KERNEL_BASE_NONE;
+  where.python.thread.frame = *anchor;
+  set_thread(interpreter, where.python);
+  where.python.frame.base = KERNEL_BASE_NONE;
   if (python::has_entry_frames(layout)) {
-    where.frame_base = KERNEL_BASE_ENTRY_OWNER;
+    where.python.frame.base = KERNEL_BASE_ENTRY_OWNER;
   } else if (layout.frame.is_entry.present()) {
-    where.frame_base = KERNEL_BASE_IS_ENTRY;
+    where.python.frame.base = KERNEL_BASE_IS_ENTRY;
   } else if (!objects) {
     return unsupported("its frames do not say where their chain ends");
   }
-  set_frame(layout, where);
-  set_code(layout, where);
-  set_text(layout, where);
-  set_proof(layout, where);
-  set_epoch(interpreter, where);
-  set_gil(interpreter, where);
-  if (!fits(layout, where)) return unsupported("its structs are larger than what is walked there");
+  set_frame(layout, where.python);
+  set_code(layout, where.python);
+  set_text(layout, where.python);
+  set_proof(layout, where.python);
+  set_epoch(interpreter, where.python);
+  set_gil(interpreter, where.python);
+  if (!fits(layout, where.python)) return unsupported("its structs are larger than what is walked there");
   return where;
 }
 
@@ -270,7 +270,8 @@ bool find_thread_state_word(const python::Interpreter& interpreter, memory::Remo
   if (key[0] == 0 || key[1] < 0) return false;
   const auto number = static_cast<uint32_t>(key[1]);
   for (const State& state : states_of(interpreter, memory)) {
-    if (try_glibc(memory, state, number, where) || try_musl(memory, state, number, where)) return true;
+    if (try_glibc(memory, state, number, where.python) || try_musl(memory, state, number, where.python))
+      return true;
   }
   return false;
 }
@@ -278,7 +279,7 @@ bool find_thread_state_word(const python::Interpreter& interpreter, memory::Remo
 bool find_listed_threads(const python::Interpreter& interpreter, memory::RemoteMemory& memory,
                          kernel_process& where) {
   if (states_of(interpreter, memory).empty()) return false;
-  where.state_how = KERNEL_STATE_LISTED;
+  where.python.state.how = KERNEL_STATE_LISTED;
   return true;
 }
 

@@ -36,23 +36,23 @@ static __always_inline int is_within(__u64 futex, __u64 gil, __u64 size) {
 static __always_inline void note_gil(struct scratch* s, const struct kernel_process* p,
                                      struct kernel_thread* t, __u64 futex) {
   struct kernel_stack* stack = &s->sample.stack;
-  __u64 gil = p->gil, holder = 0;
+  __u64 gil = p->python.gil.at, holder = 0;
   __u32 word = 0;
-  if (!gil && p->interp_gil != KERNEL_ABSENT)
-    bpf_probe_read_user(&gil, 8, (void*)(stack->interpreter + p->interp_gil));
-  if (gil && !bpf_probe_read_user(&holder, 8, (void*)(gil + p->gil_holder)) && holder == stack->state)
+  if (!gil && p->python.interp.gil != KERNEL_ABSENT)
+    bpf_probe_read_user(&gil, 8, (void*)(stack->interpreter + p->python.interp.gil));
+  if (gil && !bpf_probe_read_user(&holder, 8, (void*)(gil + p->python.gil.holder)) && holder == stack->state)
     stack->flags |= KERNEL_HELD_GIL;
-  if ((stack->flags & KERNEL_HELD_GIL) && !bpf_probe_read_user(&word, 4, (void*)(gil + p->gil_locked)) &&
-      word == 1)
+  if ((stack->flags & KERNEL_HELD_GIL) &&
+      !bpf_probe_read_user(&word, 4, (void*)(gil + p->python.gil.locked)) && word == 1)
     stack->flags |= KERNEL_HOLDS_GIL;
-  else if (is_within(futex, gil, p->gil_size))
+  else if (is_within(futex, gil, p->python.gil.size))
     stack->flags |= KERNEL_WAITS_GIL;
   if (t) {
-    t->gil = gil;
-    t->gil_size = p->gil_size;
+    t->gil.at = gil;
+    t->gil.size = p->python.gil.size;
   }
   word = 0;
-  if ((stack->flags & KERNEL_HOLDS_GIL) && p->interp_collecting != KERNEL_ABSENT &&
-      !bpf_probe_read_user(&word, 4, (void*)(stack->interpreter + p->interp_collecting)) && word == 1)
+  if ((stack->flags & KERNEL_HOLDS_GIL) && p->python.interp.collecting != KERNEL_ABSENT &&
+      !bpf_probe_read_user(&word, 4, (void*)(stack->interpreter + p->python.interp.collecting)) && word == 1)
     stack->flags |= KERNEL_COLLECTING;
 }

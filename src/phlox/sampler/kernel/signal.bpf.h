@@ -43,7 +43,7 @@ struct k_sigaction {
 static __always_inline int sample_at_signal(struct scratch* s, struct kernel_process* p,
                                             struct task_struct* task, __u64 now) {
   if (p->plain || s->busy || is_kernel_worker(task) || (task->flags & PF_EXITING)) return 0;
-  if (!has_credit(p, now) && p->credit < -CREDIT_OF_VERY_LONG * KERNEL_MOST_CREDIT) return 0;
+  if (!has_credit(&p->walks, now) && p->walks.left < -CREDIT_OF_VERY_LONG * KERNEL_MOST_CREDIT) return 0;
   struct kernel_thread* t = thread_of(p, task, now);
   if (!t) return 0;
   int sent = sample_current(s, p, t, task, 0, not_for_tasks_slowly(task), now);

@@ -19,26 +19,26 @@ static long sample_of_state(__u32 index, struct search* search) {
   struct walk* w = &search->s->walk;
   const struct kernel_process* p = search->p;
   if (!w->at) {
-    if (p->interp_next == KERNEL_ABSENT) return 1;
-    w->interpreter = word_at(w->interpreter + p->interp_next);
+    if (p->python.interp.next == KERNEL_ABSENT) return 1;
+    w->interpreter = word_at(w->interpreter + p->python.interp.next);
     if (!w->interpreter) return 1;
-    w->at = word_at(w->interpreter + p->interp_threads);
+    w->at = word_at(w->interpreter + p->python.interp.threads);
     return 0;
   }
-  if (word_at(w->at + p->thread_id) == w->thread) {
+  if (word_at(w->at + p->python.thread.id) == w->thread) {
     w->state = w->at;
     return 1;
   }
-  w->at = word_at(w->at + p->thread_next);
+  w->at = word_at(w->at + p->python.thread.next);
   return 0;
 }
 
 // Whether it is still in a list, and belongs to this thread.
 static __always_inline int is_own(const struct kernel_process* p, __u64 state, __u64 thread) {
-  if (!state || word_at(state + p->thread_id) != thread) return 0;
-  __u64 before = word_at(state + p->thread_prev);
-  return before ? word_at(before + p->thread_next) == state
-                : word_at(word_at(state + p->thread_interp) + p->interp_threads) == state;
+  if (!state || word_at(state + p->python.thread.id) != thread) return 0;
+  __u64 before = word_at(state + p->python.thread.prev);
+  return before ? word_at(before + p->python.thread.next) == state
+                : word_at(word_at(state + p->python.thread.interp) + p->python.interp.threads) == state;
 }
 
 // The newest state is first in the list, so a new thread's state is found soon, and is then kept. If a thread
@@ -50,8 +50,8 @@ static __always_inline void find_listed(struct scratch* s, const struct kernel_p
     w->state = t->found.state;
     return;
   }
-  w->interpreter = word_at(p->interpreters);
-  __u64 newest = w->at = word_at(w->interpreter + p->interp_threads), now = clock_now();
+  w->interpreter = word_at(p->python.interpreters);
+  __u64 newest = w->at = word_at(w->interpreter + p->python.interp.threads), now = clock_now();
   if (t && t->found.newest == newest && now < t->found.again) return;
   struct search search = {s, p};
   bpf_loop(KERNEL_MOST_STATES, sample_of_state, &search, 0);
@@ -73,11 +73,11 @@ int find_state(struct scratch* s, const struct kernel_process* p) {
   if (t && t->id != p->id) t = 0;
   barrier_var(t);  // else the two questions become one, which the verifier does not follow
   w->state = 0;
-  if (p->state_how == KERNEL_STATE_LISTED) {
+  if (p->python.state.how == KERNEL_STATE_LISTED) {
     find_listed(s, p, t);
   } else {
-    w->state = word_at(w->thread + p->state_offset);
-    if (p->state_how == KERNEL_STATE_INDIRECT) w->state = word_at(w->state + p->state_index);
+    w->state = word_at(w->thread + p->python.state.offset);
+    if (p->python.state.how == KERNEL_STATE_INDIRECT) w->state = word_at(w->state + p->python.state.index);
   }
   return 0;
 }

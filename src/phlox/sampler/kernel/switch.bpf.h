@@ -12,21 +12,21 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
   account_run(t, not_for_tasks(task), now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
   if (t->plain) return 0;
-  t->off_since = now;
+  t->off.since = now;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   long call = REG_CALL(regs);
-  t->system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
-  t->futex = waits && CALLS_FUTEX(call) ? REG_ARGUMENT_1(regs) : 0;
-  note_wait_target(t, task, t->system_call, REG_ARGUMENT_1(regs));
-  t->waker.thread = 0;
-  t->waker.process = 0;
-  t->waker.stack = 0;
-  t->waker.ended = KERNEL_ENDED_UNKNOWN;
-  t->walked = 0;
-  t->waits = waits != 0;
-  const int is_owed = t->walks_until < now + WALKS_AT_ONCE * WALK_EVERY;
-  if (t->skips && t->rare_until > now + RARE_WALKS_AT_ONCE * RARE_WALK_EVERY) {
-    --t->skips;
+  t->off.system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
+  t->off.futex = waits && CALLS_FUTEX(call) ? REG_ARGUMENT_1(regs) : 0;
+  note_wait_target(t, task, t->off.system_call, REG_ARGUMENT_1(regs));
+  t->off.waker.thread = 0;
+  t->off.waker.process = 0;
+  t->off.waker.stack = 0;
+  t->off.waker.ended = KERNEL_ENDED_UNKNOWN;
+  t->off.walked = 0;
+  t->off.waits = waits != 0;
+  const int is_owed = t->walks.until < now + WALKS_AT_ONCE * WALK_EVERY;
+  if (t->walks.skips && t->walks.rare_until > now + RARE_WALKS_AT_ONCE * RARE_WALK_EVERY) {
+    --t->walks.skips;
     return 0;
   }
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
@@ -34,9 +34,11 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   if (!p || p->id != t->id) return 0;
   // Of a thread that has waited a few times only each wait may be all that it does: of servers with a thread
   // for each request.
-  const int is_new = waits && t->rare_until < now + (CALLS_FUTEX(call) ? FUTEX_WALKS_OF_NEW : WALKS_OF_NEW) *
-                                                        RARE_WALK_EVERY;
-  if (!has_credit(p, now) && (!is_owed || p->credit < -(is_new ? CREDIT_OF_NEW : 1) * KERNEL_MOST_CREDIT)) {
+  const int is_new =
+      waits &&
+      t->walks.rare_until < now + (CALLS_FUTEX(call) ? FUTEX_WALKS_OF_NEW : WALKS_OF_NEW) * RARE_WALK_EVERY;
+  if (!has_credit(&p->walks, now) &&
+      (!is_owed || p->walks.left < -(is_new ? CREDIT_OF_NEW : 1) * KERNEL_MOST_CREDIT)) {
     draw_skips(t, 0);
     return 0;
   }
@@ -47,18 +49,18 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   s->sample.head.type = is_met ? KERNEL_STACK : KERNEL_SAMPLE;
   fill_times(&s->sample, t, tid, now);
   s->sample.off_since = is_met ? now : 0;
-  s->sample.system_call = is_met ? t->system_call : -1;
+  s->sample.system_call = is_met ? t->off.system_call : -1;
   s->sample.native = 0;
   if (!is_met) t->met = 1;
   send_sample(s, p);
-  t->native = with_native && p->credit > KERNEL_MOST_CREDIT / 2 && native_is_due(t, now)
-                  ? send_native(s, p, task, 0, t->stand_in_native, now)
-                  : 0;
+  t->off.native = with_native && p->walks.left > KERNEL_MOST_CREDIT / 2 && native_is_due(t, now)
+                      ? send_native(s, p, task, 0, t->unreported.native, now)
+                      : 0;
   s->sample.stack.flags &= ~KERNEL_FRAMES;
-  t->off = s->sample.stack;
-  t->walked = 1;
-  t->walks_until = next_walk(t->walks_until, now, WALK_EVERY, WALKS_AT_ONCE);
-  t->rare_until = next_walk(t->rare_until, now, RARE_WALK_EVERY, RARE_WALKS_AT_ONCE);
+  t->off.stack = s->sample.stack;
+  t->off.walked = 1;
+  t->walks.until = next_walk(t->walks.until, now, WALK_EVERY, WALKS_AT_ONCE);
+  t->walks.rare_until = next_walk(t->walks.rare_until, now, RARE_WALK_EVERY, RARE_WALKS_AT_ONCE);
   draw_skips(t, 1);
   pay(s, p, now);
   return 1;
@@ -77,10 +79,10 @@ static __always_inline void send_exit(struct task_struct* task, const struct ker
   record.time = now;
   __u64 ran = task->se.sum_exec_runtime;
   barrier_var(ran);  // or a pointer is chosen, which the verifier does not take
-  if (!t->born) ran = t->ran;
+  if (!t->born) ran = t->sums.ran;
   record.ran = ran;
-  record.blocked = t->blocked;
-  record.queued = t->queued;
+  record.blocked = t->sums.blocked;
+  record.queued = t->sums.queued;
   send(&record, sizeof record);
 }
 
@@ -89,7 +91,7 @@ static __always_inline void send_exit(struct task_struct* task, const struct ker
 static __noinline void leaves_ending(struct kernel_thread* t, struct task_struct* task, __u32 state,
                                      int preempted, __u64 now) {
   account(t, not_for_tasks_slowly(task), now, state != 0 && !preempted ? KERNEL_BLOCKED : KERNEL_QUEUED);
-  t->off_since = 0;
+  t->off.since = 0;
   if (preempted || state != TASK_DEAD) return;
   send_exit(task, t, now);
   forget_thread(task);
@@ -101,68 +103,71 @@ static __noinline void leaves_ending(struct kernel_thread* t, struct task_struct
 // one.
 static __always_inline void may_stand_in(struct kernel_thread* t, __u64 now) {
   if (!is_short(t, now)) return;
-  if (!t->walked || (with_native ? !t->native : !t->off.state)) {
-    --t->mostly_walked;
+  if (!t->off.walked || (with_native ? !t->off.native : !t->off.stack.state)) {
+    --t->unreported.mostly_walked;
     return;
   }
-  ++t->mostly_walked;
-  const __u32 time = now - t->off_since;
-  t->longest -= t->longest / 256;
-  if (t->longest < time) t->longest = time;
+  ++t->unreported.mostly_walked;
+  const __u32 time = now - t->off.since;
+  t->unreported.longest -= t->unreported.longest / 256;
+  if (t->unreported.longest < time) t->unreported.longest = time;
   // A preempted thread does not represent a blocked one.
-  if (!t->waits && t->stand_in_waits && (!t->was_mostly_walked || t->stand_in_of)) return;
-  const int is_first = t->waits != t->stand_in_waits;
-  t->stand_in_of = is_first ? time : t->stand_in_of + time;
-  if (!is_first && some_of(t->was_mostly_walked ? t->stand_in_of : t->longest) >= time) return;
-  t->stand_in_waits = t->waits;
-  t->stand_in = t->off;
-  t->stand_in_native = t->native;
-  t->stand_in_call = t->system_call;
+  if (!t->off.waits && t->unreported.waits && (!t->unreported.was_mostly_walked || t->unreported.drawn_from))
+    return;
+  const int is_first = t->off.waits != t->unreported.waits;
+  t->unreported.drawn_from = is_first ? time : t->unreported.drawn_from + time;
+  if (!is_first &&
+      some_of(t->unreported.was_mostly_walked ? t->unreported.drawn_from : t->unreported.longest) >= time)
+    return;
+  t->unreported.waits = t->off.waits;
+  t->unreported.stack = t->off.stack;
+  t->unreported.native = t->off.native;
+  t->unreported.system_call = t->off.system_call;
 }
 
 #define SEVERAL (~0u)
 static __always_inline void note_woken_by(struct kernel_thread* t) {
   const __u32 by = (__u32)bpf_get_current_pid_tgid() + 1;
-  t->woken_by = !t->woken_by || t->woken_by == by ? by : SEVERAL;
+  t->unreported.woken_by = !t->unreported.woken_by || t->unreported.woken_by == by ? by : SEVERAL;
 }
 
 // For a wait that was not walked: the address of a futex shows whether it was for the GIL. Of several waits,
 // only the last one's address is known.
 static __always_inline __u16 flags_without_walk(const struct kernel_thread* t, int together) {
-  if (!t->futex) return KERNEL_NOT_WALKED;
-  if (together || !t->gil) return KERNEL_NOT_WALKED | KERNEL_GIL_UNKNOWN;
-  return KERNEL_NOT_WALKED | (is_within(t->futex, t->gil, t->gil_size) ? KERNEL_WAITS_GIL : 0);
+  if (!t->off.futex) return KERNEL_NOT_WALKED;
+  if (together || !t->gil.at) return KERNEL_NOT_WALKED | KERNEL_GIL_UNKNOWN;
+  return KERNEL_NOT_WALKED | (is_within(t->off.futex, t->gil.at, t->gil.size) ? KERNEL_WAITS_GIL : 0);
 }
 
 // Sends what it waited since the last report.
 __noinline int send_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
   if (!t) return 0;
   struct kernel_sample sample = {.head = {KERNEL_SAMPLE, t->id},
-                                 .off_since = t->off_since,
-                                 .native = t->native,
-                                 .stack = t->off,
-                                 .waker = t->waker};
-  sample.system_call = t->system_call;
-  if (is_short(t, now) && t->longest) {
-    sample.stack = t->stand_in;
-    sample.native = t->stand_in_native;
-    sample.system_call = t->stand_in_call;
-    if (sample.system_call != t->system_call || (t->walked && sample.stack.hash != t->off.hash))
+                                 .off_since = t->off.since,
+                                 .native = t->off.native,
+                                 .stack = t->off.stack,
+                                 .waker = t->off.waker};
+  sample.system_call = t->off.system_call;
+  if (is_short(t, now) && t->unreported.longest) {
+    sample.stack = t->unreported.stack;
+    sample.native = t->unreported.native;
+    sample.system_call = t->unreported.system_call;
+    if (sample.system_call != t->off.system_call || (t->off.walked && sample.stack.hash != t->off.stack.hash))
       sample.stack.flags |= KERNEL_STANDS_IN;
-  } else if (!t->walked) {
+  } else if (!t->off.walked) {
     sample.stack.count = 0;
     sample.stack.flags = flags_without_walk(t, is_short(t, now));
     sample.native = 0;
   }
   if (is_short(t, now)) sample.stack.flags |= KERNEL_TOGETHER;
   // The waker of the last wait is proved for the others only if the same thread ran when they ended.
-  if (is_short(t, now) && t->woken_by == SEVERAL) sample.waker.ended = KERNEL_ENDED_UNKNOWN;
-  t->woken_by = 0;
+  if (is_short(t, now) && t->unreported.woken_by == SEVERAL) sample.waker.ended = KERNEL_ENDED_UNKNOWN;
+  t->unreported.woken_by = 0;
   fill_times(&sample, t, tid, now);
-  t->was_mostly_walked = t->mostly_walked > 0;
-  t->mostly_walked = 0;
-  t->stand_in_of = 0;
-  t->reported = t->blocked + t->queued + some_of(shortest_like(t) / 2);
+  t->unreported.was_mostly_walked = t->unreported.mostly_walked > 0;
+  t->unreported.mostly_walked = 0;
+  t->unreported.drawn_from = 0;
+  t->sums.reported = t->sums.blocked + t->sums.queued + some_of(shortest_like(t) / 2);
   return send(&sample, sizeof sample);
 }
 
@@ -170,8 +175,8 @@ __noinline int send_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
 static __always_inline int comes(struct kernel_thread* t, struct task_struct* task, __u64 now) {
   __u64 stolen = not_for_tasks(task);
   account(t, stolen, now, KERNEL_RUNNING);
-  t->stolen = stolen;
-  if (!t->off_since) return 0;
+  t->sums.stolen = stolen;
+  if (!t->off.since) return 0;
   may_stand_in(t, now);
   if (!is_to_be_reported(t, now)) return 0;
   const __u64 begin = clock_now();

@@ -30,7 +30,7 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
   __u32 tid = thread_id(task);
   struct kernel_thread* t = bpf_map_lookup_elem(&threads, &tid);
   if (t && (t->id == p->id || (p->continues && t->id == p->continues))) {
-    if (t->id != p->id) t->off_since = t->met = 0;
+    if (t->id != p->id) t->off.since = t->met = 0;
     t->id = p->id;
     t->plain = p->plain;
     t->generation = known.generation;
@@ -42,10 +42,10 @@ static __always_inline struct kernel_thread* thread_of(const struct kernel_proce
   t->since = now;
   t->generation = known.generation;
   t->plain = p->plain;
-  t->stolen = ~0ull;
+  t->sums.stolen = ~0ull;
   t->state = KERNEL_RUNNING;
   t->id = p->id;
-  t->system_call = -1;
+  t->off.system_call = -1;
   return t;
 }
 
@@ -63,14 +63,14 @@ static __always_inline struct kernel_thread* thread_at_switch(struct task_struct
 // queue. `stolen`: not_for_tasks() at `now`.
 static __always_inline void account_run(struct kernel_thread* t, __u64 stolen, __u64 now, __u32 becomes) {
   __u64 time = now > t->since ? now - t->since : 0;
-  __u64 gone = t->owed + (stolen > t->stolen ? stolen - t->stolen : 0);
-  t->stolen = stolen;
-  t->owed = gone > time ? gone - time : 0;
-  gone -= t->owed;
-  t->ran += time - gone;
-  t->queued += gone;
+  __u64 gone = t->sums.owed + (stolen > t->sums.stolen ? stolen - t->sums.stolen : 0);
+  t->sums.stolen = stolen;
+  t->sums.owed = gone > time ? gone - time : 0;
+  gone -= t->sums.owed;
+  t->sums.ran += time - gone;
+  t->sums.queued += gone;
   t->since += time;
-  t->state = (__u16)becomes;
+  t->state = becomes;
 }
 
 // `stolen`: not_for_tasks() at `now`, for a thread that ran.
@@ -82,12 +82,12 @@ static __always_inline void account(struct kernel_thread* t, __u64 stolen, __u64
     return;
   }
   if (t->state == KERNEL_BLOCKED) {
-    t->blocked += time;
+    t->sums.blocked += time;
   } else {
-    t->queued += time;
+    t->sums.queued += time;
   }
   t->since += time;
-  t->state = (__u16)becomes;
+  t->state = becomes;
 }
 
 static __always_inline void fill_times(struct kernel_sample* sample, const struct kernel_thread* t, __u32 tid,
@@ -95,9 +95,9 @@ static __always_inline void fill_times(struct kernel_sample* sample, const struc
   sample->thread = tid;
   sample->cpu = (__s16)bpf_get_smp_processor_id();
   sample->time = now;
-  sample->ran = t->ran;
-  sample->blocked = t->blocked;
-  sample->queued = t->queued;
+  sample->ran = t->sums.ran;
+  sample->blocked = t->sums.blocked;
+  sample->queued = t->sums.queued;
 }
 
 int send_wait(struct kernel_thread* t, __u32 tid, __u64 now);
@@ -109,18 +109,18 @@ static __always_inline __u64 some_of(__u64 most) {
 
 // The waker of a wait for the GIL or for a CPU is known otherwise, or does not matter.
 static __always_inline __u64 shortest_like(const struct kernel_thread* t) {
-  const int other = t->waits && !is_within(t->futex, t->gil, t->gil_size);
+  const int other = t->off.waits && !is_within(t->off.futex, t->gil.at, t->gil.size);
   return other ? known.shortest_wait : known.shortest_gil_wait;
 }
 
 static __always_inline int is_short(const struct kernel_thread* t, __u64 now) {
-  return now - t->off_since < shortest_like(t);
+  return now - t->off.since < shortest_like(t);
 }
 
 // A long wait has its own record; short ones have one when their sum is long enough.
 static __always_inline int is_to_be_reported(const struct kernel_thread* t, __u64 now) {
-  if (!t->off_since) return 0;
-  __s64 together = t->blocked + t->queued - t->reported;
+  if (!t->off.since) return 0;
+  __s64 together = t->sums.blocked + t->sums.queued - t->sums.reported;
   return !is_short(t, now) || together >= (__s64)shortest_like(t);
 }
 
@@ -141,7 +141,7 @@ __noinline int came_unnoticed(struct kernel_thread* t, __u64 now) {
   }
   if (came < t->since || came > now) came = now;
   account(t, 0, came, KERNEL_RUNNING);
-  t->stolen = ~0ull;
+  t->sums.stolen = ~0ull;
   if (is_to_be_reported(t, came)) send_wait(t, thread_id(task), came);
   return 0;
 }

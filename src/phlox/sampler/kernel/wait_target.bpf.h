@@ -136,10 +136,11 @@ __noinline __s64 descriptors_in_memory(__u64 sets, __u64 first, __u64 second, __
 static __always_inline void note_file(struct kernel_thread* t, struct task_struct* task, int descriptor) {
   struct files_struct* files = task->files;
   struct fdtable* table = files ? files->fdt : 0;
-  t->waits_for = descriptor;
-  t->waits_for_others = 0;
-  t->waits_for_what = KERNEL_WAITS_FOR_FILE;
-  if (table && (__u32)descriptor < table->max_fds) bpf_probe_read_kernel(&t->file, 8, table->fd + descriptor);
+  t->off.waits_for = descriptor;
+  t->off.waits_for_others = 0;
+  t->off.waits_for_what = KERNEL_WAITS_FOR_FILE;
+  if (table && (__u32)descriptor < table->max_fds)
+    bpf_probe_read_kernel(&t->off.file, 8, table->fd + descriptor);
 }
 
 // For the current thread, in a call whose first argument is no descriptor. Verified once in each program.
@@ -152,16 +153,16 @@ __noinline int find_wait_target(struct kernel_thread* t, __u64 call) {
   if (IS_POLL(call) || IS_SELECT(call)) {
     number =
         descriptors_in_memory(IS_SELECT(call), first, second, REG_ARGUMENT_3(regs), REG_ARGUMENT_4(regs));
-    if (number == -2) t->waits_for_what = KERNEL_WAITS_FOR_TIME;
+    if (number == -2) t->off.waits_for_what = KERNEL_WAITS_FOR_TIME;
   } else if (call == CALL_wait4 || (call == CALL_waitid && first == 1)) {  // P_PID
-    t->waits_for = call == CALL_wait4 ? (int)first : (int)second;
-    if (t->waits_for > 0) t->waits_for_what = KERNEL_WAITS_FOR_CHILD;
+    t->off.waits_for = call == CALL_wait4 ? (int)first : (int)second;
+    if (t->off.waits_for > 0) t->off.waits_for_what = KERNEL_WAITS_FOR_CHILD;
   } else if (call == CALL_waitid && first == 3) {  // P_PIDFD
     number = (int)second;
   }
   if (number < 0) return 0;
   note_file(t, task, (int)number);
-  t->waits_for_others = number >> 32;
+  t->off.waits_for_others = number >> 32;
   return 0;
 }
 
@@ -169,8 +170,8 @@ __noinline int find_wait_target(struct kernel_thread* t, __u64 call) {
 // expensive here, so the system calls of most switches are handled before it.
 static __always_inline void note_wait_target(struct kernel_thread* t, struct task_struct* task, long call,
                                              __u64 first) {
-  t->file = 0;
-  t->waits_for_what = KERNEL_WAITS_FOR_UNKNOWN;
+  t->off.file = 0;
+  t->off.waits_for_what = KERNEL_WAITS_FOR_UNKNOWN;
   if (call < 0) return;
   if (descriptor_calls[call >> 6 & 7] >> (call & 63) & 1) {
     note_file(t, task, (int)first);
@@ -286,15 +287,15 @@ static __always_inline struct file* ready_of(struct kernel_wait_target* head, st
 
 // Whether the descriptor still names that file: then the call that it is in holds the file.
 static __always_inline int has_wait_target(struct task_struct* task, const struct kernel_thread* t) {
-  if (t->waits_for_what == KERNEL_WAITS_FOR_TIME) return 1;
-  if (!t->file) return 0;
+  if (t->off.waits_for_what == KERNEL_WAITS_FOR_TIME) return 1;
+  if (!t->off.file) return 0;
   struct files_struct* files = 0;
   bpf_probe_read_kernel(&files, 8, &task->files);
   struct fdtable* table = BPF_CORE_READ(files, fdt);
   __u64 file = 0;
-  if (!table || (__u32)t->waits_for >= BPF_CORE_READ(table, max_fds)) return 0;
-  bpf_probe_read_kernel(&file, 8, BPF_CORE_READ(table, fd) + t->waits_for);
-  return file == t->file;
+  if (!table || (__u32)t->off.waits_for >= BPF_CORE_READ(table, max_fds)) return 0;
+  bpf_probe_read_kernel(&file, 8, BPF_CORE_READ(table, fd) + t->off.waits_for);
+  return file == t->off.file;
 }
 
 // Verified once in each program, and not together with everything before it.
@@ -303,18 +304,18 @@ __noinline int send_wait_target(const struct kernel_thread* t, __u32 tid) {
   struct wait_target* to = t ? bpf_map_lookup_elem(&wait_targets, &zero) : 0;
   if (!to) return 0;
   struct kernel_wait_target* head = &to->head;
-  struct file* file = (void*)t->file;
+  struct file* file = (void*)t->off.file;
   __builtin_memset(head, 0, sizeof *head);
   head->head.type = KERNEL_WAIT_TARGET;
   head->head.id = t->id;
   head->thread = tid;
-  head->since = t->off_since;
-  head->others = t->waits_for_others;
-  if (t->waits_for_what == KERNEL_WAITS_FOR_TIME) {
+  head->since = t->off.since;
+  head->others = t->off.waits_for_others;
+  if (t->off.waits_for_what == KERNEL_WAITS_FOR_TIME) {
     head->flags = KERNEL_WAIT_TARGET_NONE;
     return send(to, sizeof *head);
   }
-  if (IS_EPOLL(t->system_call)) file = ready_of(head, file);
+  if (IS_EPOLL(t->off.system_call)) file = ready_of(head, file);
   struct inode* inode = BPF_CORE_READ(file, f_inode);
   head->inode = BPF_CORE_READ(inode, i_ino);
   head->mode = BPF_CORE_READ(inode, i_mode);

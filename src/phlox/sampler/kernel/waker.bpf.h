@@ -36,8 +36,8 @@ static __always_inline int wakes_futex(struct task_struct* task, struct pt_regs_
 static __always_inline int ends_for_parent(struct task_struct* task, struct task_struct* woken,
                                            const struct kernel_thread* t, int signalled) {
   struct task_struct* parent = BPF_CORE_READ(task, real_parent);
-  if (CALLS_FORK(t->system_call)) return (__u64)parent == (__u64)woken;
-  const int which = t->waits_for_what == KERNEL_WAITS_FOR_CHILD ? t->waits_for : -1;
+  if (CALLS_FORK(t->off.system_call)) return (__u64)parent == (__u64)woken;
+  const int which = t->off.waits_for_what == KERNEL_WAITS_FOR_CHILD ? t->off.waits_for : -1;
   return (task->flags & PF_EXITING) && BPF_CORE_READ(parent, tgid) == BPF_CORE_READ(woken, tgid) &&
          (!signalled || which == (int)process_id(task));
 }
@@ -48,9 +48,9 @@ struct waited {
   int nothing;        // an epoll instance of which nothing is ready
 };
 static __always_inline struct waited waited_for(const struct kernel_thread* t) {
-  struct file* file = t->waits_for_others ? 0 : (struct file*)t->file;
+  struct file* file = t->off.waits_for_others ? 0 : (struct file*)t->off.file;
   struct waited out = {.file = file};
-  if (!IS_EPOLL(t->system_call) || !file) return out;
+  if (!IS_EPOLL(t->off.system_call) || !file) return out;
   struct eventpoll* poll = BPF_CORE_READ(file, private_data);
   struct epitem* item = 0;
   if (!bpf_core_field_exists(poll->rdllist) || !bpf_core_field_exists(item->rdllink)) return out;
@@ -77,7 +77,7 @@ static __always_inline int acts_on_wait_target(struct task_struct* task, const s
 static __always_inline int is_waker(struct task_struct* task, struct task_struct* woken,
                                     const struct kernel_thread* t, enum wake_context context) {
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
-  const long call = REG_CALL(regs), waits = t->system_call;
+  const long call = REG_CALL(regs), waits = t->off.system_call;
   if (!task->pid || (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))) return 0;
   if (context == IN_HARDIRQ || (call < 0 && !(task->flags & PF_EXITING))) return 0;
   const int signalled = is_signalled(woken), in_call = context == IN_CALL || context == IN_UNKNOWN;
@@ -85,28 +85,30 @@ static __always_inline int is_waker(struct task_struct* task, struct task_struct
   if (CALLS_CHILD(waits) || CALLS_FORK(waits)) return in_call && ends_for_parent(task, woken, t, signalled);
   if (signalled || !(state & TASK_INTERRUPTIBLE)) return 0;
   if (!CALLS_FUTEX(waits)) return acts_on_wait_target(task, t, REG_ARGUMENT_1(regs), context);
-  return in_call && memory_of(task) == BPF_CORE_READ(woken, mm) && wakes_futex(task, regs, call, t->futex);
+  return in_call && memory_of(task) == BPF_CORE_READ(woken, mm) &&
+         wakes_futex(task, regs, call, t->off.futex);
 }
 
-// Fills t->waker. Returns 1 if the current thread is the waker and has a stack to walk. Verified once.
+// Fills t->off.waker. Returns 1 if the current thread is the waker and has a stack to walk. Verified once.
 __noinline int judge_waker(struct kernel_thread* t) {
   if (!t) return 0;
   // For a call that only sleeps it would say nothing.
-  if (t->system_call < 0 || CALLS_SLEEP(t->system_call) || t->waits_for_what == KERNEL_WAITS_FOR_TIME)
+  if (t->off.system_call < 0 || CALLS_SLEEP(t->off.system_call) ||
+      t->off.waits_for_what == KERNEL_WAITS_FOR_TIME)
     return 0;
-  struct task_struct *task = bpf_get_current_task_btf(), *woken = (void*)t->woken;
+  struct task_struct *task = bpf_get_current_task_btf(), *woken = (void*)t->off.woken;
   const __u64 queue = queue_of(task);
   const enum wake_context context = context_of(task, queue);
   if (context != IN_CALL && context != IN_SOFTIRQ && is_own_timeout(woken, queue)) {
-    t->waker.ended = KERNEL_ENDED_BY_TIMEOUT;
+    t->off.waker.ended = KERNEL_ENDED_BY_TIMEOUT;
     return 0;
   }
   if (!is_waker(task, woken, t, context)) return 0;
-  t->waker.ended = KERNEL_ENDED_BY_THREAD;
-  t->waker.thread = thread_id(task);
-  t->waker.process = process_id(task);
+  t->off.waker.ended = KERNEL_ENDED_BY_THREAD;
+  t->off.waker.thread = thread_id(task);
+  t->off.waker.process = process_id(task);
   // The name of the process: the name of a library's thread (jemalloc_bg_thd) does not show which process it
   // is.
-  BPF_CORE_READ_INTO(&t->waker.name, task, group_leader, comm);
+  BPF_CORE_READ_INTO(&t->off.waker.name, task, group_leader, comm);
   return !(task->flags & PF_EXITING);
 }

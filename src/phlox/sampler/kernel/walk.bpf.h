@@ -42,23 +42,23 @@ static long step(__u32 index, struct at_work* work) {
     w->next_checkpoint *= 2;
   }
   w->steps++;
-  if (bpf_probe_read_user(s->header, at_most(p->frame_bytes, KERNEL_HEADER_BYTES), (void*)at)) {
+  if (bpf_probe_read_user(s->header, at_most(p->python.frame.bytes, KERNEL_HEADER_BYTES), (void*)at)) {
     w->end = KERNEL_END_UNREADABLE;
     s->sample.stack.hash = at;
     return 1;
   }
-  __u64 code = *(__u64*)(s->header + (p->frame_code & 0x78)) & ~(__u64)p->code_mask;
-  __u64 previous = *(__u64*)(s->header + (p->frame_previous & 0x78));
-  __u64 instr = p->frame_instr_bytes == 8 ? *(__u64*)(s->header + (p->frame_instr & 0x78))
-                                          : *(__u32*)(s->header + (p->frame_instr & 0x7c));
+  __u64 code = *(__u64*)(s->header + (p->python.frame.code & 0x78)) & ~(__u64)p->python.frame.code_mask;
+  __u64 previous = *(__u64*)(s->header + (p->python.frame.previous & 0x78));
+  __u64 instr = p->python.frame.instr_bytes == 8 ? *(__u64*)(s->header + (p->python.frame.instr & 0x78))
+                                                 : *(__u32*)(s->header + (p->python.frame.instr & 0x7c));
   __u32 entry = 0;
-  if (p->frame_base == KERNEL_BASE_ENTRY_OWNER) {
-    entry = s->header[p->frame_owner & 0x7f] >= p->owner_entry;
+  if (p->python.frame.base == KERNEL_BASE_ENTRY_OWNER) {
+    entry = s->header[p->python.frame.owner & 0x7f] >= p->python.frame.owner_entry;
     if (entry) code = 0;
     w->base = entry;
     if (!entry) w->only_entries = 0;
-  } else if (p->frame_base == KERNEL_BASE_IS_ENTRY) {
-    entry = s->header[p->frame_is_entry & 0x7f] != 0;
+  } else if (p->python.frame.base == KERNEL_BASE_IS_ENTRY) {
+    entry = s->header[p->python.frame.is_entry & 0x7f] != 0;
     w->base = entry;
     w->only_entries = 0;
   }
@@ -72,7 +72,8 @@ static long step(__u32 index, struct at_work* work) {
     __u32 place = place_of(n);
     s->codes[place] = code;
     s->instrs[place] = instr;
-    s->tlbc[place] = p->frame_tlbc == KERNEL_ABSENT ? 0 : *(__u32*)(s->header + (p->frame_tlbc & 0x7c));
+    s->tlbc[place] =
+        p->python.frame.tlbc == KERNEL_ABSENT ? 0 : *(__u32*)(s->header + (p->python.frame.tlbc & 0x7c));
     w->count = n + 1;
   }
   if (with_native) note_start(s, p, at, code, entry);
@@ -88,21 +89,21 @@ static __always_inline void start(struct walk* w, const struct kernel_process* p
   w->inner = w->starts = 0;
   w->until = bpf_ktime_get_ns() + p->longest_walk;
   w->only_entries = 1;
-  w->base = p->frame_base == KERNEL_BASE_NONE;
+  w->base = p->python.frame.base == KERNEL_BASE_NONE;
 }
 
 // The offset of the instruction in the code object; in free-threaded builds, that in the thread's own copy
 // (python::bytecode_of_frame).
 int instruction_of(const struct kernel_process* p, __u64 code, __u64 instr, __u32 tlbc) {
   if (!p) return 0;
-  if (p->frame_instr_bytes != 8) return (int)instr;
+  if (p->python.frame.instr_bytes != 8) return (int)instr;
   if (!tlbc) return (int)(instr - code);
   __u64 copies = 0, size = 0, copy = 0;
-  if (bpf_probe_read_user(&copies, 8, (void*)(code + p->code_tlbc))) return 0;
-  copies += p->tlbc_entries;
+  if (bpf_probe_read_user(&copies, 8, (void*)(code + p->python.code.tlbc))) return 0;
+  copies += p->python.code.tlbc_entries;
   if (bpf_probe_read_user(&size, 8, (void*)(copies - 8)) || tlbc >= size) return 0;
   if (bpf_probe_read_user(&copy, 8, (void*)(copies + 8ull * tlbc))) return 0;
-  return (int)(instr - copy + p->code_adaptive);
+  return (int)(instr - copy + p->python.code.adaptive);
 }
 
 static long resolve(__u32 index, struct at_work* work) {
@@ -129,24 +130,30 @@ static long resolve(__u32 index, struct at_work* work) {
 // The word that changes when a code object is created or freed; 0: there is none.
 static __always_inline __u64 epoch_of(struct scratch* s, const struct kernel_process* p, __u64 interpreter) {
   __u64 word = 0;
-  switch (p->epoch) {
+  switch (p->python.epoch) {
     case KERNEL_EPOCH_GLOBAL:
-      if (bpf_probe_read_user(&word, 4, (void*)p->global_epoch)) return 0;
+      if (bpf_probe_read_user(&word, 4, (void*)p->python.global_epoch)) return 0;
       break;
     case KERNEL_EPOCH_VERSION:
-      if (bpf_probe_read_user(&word, 4, (void*)(interpreter + p->interp_epoch))) return 0;
+      if (bpf_probe_read_user(&word, 4, (void*)(interpreter + p->python.interp.epoch))) return 0;
       break;
     case KERNEL_EPOCH_GENERATION:
-      if (bpf_probe_read_user(&word, 8, (void*)(interpreter + p->interp_epoch))) return 0;
+      if (bpf_probe_read_user(&word, 8, (void*)(interpreter + p->python.interp.epoch))) return 0;
       break;
     default:
       return 0;
   }
   if (!word) return 0;
-  s->walk.below = p->epoch == KERNEL_EPOCH_GENERATION ? ~0ull : word;
+  s->walk.below = p->python.epoch == KERNEL_EPOCH_GENERATION ? ~0ull : word;
   // An interpreter may end, and another begin at its address: proved again each second.
   __u64 hash = mix(mix(mix(mix(1, word), interpreter), p->id), bpf_ktime_get_ns() >> 30);
   return hash | 1;
+}
+
+// Of a chain that was walked to its end.
+static __always_inline __u32 end_of(const struct walk* w) {
+  if (!w->count) return w->only_entries ? KERNEL_END_EMPTY : KERNEL_END_BROKEN;
+  return w->base ? KERNEL_END_BASE : KERNEL_END_DETACHED;
 }
 
 // For the thread in s->walk, into s->sample.stack and s->frames.
@@ -166,17 +173,17 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
     return 0;
   }
   stack->end = KERNEL_END_UNREADABLE;
-  if (bpf_probe_read_user(&stack->interpreter, 8, (void*)(state + p->thread_interp)) ||
-      bpf_probe_read_user(&stack->python_id, 8, (void*)(state + p->thread_id)) ||
-      bpf_probe_read_user(&top, 8, (void*)(state + p->thread_frame)))
+  if (bpf_probe_read_user(&stack->interpreter, 8, (void*)(state + p->python.thread.interp)) ||
+      bpf_probe_read_user(&stack->python_id, 8, (void*)(state + p->python.thread.id)) ||
+      bpf_probe_read_user(&top, 8, (void*)(state + p->python.thread.frame)))
     return 0;
   stack->state = state;
-  if (p->anchor == KERNEL_ANCHOR_CFRAME && top) {
+  if (p->python.anchor == KERNEL_ANCHOR_CFRAME && top) {
     __u64 cframe = top, previous = 0;
-    if (bpf_probe_read_user(&top, 8, (void*)(cframe + p->cframe_current))) return 0;
-    if (cframe - state >= p->thread_size &&
-        !bpf_probe_read_user(&previous, 8, (void*)(cframe + p->cframe_previous)) && previous)
-      bpf_probe_read_user(&w->outer, 8, (void*)(previous + p->cframe_current));
+    if (bpf_probe_read_user(&top, 8, (void*)(cframe + p->python.cframe.current))) return 0;
+    if (cframe - state >= p->python.thread.size &&
+        !bpf_probe_read_user(&previous, 8, (void*)(cframe + p->python.cframe.previous)) && previous)
+      bpf_probe_read_user(&w->outer, 8, (void*)(previous + p->python.cframe.current));
   }
   start(w, p, top);
   bpf_loop(KERNEL_MOST_STEPS, step, &work, 0);
@@ -187,13 +194,7 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
     start(w, p, outer);
     bpf_loop(KERNEL_MOST_STEPS, step, &work, 0);
   }
-  if (!w->stopped) {
-    if (w->count == 0) {
-      w->end = w->only_entries ? KERNEL_END_EMPTY : KERNEL_END_BROKEN;
-    } else {
-      w->end = w->base ? KERNEL_END_BASE : KERNEL_END_DETACHED;
-    }
-  }
+  if (!w->stopped) w->end = end_of(w);
   stack->end = (__u16)w->end;
   if (w->end == KERNEL_END_BROKEN || w->end == KERNEL_END_UNREADABLE) return 0;
   w->epoch = epoch_of(s, p, stack->interpreter);
@@ -203,13 +204,8 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
     w->epoch = mix(mix(2, bpf_ktime_get_ns()), state) | 1;
     w->below = ~0ull;
   }
-  w->kept = w->count;
-  if (w->end == KERNEL_END_FULL) {
-    w->kept = at_most(w->count, KERNEL_MAX_FRAMES / 2);
-  } else if (w->count > KERNEL_MAX_FRAMES) {
-    w->kept = KERNEL_MAX_FRAMES;
-    stack->left_out = w->count - w->kept;
-  }
+  w->kept = at_most(w->count, w->end == KERNEL_END_FULL ? KERNEL_MAX_FRAMES / 2 : KERNEL_MAX_FRAMES);
+  if (w->end != KERNEL_END_FULL) stack->left_out = w->count - w->kept;
   w->hash = mix(1 + w->end, stack->left_out);
   bpf_loop(KERNEL_MAX_FRAMES, resolve, &work, 0);
   stack->end = (__u16)w->end;
@@ -223,7 +219,7 @@ int walk_named(struct scratch* s, const struct kernel_process* p) {
 // For the current thread, or for one that is off its CPU and shares its memory.
 static __always_inline int walk_python(struct scratch* s, const struct kernel_process* p,
                                        struct task_struct* task) {
-  s->walk.thread = THREAD_POINTER(task) - p->thread_block;
+  s->walk.thread = THREAD_POINTER(task) - p->python.thread_block;
   s->walk.tid = thread_id(task);
   return walk_named(s, p);
 }

@@ -28,8 +28,7 @@ enum {
   KERNEL_PATH_PARTS = 64,
 };
 
-/* Where a process's Python keeps what is read: the map `processes`, by process. Offsets of the layout table
- * (python/layout.h); KERNEL_ABSENT: there is no such field. */
+/* Offsets of the layout table (python/layout.h); KERNEL_ABSENT: there is no such field. */
 #define KERNEL_ABSENT 0xffffffffu
 
 enum kernel_anchor { KERNEL_ANCHOR_FRAME, KERNEL_ANCHOR_CFRAME };
@@ -40,57 +39,78 @@ enum kernel_epoch { KERNEL_EPOCH_NONE, KERNEL_EPOCH_GLOBAL, KERNEL_EPOCH_VERSION
  * (musl), or in the interpreters' lists, by its thread_id, which is what pthread_self() gives. */
 enum kernel_state_how { KERNEL_STATE_WORD, KERNEL_STATE_INDIRECT, KERNEL_STATE_LISTED };
 
+/* Where a process's Python keeps what is read. */
+struct kernel_python {
+  __u64 interpreters; /* address of the word that holds the first of them */
+  __u64 global_epoch; /* address */
+  /* What pthread_self() gives is this much below the thread pointer: the size of the C library's struct
+   * pthread on aarch64, 0 on x86-64. */
+  __u32 thread_block;
+  __u32 anchor, epoch; /* enum kernel_anchor, kernel_epoch */
+  struct {
+    __u32 how;
+    __u32 offset; /* from pthread_self(): the word, or the pointer */
+    __u32 index;  /* into that array, in bytes */
+  } state;
+  struct {
+    __u32 interp, frame, id, size, prev, next;
+    __u32 cframe; /* if only CFrames show where evaluations begin (3.10, 3.11) */
+  } thread;
+  struct {
+    __u32 current, previous;
+  } cframe;
+  struct {
+    __u32 gil, collecting, epoch, next, threads;
+  } interp;
+  struct {
+    __u64 at; /* address; 0: found through the interpreter, or none */
+    __u32 holder, locked, size;
+  } gil;
+  struct {
+    __u32 base;  /* enum kernel_base */
+    __u32 bytes; /* that are read */
+    __u32 code, code_mask, previous, instr, instr_bytes, owner, owner_entry, is_entry, tlbc;
+  } frame;
+  struct {
+    __u32 part[5];                 /* name, qualname, filename, linetable, code */
+    __u32 bytes;                   /* of the struct */
+    __u32 proof_from, proof_bytes; /* the range of the struct that proves it */
+    __u32 proof_contents;          /* 1: with the strings' contents (before 3.12) */
+    __u32 version;                 /* for KERNEL_EPOCH_*VERSION and GLOBAL */
+    __u32 adaptive, tlbc, tlbc_entries;
+  } code;
+  struct {
+    __u32 head, length, state, shift, ascii, compact;
+  } text;
+  struct {
+    __u32 size, data;
+  } bytes;
+};
+
+/* What walks may cost (credit.bpf.h). */
+struct kernel_credit {
+  __s64 left; /* ns, at most KERNEL_MOST_CREDIT */
+  __u64 at;
+  __u32 share; /* thousandths of the elapsed time */
+};
+#define KERNEL_MOST_CREDIT 2000000
+
+/* A recorded process: the map `processes`. */
 struct kernel_process {
   __u32 id; /* changes whenever everything must be sent again */
   /* 1: no Python is known in it (yet). Its threads' times are kept, but no stack is walked. Only the ends of
    * its threads, and what it starts, are reported. */
   __u32 plain;
-  __u32 continues; /* its id when it was plain: the sums of its threads continue */
-  /* What pthread_self() gives is this much below the thread pointer: the size of the C library's struct
-   * pthread on aarch64, 0 on x86-64. */
-  __u32 thread_block;
-  __u32 state_how;
-  __u32 state_offset; /* from pthread_self(): the word, or the pointer */
-  __u32 state_index;  /* into that array, in bytes */
-  __u64 interpreters; /* address of the word that holds the first of them */
-  __u64 global_epoch; /* address */
-  __u64 gil;          /* address; 0: found through the interpreter, or none */
-  __u32 anchor, frame_base, epoch;
-  __u32 thread_interp, thread_frame, thread_id, thread_size, thread_prev, thread_next;
-  __u32 cframe_current, cframe_previous;
-  __u32 thread_cframe; /* if only CFrames show where evaluations begin (3.10, 3.11) */
-  __u32 interp_gil, interp_collecting, interp_epoch, interp_next, interp_threads;
-  __u32 gil_holder, gil_locked, gil_size;
-  __u32 frame_bytes, frame_code, frame_previous, frame_instr, frame_instr_bytes;
-  __u32 frame_owner, frame_is_entry, owner_entry, code_mask;
-  __u32 frame_tlbc, code_tlbc, tlbc_entries, code_adaptive;
-  __u32 code_bytes;              /* of the struct */
-  __u32 proof_from, proof_bytes; /* the range of the struct that proves it */
-  __u32 proof_contents;          /* 1: with the strings' contents (before 3.12) */
-  __u32 code_version;            /* for KERNEL_EPOCH_*VERSION and GLOBAL */
-  __u32 code_part[5];            /* name, qualname, filename, linetable, code */
-  __u32 text_head, text_length, text_state, text_shift, text_ascii, text_compact;
-  __u32 bytes_size, bytes_data;
-  /* What walks at its threads' switches may take, in thousandths of the elapsed time, up to
-   * KERNEL_MOST_CREDIT at once. Further switches are counted, and not walked. */
-  __u32 walk_share;
-  __u32 follow; /* 1: its forked children are recorded too, from their birth on */
-  __s64 credit;
-  __u64 credit_at;
-  /* The same for its clock samples and its walks at switches together: without credit, the clock takes no
-   * sample. */
-  __u32 clock_share;
-  __u32 longest_walk; /* ns; then a walk is cut at the root */
-  __s64 clock_credit;
-  __u64 clock_credit_at;
+  __u32 continues;            /* its id when it was plain: the sums of its threads continue */
+  __u32 follow;               /* 1: its forked children are recorded too, from their birth on */
+  __u32 longest_walk;         /* ns; then a walk is cut at the root */
+  struct kernel_credit walks; /* at switches */
+  struct kernel_credit clock; /* for clock samples, and walks at switches too */
+  struct kernel_python python;
 };
-#define KERNEL_MOST_CREDIT 2000000
 /* ns. The first birth after this time without one wakes the reader of the ring, which then polls often for
  * this time. */
 #define KERNEL_NEWBORN_FOR 1000000000
-
-/* A thread of a recorded process: the map `threads`, by thread. Times are in CLOCK_MONOTONIC, or sums. */
-enum kernel_thread_state { KERNEL_UNKNOWN, KERNEL_RUNNING, KERNEL_BLOCKED, KERNEL_QUEUED };
 
 struct kernel_stack {
   __u64 hash;  /* if it was unreadable: the address */
@@ -140,49 +160,69 @@ struct kernel_found {
   __u64 pause;
 };
 
-struct kernel_thread {
-  __u64 since;      /* when its present state began */
-  __u32 generation; /* kernel_known.generation when its process was looked up last */
-  __u32 plain;      /* as kernel_process.plain */
+struct kernel_sums {
   __u64 ran, blocked, queued;
-  __u64 off_since; /* off the CPU, with this stack */
-  __u64 reported;  /* the part of blocked + queued that is in a record, and a random amount more */
-  __u64 stolen;    /* of its CPU: not_for_tasks() when it was last read */
-  __u64 owed;      /* the part of it that is still to be subtracted from what it ran */
-  struct kernel_stack off;
-  __u32 id; /* of its process */
-  __u16 state;
-  __s16 system_call;
-  __u64 born;   /* 1: known since its birth, so the scheduler's own sum is what it ran */
-  __u64 walked; /* 1: `off` is of this time off the CPU; 0: of an earlier one */
-  /* Until then its shares of walks are used up, except for a burst: its normal share, and that of a thread
-   * which rarely waits. */
-  __u64 walks_until, rare_until;
-  __u64 met;   /* 1: a sample of it was sent */
-  __u64 futex; /* that it waits for; 0: none */
-  __u64 gil;   /* the struct of its interpreter's GIL when it was walked last; 0: not known */
-  __u64 gil_size;
-  __u64 native;     /* kernel_sample.native of `off` */
-  __u64 native_due; /* when the next native half at a switch is due */
-  /* The walked short wait that represents all short ones: drawn at random, in proportion to its length. */
-  struct kernel_stack stand_in;
-  __u64 stand_in_native;
-  __s16 stand_in_call;
-  __u8 stand_in_waits, waits; /* 1: it waits, now too; 0: it was preempted */
-  __u32 stand_in_of;          /* ns of those it was drawn from, if it is one of the unreported ones */
-  __u32 longest;              /* ns, of those walked lately; 0: none was */
-  __s32 mostly_walked;        /* of the unreported ones, how many more were walked than not */
-  __u32 was_mostly_walked;    /* 1: more than half of those reported last were walked */
-  __u16 skips;                /* the number of switches that are not walked before the next one is */
-  __u16 mean_skips;           /* the mean of `skips`, in sixteenths */
-  __u32 woken_by;             /* thread + 1 that ran where the unreported waits ended; ~0: several */
-  struct kernel_waker waker;  /* of this time off the CPU */
-  __u64 woken;                /* the struct task_struct, while its waker is determined */
-  struct kernel_found found;
-  __u64 file;      /* the struct file that it waits for; 0: none, or not known */
-  __s32 waits_for; /* the number of its descriptor, or of a child */
-  __u16 waits_for_what;
+  __u64 reported; /* the part of blocked + queued that is in a record, and a random amount more */
+  __u64 stolen;   /* of its CPU: not_for_tasks() when it was last read */
+  __u64 owed;     /* the part of it that is still to be subtracted from what it ran */
+};
+
+/* The last time off the CPU, which may not be over. */
+struct kernel_off {
+  __u64 since; /* 0: none */
+  struct kernel_stack stack;
+  struct kernel_waker waker;
+  __u64 native;           /* as kernel_sample.native */
+  __u64 futex;            /* that it waits for; 0: none */
+  __u64 woken;            /* the struct task_struct, while its waker is determined */
+  __u64 file;             /* the struct file that it waits for; 0: none, or not known */
+  __s32 waits_for;        /* the number of its descriptor, or of a child */
+  __u16 waits_for_what;   /* enum kernel_waits_for */
   __u16 waits_for_others; /* the number of further descriptors that it waits for */
+  __s16 system_call;
+  __u8 waits;  /* 0: it was preempted */
+  __u8 walked; /* 1: `stack` is of this time; 0: of an earlier one */
+};
+
+/* Short waits that will be reported together, with the stack of one of them (may_stand_in in switch.bpf.h).
+ */
+struct kernel_unreported {
+  struct kernel_stack stack;
+  __u64 native;
+  __s16 system_call;
+  __u8 waits;
+  __u8 was_mostly_walked; /* 1: more than half of those reported last were walked */
+  __u32 drawn_from;       /* ns of those it was drawn from; 0: it is of an earlier report */
+  __u32 longest;          /* ns, of those walked lately; 0: none was */
+  __s32 mostly_walked;    /* how many more were walked than not */
+  __u32 woken_by;         /* thread + 1 that ran where they ended; ~0: several */
+};
+
+/* When a switch is walked, and its C stack copied (credit.bpf.h). */
+struct kernel_walks {
+  __u64 until, rare_until; /* its shares are used up until then: its own, and that of one that rarely waits */
+  __u64 native_due;
+  __u16 skips, mean_skips; /* switches without a walk before the next; their mean, in sixteenths */
+};
+
+/* A thread of a recorded process: the map `threads`, by thread. Times are in CLOCK_MONOTONIC, or sums. */
+enum kernel_thread_state { KERNEL_UNKNOWN, KERNEL_RUNNING, KERNEL_BLOCKED, KERNEL_QUEUED };
+struct kernel_thread {
+  __u32 id;         /* of its process */
+  __u32 plain;      /* as kernel_process.plain */
+  __u32 generation; /* kernel_known.generation when its process was looked up last */
+  __u32 state;
+  __u64 since; /* when its state began */
+  __u32 born;  /* 1: known since its birth, so the scheduler's own sum is what it ran */
+  __u32 met;   /* 1: a sample of it was sent */
+  struct kernel_sums sums;
+  struct kernel_off off;
+  struct kernel_unreported unreported;
+  struct kernel_walks walks;
+  struct {
+    __u64 at, size; /* the struct of its interpreter's GIL when it was walked last; 0: not known */
+  } gil;
+  struct kernel_found found;
 };
 enum kernel_waits_for {
   KERNEL_WAITS_FOR_UNKNOWN,

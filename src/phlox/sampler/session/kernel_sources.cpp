@@ -43,7 +43,7 @@ constexpr uint32_t kAllSwitches = 1'000'000;
 // The limit of one walk in ns, without a budget; and the lowest limit.
 constexpr uint32_t kLongestWalk = 1'000'000'000, kShortestWalk = 100'000;
 
-// kernel_process.walk_share and clock_share, in thousandths.
+// kernel_credit.share.
 uint32_t share_of(std::optional<double> max_percent, double part) {
   if (!max_percent) return kAllSwitches;
   return static_cast<uint32_t>(std::clamp(*max_percent * 10 * part, 1.0, 1e6));
@@ -96,8 +96,8 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
         "without --way kernel phlox takes the best of the other modes");
   auto place = kernel_process_of(program.interpreter);
   if (!place) return place;
-  place->walk_share = walk_share_;
-  place->clock_share = clock_share_;
+  place->walks.share = walk_share_;
+  place->clock.share = clock_share_;
   place->longest_walk = longest_walk_;
   place->follow = follow_;
   const auto block = process::find_thread_block(program.pid);
@@ -107,7 +107,7 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
                             "pthread_self() that is known here",
                             program.pid),
                 "without --way kernel phlox takes the best of the other modes");
-  place->thread_block = *block;
+  place->python.thread_block = *block;
   const bool has_key = program.interpreter.layout.runtime.autoTSSkey.present();
   for (const Nanoseconds until = host_.now() + kPatience;;) {
     const bool late = host_.now() >= until || host_.has_ended(pidfd);
@@ -307,7 +307,7 @@ void KernelSources::keep_sums(const Program& program, Member& member) {
     auto thread = capture_->thread(tid);
     if (!thread || thread->id != *program.kept_as) continue;
     const auto now = static_cast<uint64_t>(host_.now());
-    if (thread->state == KERNEL_RUNNING && now > thread->since) thread->ran += now - thread->since;
+    if (thread->state == KERNEL_RUNNING && now > thread->since) thread->sums.ran += now - thread->since;
     sums.emplace(tid, *thread);
   }
   member.source_.go_on_from(program.pid, reported, std::move(sums));

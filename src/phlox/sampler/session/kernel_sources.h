@@ -143,7 +143,7 @@ class KernelSources {
   ClockSetting clock_;
   ShortestWait shortest_wait_, shortest_gil_wait_;
   double rate_hz_;
-  // kernel_process.walk_share, clock_share and longest_walk of each
+  // kernel_credit.share at switches and of the clock, and kernel_process.longest_walk, of each
   uint32_t walk_share_, clock_share_, longest_walk_;
   bool native_, follow_;
   std::unordered_map<uint32_t, Member*> members_;     // by kernel_process.id
