@@ -58,11 +58,7 @@ const Unwinder::Slot& Unwinder::look_up(RemoteAddress pc, bool exact) {
   const uint64_t key = exact ? pc.value : pc.value - 1;
   Slot& slot = cache_[(key ^ key >> 12) & (kCacheSlots - 1)];
   const auto generation = static_cast<uint32_t>(generation_);
-  if (slot.pc == key && slot.generation == generation) {
-    ++hits_;
-    return slot;
-  }
-  ++misses_;
+  if (slot.pc == key && slot.generation == generation) return slot;
   slot = Slot{key, {}, kNoModule, generation, false, false, false};
   const ModuleMap::Entry* entry = map_.find(RemoteAddress(key));
   // A return to a trampoline goes to its first byte; not every description begins one byte earlier, as

@@ -111,9 +111,6 @@ class Unwinder {
   // `out` is emptied first; its memory is reused.
   void unwind(const UnwindInput& input, NativeStack& out);
 
-  uint64_t cache_hits() const { return hits_; }
-  uint64_t cache_misses() const { return misses_; }
-
  private:
   struct Slot {
     uint64_t pc = 0;
@@ -145,7 +142,6 @@ class Unwinder {
   uint64_t generation_ = 0;
   std::unordered_map<uint64_t, bool> calls_;       // return addresses that frame pointers led to
   std::unordered_map<uint64_t, uint64_t> called_;  // by return address: the call's target
-  uint64_t hits_ = 0, misses_ = 0;
 };
 
 }  // namespace phlox::unwind

@@ -264,7 +264,7 @@ class LibbpfCapture : public KernelCapture {
 
   // Call it before the program is loaded.
   bool size_maps(const Surroundings& here, uint32_t cpus, bool native);
-  Result<void> attach(double rate_hz, const std::string& retry);
+  Result<void> attach(double rate_hz);
 
   void set_rate(double rate_hz) override {
     uint64_t period = period_of(rate_hz);
@@ -368,7 +368,7 @@ uint64_t LibbpfCapture::count(kernel_count what) {
   return sum;
 }
 
-tl::unexpected<Error> refusal(const char* what, int error, const std::string& retry) {
+tl::unexpected<Error> refusal(const char* what, int error) {
   std::string why = fmt::format("{} ({})", what, std::strerror(error));
   if (!last_warning.empty()) why += ": " + last_warning;
   const bool denied = error == EPERM || error == EACCES;
@@ -377,18 +377,17 @@ tl::unexpected<Error> refusal(const char* what, int error, const std::string& re
                  denied ? "a locked-down kernel or a filter of system calls may refuse it: phlox doctor; " +
                               std::string(kOtherwise)
                         : "phlox doctor; " + std::string(kOtherwise));
-  (void)retry;
 }
 
-Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
+Result<void> LibbpfCapture::attach(double rate_hz) {
   void* known =
       ::mmap(nullptr, sizeof(kernel_known), PROT_READ | PROT_WRITE, MAP_SHARED, map(".data.known"), 0);
-  if (known == MAP_FAILED) return refusal("what it knows was not mapped", errno, retry);
+  if (known == MAP_FAILED) return refusal("what it knows was not mapped", errno);
   known_.reset(static_cast<kernel_known*>(known));
   known_->clock_offset = static_cast<uint64_t>(process::monotonic_offset());
   for (const bpf_program* program : tracepoint_programs(object_.get())) {
     Descriptor link(bpf_raw_tracepoint_open(nullptr, bpf_program__fd(program)));
-    if (!link) return refusal("a program for the scheduler's events was not attached", errno, retry);
+    if (!link) return refusal("a program for the scheduler's events was not attached", errno);
     tracepoints_.push_back(std::move(link));
   }
   bpf_program* clock = bpf_object__find_program_by_name(object_.get(), "on_clock");
@@ -403,15 +402,15 @@ Result<void> LibbpfCapture::attach(double rate_hz, const std::string& retry) {
     Descriptor event(
         static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!event && errno == ENODEV) continue;  // not online
-    if (!event) return refusal("no event of a CPU's clock (perf_event_open)", errno, retry);
+    if (!event) return refusal("no event of a CPU's clock (perf_event_open)", errno);
     BpfLink link(bpf_program__attach_perf_event(clock, event.get()));
-    if (!link) return refusal("the program was not attached to a CPU's clock", errno, retry);
+    if (!link) return refusal("the program was not attached to a CPU's clock", errno);
     // The link owns the descriptor from here on; ours is for setting the period.
     Descriptor own(::dup(event.release()));
     if (own) events_.push_back(std::move(own));
     links_.push_back(std::move(link));
   }
-  if (!map_ring()) return refusal("its ring was not mapped", errno, retry);
+  if (!map_ring()) return refusal("its ring was not mapped", errno);
   return {};
 }
 
@@ -428,7 +427,7 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool 
   if (!here) return fail(here);
   libbpf_set_print(keep_warning);
   last_warning.clear();
-  if (!register_tracepoints()) return refusal("libbpf took no handler", errno, retry);
+  if (!register_tracepoints()) return refusal("libbpf took no handler", errno);
   // libbpf takes types other than the kernel's own from a file.
   const Descriptor types(::memfd_create("phlox-types", MFD_CLOEXEC));
   const std::string path = fmt::format("/proc/self/fd/{}", types.get());
@@ -437,22 +436,21 @@ Result<std::unique_ptr<KernelCapture>> KernelCapture::open(double rate_hz, bool 
   options.sz = sizeof options;
   options.btf_custom_path = path.c_str();
   bpf_object* object = bpf_object__open_mem(program.data(), program.size(), &options);
-  if (object == nullptr) return refusal("its program was not opened", errno, retry);
+  if (object == nullptr) return refusal("its program was not opened", errno);
   auto capture = std::make_unique<LibbpfCapture>(object);
   const auto each_cpu = static_cast<uint32_t>(std::max(libbpf_num_possible_cpus(), 1));
-  if (!capture->size_maps(*here, each_cpu, native)) return refusal("its program is not whole", EINVAL, retry);
+  if (!capture->size_maps(*here, each_cpu, native)) return refusal("its program is not whole", EINVAL);
   const KernelTypes picked = pick_types(object);
   bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.host"), &picked.host,
                              sizeof picked.host);
   bpf_map__set_initial_value(bpf_object__find_map_by_name(object, ".rodata.namespace"), &here->pids,
                              sizeof here->pids);
-  if (!write_all(types.get(), picked.structs))
-    return refusal("no memory for the kernel's types", errno, retry);
+  if (!write_all(types.get(), picked.structs)) return refusal("no memory for the kernel's types", errno);
   kernel_types = &picked;
   const int loaded = bpf_object__load(object);
   kernel_types = nullptr;
-  if (loaded != 0) return refusal("its program was not loaded", errno, retry);
-  if (auto attached = capture->attach(rate_hz, retry); !attached) return fail(attached);
+  if (loaded != 0) return refusal("its program was not loaded", errno);
+  if (auto attached = capture->attach(rate_hz); !attached) return fail(attached);
   return capture;
 }
 
