@@ -147,6 +147,22 @@ TEST(Budget, what_a_sample_took_too_much_is_waited_for) {
   EXPECT_LE(taken, (now + kSecond / 2) / 50);
 }
 
+TEST(Budget, a_rate_that_only_rests_keep_within_the_budget_is_lowered) {
+  Budget budget(2, 200);
+  Nanoseconds now = 1, taken = 0;
+  double rate = 200;
+  int turns = 0;
+  for (const Nanoseconds end = now + 20 * kSecond; now < end;) {
+    taken += kSecond / 5000;  // 4 % at 200 Hz
+    now += static_cast<Nanoseconds>(1e9 / rate);
+    now += budget.rest(now, taken);
+    if (const auto lower = budget.judge(now, taken, rate)) rate = *lower;
+    if (now > end - 10 * kSecond) ++turns;
+  }
+  EXPECT_NEAR(rate, 95, 10);
+  EXPECT_NEAR(turns, 10 * rate, 100);
+}
+
 TEST(Budget, cheap_samples_wait_for_nothing_and_no_wait_is_longer_than_the_lowest_rate_s) {
   Budget budget(2, 200), none(std::nullopt, 200);
   Nanoseconds now = 1, taken = 0;

@@ -24,8 +24,12 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
     return {};
   start_ = now;
   taken_ = taken;
+  const Nanoseconds rested = std::exchange(rested_, 0);
   if (!max_percent_) return {};
-  const double percent = 100.0 * static_cast<double>(in_window) / static_cast<double>(window);
+  // One odd turn is paid for by a short rest.
+  constexpr Nanoseconds kMuch = 5;
+  const Nanoseconds sampled = rested > window / kMuch ? window - std::min(rested, window / 10 * 9) : window;
+  const double percent = 100.0 * static_cast<double>(in_window) / static_cast<double>(sampled);
   double rate = rate_hz;
   if (percent > *max_percent_) {
     rate = std::max(kLowestRate, rate * *max_percent_ / percent * 0.95);
@@ -41,6 +45,7 @@ Nanoseconds Budget::rest(Nanoseconds now, Nanoseconds taken) {
   if (!max_percent_ || *max_percent_ <= 0) return 0;
   const double allowed = *max_percent_ / 100;
   const double most = allowed * static_cast<double>(kWindow) / 2;
+  rested_ += std::min(std::exchange(rest_, 0), now - rest_asked_);
   if (rest_asked_ == 0) {
     room_ = most / 2;
   } else {
@@ -52,7 +57,8 @@ Nanoseconds Budget::rest(Nanoseconds now, Nanoseconds taken) {
   if (room_ >= 0) return 0;
   // A rest longer than an interval at the lowest rate is cut short, and the remainder is not owed.
   room_ = std::max(room_, -allowed * static_cast<double>(kLongest));
-  return static_cast<Nanoseconds>(-room_ / allowed);
+  rest_ = static_cast<Nanoseconds>(-room_ / allowed);
+  return rest_;
 }
 
 Nanoseconds ShortestWait::judge(Nanoseconds now, Nanoseconds taken) {

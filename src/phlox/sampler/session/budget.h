@@ -25,7 +25,7 @@ class Budget {
       : max_percent_(max_percent), asked_hz_(asked_hz) {}
 
   // `taken`: from the target, since the beginning. Returns the new rate in place of `rate_hz`; none: no
-  // change.
+  // change. If only rests keep it within the budget, the rate is too high: time spent on them is left out.
   std::optional<double> judge(Nanoseconds now, Nanoseconds taken, double rate_hz);
 
   // What one sample may take from the target; none: as much as it needs.
@@ -61,6 +61,8 @@ class Budget {
   Nanoseconds taken_ = 0;  // before it
   double room_ = 0;        // ns that may be taken now, as of `rest_asked_`
   Nanoseconds rest_asked_ = 0, taken_before_ = 0;
+  Nanoseconds rest_ = 0;    // the last one, which may not be over
+  Nanoseconds rested_ = 0;  // in this window, without that one
 };
 
 // Inside the kernel, each reported wait costs some microseconds, whatever the rate. The shortest wait that is
