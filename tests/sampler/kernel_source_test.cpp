@@ -270,6 +270,28 @@ TEST_F(KernelSourceTest, a_sample_of_the_clock_says_which_library_ran) {
   EXPECT_EQ(elsewhere, 1U);
 }
 
+TEST_F(KernelSourceTest, short_waits_that_belong_to_a_run_are_in_no_library) {
+  CodeFiles files(
+      [] { return process::parse_maps("1000-2000 r-xp 00000000 08:01 5 /usr/lib/libblas.so.3\n"); },
+      "/usr/bin/python3", RemoteAddress());
+  source_.with_code_files(files);
+  const auto main = code("main"), dot = code("dot");
+  instruction_ = 0x1010;
+  sample(1, stack({dot, main}), 0, 0, 0);
+  sample(5, stack({main}), 2, 2, 0, 4.5);
+  sample(9, stack({dot, main}), 4, 4, 0);
+  sample(250, stack({main}), 60, 185, 0, 248);
+  seen(250);
+  EXPECT_GT(wall("dot", CpuState::blocked), 100);
+  bool in_library = false;
+  for (const auto& sample : seen_.samples()) {
+    in_library = in_library || sample.code_file;
+    EXPECT_TRUE(!sample.code_file || sample.cpu_state == CpuState::running)
+        << static_cast<int>(sample.cpu_state);
+  }
+  EXPECT_TRUE(in_library);
+}
+
 // Of ten short ones, each of which also waited for a CPU a little.
 TEST_F(KernelSourceTest, short_waits_together_have_the_stack_that_represents_them) {
   const auto main = code("main"), nap = code("nap"), lock = code("lock");

@@ -118,7 +118,7 @@ void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSampl
       thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time.end);
   ThreadSample wait = is_run || !thread.asleep ? run : *thread.asleep;
   wait.state.cpu_state = CpuState::blocked;
-  wait.state.waker = wait.state.wait_target = 0;
+  wait.state.waker = wait.state.wait_target = wait.state.code_file = 0;
   wait.state.waits_for = {};
   wait.time.wait_since = 0;
   if (is_run || !thread.asleep) {
