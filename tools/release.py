@@ -193,7 +193,7 @@ def written_by(program):
 def debian_package(program, machine, dist, when, texts, terms):
     """With the static program, so that one package serves every release of Debian and Ubuntu."""
     files = {"usr/bin/phlox": program.read_bytes(), **texts, "usr/share/doc/phlox/copyright": terms.encode(),
-             "usr/share/doc/phlox/phlox-agent.service": (TREE / "packaging/phlox-agent.service").read_bytes()}
+             **{f"usr/share/doc/phlox/{path.name}": path.read_bytes() for path in sorted((TREE / "packaging").iterdir())}}
     number = version("~")
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)

@@ -50,7 +50,8 @@ def test_make_deb_makes_a_package_that_needs_no_other(tmp_path):
     assert re.search(r"<.+@.+>", field("Maintainer"))
     root = tmp_path / "root"
     subprocess.run(["dpkg-deb", "-x", package, root], check=True)
-    for name in [*FILES, "share/zsh/vendor-completions/_phlox"]:
+    packaging = [f"share/doc/phlox/{path.name}" for path in (ROOT / "packaging").iterdir()]
+    for name in [*FILES, *packaging, "share/zsh/vendor-completions/_phlox"]:
         assert (root / "usr" / name).exists() or (root / "usr" / f"{name}.gz").exists(), name
     assert "Apache" in (root / "usr/share/doc/phlox/copyright").read_text()
     works(root / "usr/bin/phlox")
