@@ -226,8 +226,8 @@ def test_what_a_child_used_until_its_python_was_up_counts(workdir):
     used = {int(pid): float(seconds) for pid, seconds in (word.split("=") for word in done.stdout.split())}
     seen = cpu_by_pid("a.phlox")
     known = used.keys() & seen.keys()
-    # Without the kernel's capture, a busy machine may find one of them when it has ended.
-    assert len(used) == 10 and len(known) >= 7, done.stderr
+    # Without kernel sampling, phlox finds new processes by looking for them: on a busy machine some have ended by then.
+    assert len(used) == 10 and len(known) >= (10 if os.geteuid() == 0 else 7), done.stderr
     assert sum(seen[pid] for pid in known) == pytest.approx(sum(used[pid] for pid in known), rel=0.05)
     assert "(before its Python was up)" in phlox("export", "-f", "collapsed", "a.phlox").stdout
 

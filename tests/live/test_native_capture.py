@@ -86,7 +86,7 @@ def cpu_of(pid):
 def test_five_hundred_threads_within_half_the_default_limit_on_descriptors(tmp_path):
     with Target(SYSTEM, CAPTURED, "crowd", 500) as target:
         before, begun = cpu_of(target.pid), time.monotonic()
-        # Stopped one by one, for less than the budget, not all threads have had their turn after five seconds.
+        # An ordinary user's phlox stops the threads one by one, within its budget: that takes longer to reach all of them.
         recording, said = recorded(tmp_path, target, 5 if os.geteuid() == 0 else 20, limit=512)
         used, ran = cpu_of(target.pid) - before, time.monotonic() - begun
     # No thread is left out for lack of a descriptor.

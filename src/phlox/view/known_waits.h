@@ -45,6 +45,14 @@ struct KnownFunction {
 // The entry for a Python frame; null: not known.
 const KnownFunction* known_function(const profile::Frame& frame);
 
+// Of functions that may not be known (null). asyncio's Handle is between the loop and its callback.
+constexpr bool is_loop(const KnownFunction* known) {
+  return known != nullptr && (known->role == Role::loop || known->role == Role::native_loop);
+}
+constexpr bool is_handle(const KnownFunction* known) {
+  return known != nullptr && known->role == Role::work && known->function == "_run";
+}
+
 constexpr bool is_waiting(Role role) {
   return role >= Role::waits_for_events && role <= Role::queue_lock;
 }

@@ -12,19 +12,6 @@ namespace phlox::view {
 
 using namespace profile;
 
-namespace {
-
-// asyncio's Handle: between the loop and its callback.
-bool is_handle(const KnownFunction* known) {
-  return known != nullptr && known->role == Role::work && known->function == "_run";
-}
-
-bool is_loop(const KnownFunction* known) {
-  return known != nullptr && (known->role == Role::loop || known->role == Role::native_loop);
-}
-
-}  // namespace
-
 bool has_own_stacks(std::string_view loop) {
   return loop == "gevent" || loop == "eventlet";
 }

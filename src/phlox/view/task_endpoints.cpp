@@ -121,7 +121,10 @@ class LearningTaskEndpoints {
 }  // namespace
 
 void learn_task_endpoints(Profile& profile, const TaskRows& tasks) {
-  if (tasks.waiters.empty()) return;
+  // Most programs have only tasks that no task waits for.
+  const bool any = std::any_of(tasks.waiters.begin(), tasks.waiters.end(),
+                               [](const TaskWaiter& row) { return bool(row.stack); });
+  if (!any) return;
   LearningTaskEndpoints learning(profile, tasks);
   std::vector<std::pair<std::string, std::string>> facts;
   for (const auto& [function, number] : learning.learn()) {
@@ -156,10 +159,7 @@ std::map<Function, TaskEndpoint> task_endpoints(const Profile& profile) {
 bool runs_tasks(const Frame& frame) {
   if (frame.kind != FrameKind::python) return false;
   const KnownFunction* const known = known_function(frame);
-  if (known != nullptr) {
-    const bool is_handle = known->role == Role::work && known->function == "_run";
-    if (is_handle || known->role == Role::loop || known->role == Role::native_loop) return true;
-  }
+  if (is_loop(known) || is_handle(known)) return true;
   // Task.__step() of tasks written in Python.
   return frame.file.ends_with("/asyncio/tasks.py") && frame.function.starts_with("__step");
 }
