@@ -21,7 +21,7 @@ struct RecordEnd {
   std::optional<Error> error;  // of the recording, or of its output
   pid_t pid = 0;               // the first process; 0: none was given
   bool native = false;
-  std::string none_runs;  // of a selection that took no process: record_words.h
+  std::string none_runs;  // why a selection took no process (record_words.h)
   std::string refused;    // of a selection: the processes that may not be read
   std::vector<naming::NativeRows::Missing> missing;
   std::string summary;  // the first lines of the report
@@ -31,7 +31,7 @@ struct RecordEnd {
   std::vector<std::string> remarks, notes;
   std::optional<std::string> why_view_is_empty;
 
-  // No thread was ever seen in Python, and nothing went wrong.
+  // No sample was taken, although nothing went wrong.
   bool is_empty() const { return outcome.progress.samples == 0 && !error; }
 };
 

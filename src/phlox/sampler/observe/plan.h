@@ -17,7 +17,7 @@ struct Wishes {
   std::optional<NativeSource> native;  // none: no native frames
 };
 
-// What is better than what is left without it, the best first.
+// What a better plan would need, the most important first.
 enum class Right : uint8_t { kernel, proof, stops, priority, cpus };
 
 struct Rights {
@@ -35,13 +35,14 @@ enum class Holding : uint8_t { interrupt, its_cpu, stop, nothing };
 
 struct Plan {
   Holding holding = Holding::nothing;
-  std::optional<Holding> elsewhere;  // on a CPU that phlox may not use; none: there is none
+  std::optional<Holding>
+      elsewhere;  // on CPUs that phlox may not use; none: it may use them all, or needs none
   SchedulingClass scheduling = SchedulingClass::ordinary;
   bool proof = false;
   bool by_perf = false;  // woken by a perf event
   std::optional<NativeSource> native;
   bool kernel_frames = false;
-  std::vector<Right> lacks;  // that would make it better
+  std::vector<Right> lacks;  // what would make it better
 };
 Plan plan_for(const Rights& rights, const Wishes& wishes);
 

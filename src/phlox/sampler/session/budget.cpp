@@ -26,9 +26,9 @@ std::optional<double> Budget::judge(Nanoseconds now, Nanoseconds taken, double r
   taken_ = taken;
   const Nanoseconds rested = std::exchange(rested_, 0);
   if (!max_percent_) return {};
-  // One odd turn is paid for by a short rest.
-  constexpr Nanoseconds kMuch = 5;
-  const Nanoseconds sampled = rested > window / kMuch ? window - std::min(rested, window / 10 * 9) : window;
+  // A single expensive turn is followed by a short rest, which does not mean that the rate is too high.
+  const bool is_much = rested > window / 5;
+  const Nanoseconds sampled = is_much ? window - std::min(rested, window / 10 * 9) : window;
   const double percent = 100.0 * static_cast<double>(in_window) / static_cast<double>(sampled);
   double rate = rate_hz;
   if (percent > *max_percent_) {

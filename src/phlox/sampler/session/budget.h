@@ -25,7 +25,8 @@ class Budget {
       : max_percent_(max_percent), asked_hz_(asked_hz) {}
 
   // `taken`: from the target, since the beginning. Returns the new rate in place of `rate_hz`; none: no
-  // change. If only rests keep it within the budget, the rate is too high: time spent on them is left out.
+  // change. If much time was spent on rests, it is left out: they keep a rate that is too high within the
+  // budget.
   std::optional<double> judge(Nanoseconds now, Nanoseconds taken, double rate_hz);
 
   // What one sample may take from the target; none: as much as it needs.

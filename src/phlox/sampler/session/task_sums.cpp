@@ -165,6 +165,7 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   time_ += weight;
   for (const auto& [address, seen] : last_) add_time(seen.row, of_last);
   std::vector<profile::TaskStackId> stacks;
+  stacks.reserve(tasks.tasks.size());
   for (const python::AsyncTask& task : tasks.tasks) {
     const profile::TaskStackId stack = stacks.emplace_back(stack_of(tasks, task));
     if (!stack && !task.frames.empty()) ++without_stack_;

@@ -14,7 +14,7 @@ constexpr Nanoseconds kWakeUp = 2'500;
 constexpr Nanoseconds kColdStart = 15'000;
 constexpr Nanoseconds kPublishEvery = kSecond / 20;
 // Turns between two readings of our own CPU clock, which take 0.5 us each.
-constexpr Nanoseconds kMeasureEvery = 8;
+constexpr int64_t kMeasureEvery = 8;
 
 }  // namespace
 

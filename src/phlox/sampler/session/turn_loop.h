@@ -71,7 +71,7 @@ class TurnLoop {
   // The cost of a worker to the program.
   struct Cost {
     Nanoseconds before = 0;  // its CPU time at the last measurement
-    Nanoseconds turns = 0;   // since then
+    int64_t turns = 0;       // how many since then
     Nanoseconds owed = 0;    // the program's time before its next turn
   };
   void take_turn(Turns& turns, Nanoseconds woken, Cost& cost);
