@@ -1,6 +1,6 @@
 // Where the boxes of a flame chart are, and which one an arrow key leads to.
-import { At, ChartRows, firstAfter, lineHeight, rowHeight, titleHeight } from "../src/layout/chart_rows";
-import { ChartBox, Lane } from "../src/layout/flame_chart";
+import { At, ChartRows, lineHeight, rowHeight, titleHeight } from "../src/layout/chart_rows";
+import { ChartBox, firstAfter, Lane } from "../src/layout/flame_chart";
 import { equal, test } from "./harness";
 
 const above = titleHeight + lineHeight;

@@ -1,6 +1,6 @@
 // Where the boxes of a flame chart are: lanes one below the other, each with a title, a line of activity and rows.
 // Which box is at a place, and which is next to another. No DOM.
-import { boxAt, ChartBox, Lane } from "./flame_chart";
+import { boxAt, ChartBox, firstAfter, Lane } from "./flame_chart";
 import { Sight } from "./timeline";
 
 export const rowHeight = 17;
@@ -12,18 +12,6 @@ export interface At {
   lane: number;
   row: number;
   index: number; // of the box in its row
-}
-
-// The first box that ends after the moment.
-export function firstAfter(boxes: readonly ChartBox[], time: number): number {
-  let low = 0;
-  let high = boxes.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (boxes[middle].to > time) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 export class ChartRows {

@@ -50,15 +50,20 @@ export function laneOf(tree: CallTree, { first, start, end, node, activity }: Se
   return { rows, deeper: Math.max(0, deepest - most) };
 }
 
-// The box at that time; -1: none.
-export function boxAt(row: readonly ChartBox[] | undefined, time: number): number {
-  if (!row) return -1;
+// The first box that ends after the moment.
+export function firstAfter(boxes: readonly ChartBox[], time: number): number {
   let low = 0;
-  let high = row.length;
+  let high = boxes.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (row[middle].to > time) high = middle;
+    if (boxes[middle].to > time) high = middle;
     else low = middle + 1;
   }
-  return low < row.length && row[low].from <= time ? low : -1;
+  return low;
+}
+
+// The box at that time; -1: none.
+export function boxAt(row: readonly ChartBox[] | undefined, time: number): number {
+  const at = row ? firstAfter(row, time) : 0;
+  return row && at < row.length && row[at].from <= time ? at : -1;
 }

@@ -94,7 +94,7 @@ const runnable = 2;
 
 // When an interval that starts there begins to pass.
 function startIn(spans: readonly [number, number][], start: number): number {
-  for (const [from, to] of spans) if (to > start) return Math.max(start, from);
+  for (let s = 0; s < spans.length; ++s) if (spans[s][1] > start) return Math.max(start, spans[s][0]);
   return start;
 }
 
@@ -147,7 +147,8 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
       const here = (amount + unseen) / count;
       unseen = 0;
       const now = chosen ? (nodeOf ? nodeOf[node[i]] : node[i]) : notChosen;
-      if (chosen) [all, squares] = [all + here * count, squares + here * here * count];
+      if (chosen) all += here * count;
+      if (chosen) squares += here * here * count;
       if (any) {
         seen += count;
         length += Math.max(0, time - lastTime);

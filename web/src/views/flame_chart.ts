@@ -92,6 +92,7 @@ class FlameChart implements Showing {
   private readonly picture = new ChartPicture(this.page);
   private totals: ThreadTotals | null = null;
   private totalsFor = "";
+  private busiest: number[] = []; // threads that have any time, busiest first
   private drawn: Drawn | null = null;
   private hits = new Uint8Array(0); // by label
   private hitsOf: Page["matches"] = null;
@@ -175,12 +176,12 @@ class FlameChart implements Showing {
     this.orders.ask(key, () => this.page.ask("threads", {}), (answer) => {
       this.totals = answer;
       this.totalsFor = key;
-      this.askSegments(answer);
+      this.busiest = this.threadsOf(answer);
+      this.askSegments();
     });
-    if (this.totals) this.askSegments(this.totals);
+    this.askSegments();
   }
 
-  // Threads that have any time, busiest first.
   private threadsOf(totals: ThreadTotals): number[] {
     const busy = busyTimes(totals);
     const hasTime = (thread: number) =>
@@ -189,10 +190,10 @@ class FlameChart implements Showing {
       .sort((a, b) => busy[b] - busy[a] || a - b);
   }
 
-  private askSegments(totals: ThreadTotals): void {
-    if (this.totalsFor !== this.queryKey || !this.width) return;
+  private askSegments(): void {
+    if (!this.totals || this.totalsFor !== this.queryKey || !this.width) return;
     const { page, sight, whole } = this;
-    const threads = this.threadsOf(totals).slice(0, this.wanted);
+    const threads = this.busiest.slice(0, this.wanted);
     const { by } = page.state;
     const length = sight.to - sight.from;
     const range = { from: Math.max(whole.from, sight.from - length * margin),
@@ -222,7 +223,7 @@ class FlameChart implements Showing {
       this.hitsOf = matches;
       this.hits = Uint8Array.from(labels, (_, id) => (matches ? matches.functions[functionOf(catalogue, by, id)] : 0));
     }
-    setText(this.notes, notesOf(this.drawn, this.totals ? this.threadsOf(this.totals).length : 0));
+    setText(this.notes, notesOf(this.drawn, this.busiest.length));
     this.draw();
   }
 

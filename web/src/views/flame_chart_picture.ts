@@ -1,6 +1,6 @@
 // Draws the flame chart: the title of each thread, what it did, and the boxes of its stacks. Gets all data passed in.
-import { At, ChartRows, firstAfter, lineHeight, rowHeight, titleHeight } from "../layout/chart_rows";
-import { ChartBox } from "../layout/flame_chart";
+import { At, ChartRows, lineHeight, rowHeight, titleHeight } from "../layout/chart_rows";
+import { ChartBox, firstAfter } from "../layout/flame_chart";
 import { gutterWidth, Sight, xOf } from "../layout/timeline";
 import { CallTree } from "../model/call_tree";
 import { By } from "../model/head";
