@@ -205,7 +205,7 @@ try-release: ## try dist/ on Debian 12, Ubuntu 22.04 and 24.04, a Python on musl
 	@tools/install-test-deps.sh
 	@tools/release-roots.sh
 	-@tools/get-pythons.sh musl
-	$(PHLOX_VENV)/bin/pip install -q twine auditwheel
+	$(PHLOX_VENV)/bin/pip install -q 'pip>=24' twine auditwheel
 	PHLOX_DIST=$(CURDIR)/dist PHLOX_STATIC=$$(ls $(CURDIR)/dist/phlox-*-linux-$$(uname -m)) $(PHLOX_VENV)/bin/python -m pytest -q -rs \
 	  tests/package/test_release_elsewhere.py tests/package/test_empty_root.py tests/package/test_release_aarch64.py
 

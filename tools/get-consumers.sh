@@ -9,7 +9,7 @@ folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/phlox/consumers}
 mkdir -p "$folder" && cd "$folder" || exit 1
 missing=
 # Ubuntu 22.04 has Node.js 12, which does not know its syntax.
-if ! node -e 'process.exit(parseInt(process.versions.node) < 18)'; then
+if ! node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)'; then
   missing="$missing profiler-cli"
 elif [ ! -x node_modules/.bin/profiler-cli ]; then
   echo "bringing profiler-cli"
