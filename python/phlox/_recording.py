@@ -9,7 +9,6 @@ import contextlib
 import errno
 import importlib
 import os
-import sqlite3
 import stat
 import tempfile
 from functools import cached_property
@@ -18,7 +17,14 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from ._errors import PhloxError
 from ._program import run
 
+try:
+    import sqlite3
+except ImportError:  # Python was built without it. It can still record.
+    sqlite3 = None  # type: ignore[assignment]
+
 Path = Union[str, "os.PathLike[str]"]
+
+_OF_OTHERS = "what other tools recorded: phlox import FILE"
 
 APPLICATION_ID = 0x50686C78
 FORMATS = (1, 2)
@@ -146,17 +152,28 @@ class Recording:
     def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
         self._must_be_readable()
-        with self._database() as database:
-            try:
-                (application,) = database.execute("PRAGMA application_id").fetchone()
-                (version,) = database.execute("PRAGMA user_version").fetchone()
-            except sqlite3.DatabaseError as error:
-                raise PhloxError(f"{self.path} is no recording: {error}", "what other tools recorded: phlox import FILE") from None
+        application, version = self._identity()
         if application != APPLICATION_ID:
             raise PhloxError(f"{self.path} is an SQLite file, but no recording")
         if version not in FORMATS:
             raise PhloxError(f"{self.path} has format {version}; this phlox reads {FORMATS[-1]}", "pip install --upgrade phlox")
         self._has_events = version >= 2
+
+    def _identity(self) -> Tuple[int, int]:
+        """SQLite's application_id and user_version."""
+        if sqlite3 is None:
+            with open(self.path, "rb") as file:
+                head = file.read(100)
+            if not head.startswith(b"SQLite format 3\0") or len(head) < 100:
+                raise PhloxError(f"{self.path} is no recording", _OF_OTHERS)
+            return int.from_bytes(head[68:72], "big"), int.from_bytes(head[60:64], "big")
+        with self._database() as database:
+            try:
+                (application,) = database.execute("PRAGMA application_id").fetchone()
+                (version,) = database.execute("PRAGMA user_version").fetchone()
+            except sqlite3.DatabaseError as error:
+                raise PhloxError(f"{self.path} is no recording: {error}", _OF_OTHERS) from None
+        return application, version
 
     def _must_be_readable(self) -> None:
         """SQLite says of each of these that it is unable to open it. (Opened here, and closed, it would lose locks that SQLite holds elsewhere.)"""
@@ -174,6 +191,8 @@ class Recording:
 
     @contextlib.contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
+        if sqlite3 is None:
+            raise PhloxError("this Python has no sqlite3 module, which reads the rows of a recording", "report() and export() do not need it")
         uri = "file:" + os.path.abspath(self.path).replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?mode=ro"
         try:
             database = sqlite3.connect(uri, uri=True, timeout=10, check_same_thread=False)

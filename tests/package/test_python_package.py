@@ -82,6 +82,26 @@ print(json.dumps(0))
     assert os.listdir(tmp_path) == ["app.phlox"]
 
 
+def test_a_python_without_sqlite3_records_and_reports(tmp_path):
+    """As pyenv builds it where SQLite's headers are not installed."""
+    program = "import sys; sys.modules['sqlite3'] = None" + BUSY + """
+import json, phlox
+with phlox.profile("app.phlox") as p: hot(0.3)
+errors = []
+for path in ("app.phlox", "no.phlox"):
+    try:
+        next(phlox.load(path).stretches())
+    except phlox.PhloxError as error:
+        errors.append(str(error))
+print(json.dumps({"report": "hot" in p.recording.report(), "errors": errors}))
+"""
+    (tmp_path / "no.phlox").write_text("not one")
+    assert said(run(sys.executable, program, cwd=tmp_path)) == {
+        "report": True,
+        "errors": ["this Python has no sqlite3 module, which reads the rows of a recording (hint: report() and export() do not need it)",
+                   "no.phlox is no recording (hint: what other tools recorded: phlox import FILE)"]}
+
+
 def test_a_recording_goes_away_with_its_object_unless_it_has_a_name(tmp_path):
     program = BUSY + """
 import gc, json, os, phlox

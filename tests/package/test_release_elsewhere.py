@@ -112,10 +112,11 @@ def test_a_python_on_musl_takes_the_wheel_and_is_recorded(tmp_path):
         pytest.skip("no Python on musl: tools/get-pythons.sh musl")
     # It has no pip of its own; this one asks it for its tags.
     done(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--disable-pip-version-check", "--target", tmp_path / "site", one(f"*{MACHINE}*.whl"))
-    (tmp_path / "profile.py").write_text(PROGRAM)
+    # Nor has it sqlite3, so it cannot count the samples.
+    (tmp_path / "profile.py").write_text(PROGRAM.replace('p.recording.tallies["samples"]', "p.recording.report().count('hot')"))
     environment = {"PATH": f"{tmp_path}/site/bin:/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path / "site")}
     said = done(python, tmp_path / "profile.py", env=environment, cwd=tmp_path)
-    assert re.search(r" True \d\d+$", said, re.M), said
+    assert re.search(r" True [1-9]\d*$", said, re.M), said
 
 
 def test_the_program_runs_where_nothing_else_is(tmp_path):
