@@ -246,6 +246,19 @@ TEST_F(LoopStallsOf, before_and_after_a_wait_whose_stack_was_not_read_took_at_le
   EXPECT_EQ(found.rows[0].start + found.rows[0].wall + 70 * kMs, found.rows[1].start);
 }
 
+TEST_F(LoopStallsOf, a_wait_that_was_not_read_ends_a_turn_if_all_others_in_its_call_were_the_loops) {
+  ticks(100);
+  idle(10 * kMs);
+  blocked(kCallback + "load:3", 100 * kMs, kNanosleep);
+  blocked("(a wait whose stack was not read)", 70 * kMs, kEpoll);
+  blocked(kCallback + "save:9", 60 * kMs, kNanosleep);
+  idle(10 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 2u);
+  EXPECT_EQ(stall_length(found.rows[0]), "100 ms");
+  EXPECT_EQ(stall_length(found.rows[1]), "60 ms");
+}
+
 TEST_F(LoopStallsOf, a_wait_of_which_nobody_knows_whether_it_was_for_events_makes_no_stall) {
   ticks(10);
   for (int i = 0; i < 10; ++i) {

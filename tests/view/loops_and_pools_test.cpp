@@ -58,6 +58,22 @@ TEST_F(LoopsAndPools, the_time_of_a_loop_divides_into_what_its_thread_did) {
       "20.0 % (longest in ask (app.py:1)), waiting for the GIL 7.0 %, waiting for a CPU 3.0 %");
 }
 
+// Between the first and the last time that the loop was seen.
+TEST_F(LoopsAndPools, a_wait_that_was_not_read_counts_for_the_loop_if_it_is_known_what_it_was_for) {
+  const ThreadId thread = maker.thread("MainThread", 4711);
+  const std::string unread = "(a wait whose stack was not read)";
+  blocked(thread, unread, 5 * kMs, kEpoll);
+  for (int i = 0; i < 100; ++i) blocked(thread, kPoll, 2 * kMs, kEpoll);
+  blocked(thread, unread, 30 * kMs, kEpoll);
+  blocked(thread, unread, 40 * kMs, kRecv);
+  maker.add(thread, kCallback + "handle", 100 * kMs);
+  const auto rows = loops();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].wall, 330 * kMs);
+  EXPECT_EQ(rows[0].idle, 230 * kMs);
+  EXPECT_EQ(rows[0].unknown, 0);
+}
+
 // AnyIO's workers and what runs the program's loop are both called run().
 TEST_F(LoopsAndPools, the_thread_of_anyios_loop_is_none_of_its_workers) {
   const std::string run = "/site/anyio/_backends/_asyncio.py/run;";

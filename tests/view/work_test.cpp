@@ -409,6 +409,33 @@ TEST_F(Work, without_its_stack_a_wait_for_clients_is_still_one) {
   EXPECT_EQ(doing(0), Doing::waiting_for_work);
 }
 
+// Of a thread that has waited a hundred times in a call, always for the same reason.
+TEST_F(Work, a_wait_that_was_not_read_is_like_all_others_of_its_thread_in_that_call) {
+  const std::string unread = "(a wait whose stack was not read)";
+  const ThreadId loop = main(), other = worker_thread();
+  for (int i = 0; i < 100; ++i) {
+    blocked(loop, kOnce + kSelector, 2 * kMs, kEpoll);
+    blocked(loop, kCallback + "handler" + kSelector, 2 * kMs, kPoll);
+    if (i > 0) blocked(loop, kCallback + "handler", 2 * kMs, kNanosleep);
+    blocked(loop, i == 50 ? kCallback + "handler" : kOnce + kSelector, 2 * kMs, kSelect);
+  }
+  const size_t begin = profile.samples().size();
+  for (const int16_t call : {kEpoll, kPoll, kNanosleep, kSelect, kRecv}) blocked(loop, unread, 5 * kMs, call);
+  blocked(other, unread, 5 * kMs, kEpoll);
+  blocked(loop, unread, 5 * kMs, kEpoll, GilState::unknown);
+  EXPECT_EQ(doing(begin), Doing::waiting_for_work);
+  EXPECT_EQ(doing(begin + 1), Doing::waiting);
+  EXPECT_EQ(doing(begin + 2), Doing::waiting_unknown) << "99 are too few";
+  EXPECT_EQ(doing(begin + 3), Doing::waiting_unknown) << "one of them differs";
+  EXPECT_EQ(doing(begin + 4), Doing::waiting_unknown) << "no other wait in this call";
+  EXPECT_EQ(doing(begin + 5), Doing::waiting_unknown) << "another thread";
+  EXPECT_EQ(doing(begin + 6), Doing::waiting_unknown) << "it may have waited for the GIL";
+  Choices choices;
+  choices.show = Show::work;
+  EXPECT_EQ(left_out_words(waiting_for_work(profile, choices)),
+            "0.40 s of waiting for something to do, in 1 of 2 threads: 1 in _run_once (base_events.py)");
+}
+
 // --native reads the C frames of such a wait, and they do not show what is in Python above them.
 TEST_F(Work, native_frames_below_a_wait_that_was_not_read_prove_nothing) {
   const ThreadId worker = worker_thread();

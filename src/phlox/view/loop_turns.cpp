@@ -97,7 +97,10 @@ LoopSample LoopTurns::row_of(uint32_t index, bool own_stacks) {
       break;
     case InLoop::not_read:
       // A wait whose stack is not known may be a wait for events.
-      row.step = blocked || sample.cpu_state == CpuState::unknown ? LoopStep::unknown : LoopStep::unread;
+      if (blocked && doing == Doing::waiting_for_work && is_poll_call(sample.system_call, aarch64_))
+        row.step = LoopStep::waits;
+      else
+        row.step = blocked || sample.cpu_state == CpuState::unknown ? LoopStep::unknown : LoopStep::unread;
       break;
     case InLoop::poll:
     case InLoop::own: {

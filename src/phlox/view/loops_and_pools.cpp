@@ -156,10 +156,12 @@ std::vector<LoopTime> loop_times(const Profile& profile, const SampleFilter& fil
     const auto at = sums.find(sample.thread.value);
     if (at == sums.end()) continue;
     LoopSum& sum = at->second;
-    const bool counts = has_own_stacks(places.name(sum.kind))
-                            ? sample.start >= sum.first && sample.start <= sum.last
-                            : stacks.loop(sample) != 0;
+    const bool is_within = sample.start >= sum.first && sample.start <= sum.last;
     const auto part = filter.part_of_everything(sample);
+    // Without its stack, a wait is the loop's if the rule knows what it was for.
+    const bool is_unread = is_not_read(profile, sample.stack) && part.doing != Doing::waiting_unknown;
+    const bool counts =
+        has_own_stacks(places.name(sum.kind)) || is_unread ? is_within : stacks.loop(sample) != 0;
     if (counts && part.passes) sum.add(profile, sample, part);
   }
   std::vector<LoopTime> rows;

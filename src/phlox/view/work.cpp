@@ -23,6 +23,10 @@ namespace {
 constexpr std::array<std::string_view, 6> kLockPools = {"ThreadPoolExecutor", "AnyIO",   "trio",
                                                         "waitress",           "cheroot", "dask"};
 
+// So many waits of a thread in a system call are read that a wait that was not read is like all of them. If
+// they are drawn at random, fewer than 3 % of all waits differ, at a confidence of 95 % (3/n).
+constexpr uint32_t kEnoughRead = 100;
+
 }  // namespace
 
 WorkRule::WorkRule(const Profile& profile)
@@ -34,7 +38,8 @@ WorkRule::WorkRule(const Profile& profile)
   for (size_t i = 0; i < profile.threads().size(); ++i) {
     const Thread& thread = profile.threads()[i];
     if (!thread.process || thread.process.value >= processes_.size()) continue;
-    threads_[i + 1] = {thread.process.value, is_main(profile, thread)};
+    threads_[i + 1].process = thread.process.value;
+    threads_[i + 1].main = is_main(profile, thread);
     ++processes_[thread.process.value].threads;
   }
   for (const Process& process : profile.processes()) {
@@ -47,11 +52,40 @@ WorkRule::WorkRule(const Profile& profile)
     threads_[sample.thread.value].of_lock_pool =
         std::find(kLockPools.begin(), kLockPools.end(), places_.name(pool)) != kLockPools.end();
   }
+  learn_calls();
 }
 
-// A wait without its stack: the wait target may show the reason.
+bool WorkRule::is_unread(const Sample& sample) const {
+  const Position position = places_.of(sample.stack).position;
+  return position == Position::not_read ||
+         (position != Position::within_work && is_not_read(profile_, sample.stack));
+}
+
+void WorkRule::learn_calls() {
+  for (const Sample& sample : profile_.samples()) {
+    if (sample.cpu_state != CpuState::blocked || sample.gil_state == GilState::waits ||
+        sample.system_call < 0 || sample.quality == Quality::rejected || !sample.thread ||
+        sample.thread.value >= threads_.size() || is_unread(sample)) {
+      continue;
+    }
+    auto& calls = threads_[sample.thread.value].calls;
+    const Doing doing = of(sample);
+    auto row = std::find_if(calls.begin(), calls.end(),
+                            [&](const CallRow& one) { return one.system_call == sample.system_call; });
+    if (row == calls.end()) row = calls.insert(row, {sample.system_call, 0, doing});
+    ++row->waits;
+    if (row->doing != doing) row->doing = Doing::waiting_unknown;
+  }
+}
+
+// A wait without its stack: the wait target may show the reason, or the thread's other waits in the same
+// call.
 Doing WorkRule::of_unread(const Sample& sample) const {
   if (waits_for_clients(sample)) return Doing::waiting_for_work;
+  if (sample.gil_state != GilState::unknown) {
+    for (const CallRow& row : threads_[sample.thread.value].calls)
+      if (row.system_call == sample.system_call && row.waits >= kEnoughRead) return row.doing;
+  }
   const bool is_given_work = threads_[sample.thread.value].of_lock_pool;
   if (is_given_work && sample.system_call >= 0 && !is_in(kFutexCalls, sample)) return Doing::waiting;
   return Doing::waiting_unknown;
@@ -63,14 +97,11 @@ Doing WorkRule::of(const Sample& sample) const {
   if (sample.cpu_state != CpuState::blocked || sample.gil_state == GilState::waits) return Doing::computing;
   if (sample.quality == Quality::rejected || !sample.thread || sample.thread.value >= threads_.size())
     return Doing::waiting_unknown;
+  if (is_unread(sample)) return of_unread(sample);
   const WaitPlace& place = places_.of(sample.stack);
-  if (place.position != Position::within_work && is_not_read(profile_, sample.stack))
-    return of_unread(sample);
   switch (place.position) {
     case Position::no_python:
       return is_in(kPoolCalls, sample) ? Doing::waiting_for_work : Doing::waiting;
-    case Position::not_read:
-      return of_unread(sample);
     case Position::fetch:
       // A queue in a database: writing to it is work.
       return is_in(kDiskCalls, sample) ? Doing::waiting : Doing::waiting_for_work;
@@ -82,6 +113,7 @@ Doing WorkRule::of(const Sample& sample) const {
       return Doing::waiting;
     case Position::root:
     case Position::elsewhere:
+    case Position::not_read:
       break;
   }
   if (waits_for_clients(sample)) return Doing::waiting_for_work;
@@ -182,6 +214,8 @@ FrameId telling_frame(const Profile& profile, StackId stack) {
   return innermost ? innermost : outermost;
 }
 
+constexpr std::string_view kUnknownPlace = "an unknown place";
+
 // Adds up one kind of waiting by the function that waits.
 class LeftOutPlaces {
  public:
@@ -195,7 +229,7 @@ class LeftOutPlaces {
       if (!frame) {
         place.name = "code without Python frames";
       } else if (hides_python(profile_.frame(frame)) || is_not_read(profile_, sample.stack)) {
-        place.name = "an unknown place";
+        place.name = kUnknownPlace;
       } else {
         const Label label = function_label(profile_, frame);
         place.name = label.name;
@@ -207,9 +241,24 @@ class LeftOutPlaces {
     sum->threads.insert(sample.thread.value);
   }
 
+  // Waits whose stacks were not read, of threads that have another place, too: they were judged by that.
+  void forget_unknown_place() {
+    const auto unknown = sums_.find({std::string(kUnknownPlace), ""});
+    if (unknown == sums_.end()) return;
+    std::set<uint32_t> elsewhere;
+    for (const auto& [key, sum] : sums_)
+      if (key != unknown->first) elsewhere.insert(sum.threads.begin(), sum.threads.end());
+    if (!std::includes(elsewhere.begin(), elsewhere.end(), unknown->second.threads.begin(),
+                       unknown->second.threads.end()))
+      return;
+    inferred_ += unknown->second.place.wall;
+    sums_.erase(unknown);
+  }
+
   WaitingAt all(size_t of_threads) {
     WaitingAt out;
     out.of_threads = of_threads;
+    out.wall = inferred_;
     std::set<uint32_t> threads;
     for (auto& [key, sum] : sums_) {
       threads.insert(sum.threads.begin(), sum.threads.end());
@@ -231,6 +280,7 @@ class LeftOutPlaces {
   const Profile& profile_;
   std::map<std::pair<std::string, std::string>, Sum> sums_;
   std::map<uint32_t, Sum*> by_stack_;
+  Nanoseconds inferred_ = 0;
 };
 
 // "4.00 s", then "in 4 of 5 threads: 3 in worker (app.py), 1 in listen (app.py)".
@@ -275,6 +325,7 @@ LeftOut waiting_for_work(const Profile& profile, const Choices& choices) {
     if (part.doing == Doing::waiting_unknown && sample.quality != Quality::rejected)
       unknown.add(sample, part.wall);
   }
+  for_work.forget_unknown_place();
   return {for_work.all(seen.size()), for_others.all(seen.size()), unknown.all(seen.size())};
 }
 

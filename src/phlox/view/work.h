@@ -13,7 +13,8 @@
 
 namespace phlox::view {
 
-// Judges samples one by one: by the stack, the system call, and the wait target.
+// Judges samples one by one: by the stack, the system call, and the wait target; a wait whose stack was not
+// read also by the thread's other waits.
 class WorkRule {
  public:
   explicit WorkRule(const profile::Profile& profile);
@@ -21,15 +22,24 @@ class WorkRule {
   const WaitPlaces& places() const { return places_; }
 
  private:
+  // The waits of a thread in one system call whose stacks were read.
+  struct CallRow {
+    int16_t system_call = -1;
+    uint32_t waits = 0;
+    Doing doing = Doing::waiting_unknown;  // of all of them; waiting_unknown: they differ
+  };
   struct ThreadRow {
     uint32_t process = 0;
     bool main = false;
     bool of_lock_pool = false;  // a worker of a pool that hands over its work by a lock
+    std::vector<CallRow> calls;
   };
   struct ProcessRow {
     uint32_t threads = 0;
     bool parent = false;  // the parent of a recorded process
   };
+  void learn_calls();
+  bool is_unread(const profile::Sample& sample) const;
   Doing of_unread(const profile::Sample& sample) const;
   Doing at_root(const profile::Sample& sample, const WaitPlace& place) const;
   Doing elsewhere(const profile::Sample& sample, const WaitPlace& place) const;
