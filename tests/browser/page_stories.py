@@ -3,7 +3,7 @@ tests/browser/test_page_stories.py runs them; with recordings of the programs th
 
     python tests/browser/page_stories.py RECORDINGS docs/images
 
-RECORDINGS: a folder with before.phlox, waiting.phlox, slower.phlox, taxi.phlox and diff.html, made by the commands of docs/stories.md.
+RECORDINGS: a folder with before.phlox, waiting.phlox, slower.phlox, taxi.phlox, prices.phlox and diff.html, made by the commands of docs/stories.md.
 """
 import json
 import pathlib
@@ -107,6 +107,15 @@ def who_keeps_it_waiting(hand):
     return first
 
 
+def what_blocked_the_loop(hand):
+    """When was the event loop blocked, and in what: the table of stalls, and the longest one in the timeline."""
+    page = hand.page
+    hand.click("Stalls", "nav.views")
+    hand.at(page.locator(".stalls .rows .row").first)
+    hand.picture("story-stalls")
+    return page.locator(".loop-words").first.inner_text()
+
+
 def every_path(hand, function):
     """Every path into one function, and its share."""
     page = hand.page
@@ -174,6 +183,8 @@ def main():
         tell("line", hand, line_of_the_thread(hand, "dataflow.py"))
         hand = hand_on("waiting", height=1080)
         tell("waits", hand, who_keeps_it_waiting(hand))
+        hand = hand_on("prices")
+        tell("stall", hand, what_blocked_the_loop(hand))
         hand = hand_on("before")
         hand.picture("page")
         hand_on("before", light="dark").picture("page-dark")
