@@ -5,7 +5,7 @@
                  [--rate HZ] [--way kernel] [--store-as NAME]
 
 Sections: truth, cost, recorder, ten-minutes, speed, at-once, dump, report, native, services, crowds, kernel, requests, import,
-export, page, conclusions and start (all by default). Each stores its numbers in bench/results/SECTION.json. Then docs/benchmarks.md, its
+export, page, conclusions, start and hosts (all by default). Each stores its numbers in bench/results/SECTION.json. Then docs/benchmarks.md, its
 three pictures and bench/results/tables.md are written from all stored results. So you can measure one section at a time, on a
 quiet machine. --document-only writes them without measuring. --quick takes about a minute for each section and stores nothing.
 
@@ -26,12 +26,12 @@ import signal
 import subprocess
 import sys
 
-from harness import conclusions, crowds, everyday, imports, kernel, native, page, pictures, requests, services, start, stored, summary, tables
+from harness import conclusions, crowds, everyday, hosts, imports, kernel, native, page, pictures, requests, services, start, stored, summary, tables
 from harness.sections import SECTIONS, Settings
 from harness.target import find_pythons
 
-SECTIONS.update(everyday.SECTIONS, native=native.native, services=services.services, crowds=crowds.crowds, kernel=kernel.kernel, requests=requests.requests, **imports.SECTIONS, page=page.page, conclusions=conclusions.conclusions, start=start.start)
-tables.TABLES.update(everyday.TABLES, native=native.document, services=services.document, crowds=crowds.document, kernel=kernel.document, requests=requests.document, **imports.TABLES, page=page.document, conclusions=conclusions.document, start=start.document)
+SECTIONS.update(everyday.SECTIONS, native=native.native, services=services.services, crowds=crowds.crowds, kernel=kernel.kernel, requests=requests.requests, **imports.SECTIONS, page=page.page, conclusions=conclusions.conclusions, start=start.start, hosts=hosts.hosts)
+tables.TABLES.update(everyday.TABLES, native=native.document, services=services.document, crowds=crowds.document, kernel=kernel.document, requests=requests.document, **imports.TABLES, page=page.document, conclusions=conclusions.document, start=start.document, hosts=hosts.document)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench", "results")

@@ -117,3 +117,15 @@ def sid(cache):
         subprocess.run(["dpkg", "-x", package, root], check=True)
         os.unlink(package)
     return root
+
+
+def host_packages(cache, python, version):
+    """The interpreter of an environment with the servers and NumPy that the section `hosts` runs."""
+    directory = os.path.join(cache, "host-" + version)
+    inside = os.path.join(directory, "bin", "python")
+    done = os.path.join(directory, "complete")
+    if not os.path.exists(done):
+        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
+        subprocess.run([inside, "-m", "pip", "-q", "install", "--only-binary", ":all:", "gunicorn", "uvicorn", "numpy"], check=True)
+        open(done, "w").close()
+    return inside
