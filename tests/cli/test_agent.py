@@ -17,7 +17,7 @@ import urllib.request
 import pytest
 
 from cli_support import PHLOX, PYTHON, phlox, wait_until
-from profile_server import OTLP, PYROSCOPE, Otlp, ProfileServer, Push
+from profile_server import OTLP, PYROSCOPE, Otlp, ProfileServer, Push, sampled
 
 # Two threads that want the GIL, one that sleeps, and one with an event loop whose tasks wait.
 WORK = """
@@ -38,23 +38,6 @@ print("ready", flush=True)
 work()
 """
 live = pytest.mark.live
-
-
-def sampled(*recordings):
-    """{(pid, kind of time): ns} of recordings, as the pushes have them."""
-    sums = collections.Counter()
-    for recording in recordings:
-        with contextlib.closing(sqlite3.connect(recording)) as db:
-            rows = db.execute("select pid, cpu, gil, wall_ns, cpu_ns from sample join state on state.id = state "
-                              "join thread on thread.id = thread join process on process.id = process")
-            for pid, cpu, gil, wall_ns, cpu_ns in rows:
-                for kind, value in (("cpu", cpu_ns), ("wall", wall_ns), ("off_cpu", wall_ns * (cpu == 3)),
-                                    ("gil_wait", wall_ns * (gil == 3)), ("cpu_wait", wall_ns * (cpu == 2))):
-                    sums[pid, kind] += value
-            for pid, value in db.execute("select pid, time_ns from task_time join event_loop on event_loop.id = loop "
-                                         "join process on process.id = process where task_time.state = 0"):
-                sums[pid, "await"] += value
-    return {key: value for key, value in sums.items() if value}
 
 
 def free_port():
