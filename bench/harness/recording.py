@@ -19,9 +19,9 @@ class Recording:
         self.rows = [(epoch + 1000 * start, wall, cpu, samples, stack, quality) for start, wall, cpu, samples, stack, quality in database.execute(
             "SELECT start_us, wall_ns, cpu_ns, samples, stack, quality FROM sample JOIN state ON state.id = sample.state ORDER BY sample.rowid")]
         self.counters = {}
-        for name, value in database.execute("SELECT name, value FROM tally"):
+        for name, value in database.execute("SELECT name, value FROM counter"):
             self.counters[name] = self.counters.get(name, 0) + value
-        self.way = [way for way, in database.execute("SELECT way_of_reading FROM process")]
+        self.way = [way for way, in database.execute("SELECT mode FROM process")]
         database.close()
         self.known = {None: []}
 

@@ -141,7 +141,7 @@ class Maker:
         many("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", samples)
         many("INSERT INTO event VALUES (?, ?, ?, ?, ?, 0, '')",
              [(1, 0, EPOCH_NS, None, None), (2, 2, EPOCH_NS, 1, None), (3, 6, EPOCH_NS + end // 2, 1, 1), (4, 1, EPOCH_NS + end, None, None)])
-        many("INSERT INTO tally VALUES (?, ?, ?)",
+        many("INSERT INTO counter VALUES (?, ?, ?)",
              [(1, "samples", looks), (1, "ticks", looks), (1, "rejected_moved", looks // 200), (0, "elapsed_ns", end), (1, "asked_rate_mhz", 1_000_000)])
         db.commit()
         db.close()

@@ -5,16 +5,16 @@
         work()
     profile.recording.export("flame.svg")
     recording = phlox.load("app.phlox")                    # what `phlox record` wrote
-    for stretch in recording.stretches():
+    for span in recording.spans():
         ...
 
 The work is done by the program `phlox`, which comes with this package: the recorder is a separate process.
 """
 from ._errors import NotInstalled, PhloxError
 from ._recorder import Recorder, profile, record
-from ._recording import Event, Frame, Label, Module, Process, Recording, Stack, Stretch, Thread, load
+from ._recording import Event, Frame, Label, Module, Process, Recording, Span, Stack, Thread, load
 
-__all__ = ["Event", "Frame", "Label", "Module", "NotInstalled", "PhloxError", "Process", "Recorder", "Recording", "Stack", "Stretch", "Thread",
+__all__ = ["Event", "Frame", "Label", "Module", "NotInstalled", "PhloxError", "Process", "Recorder", "Recording", "Span", "Stack", "Thread",
            "load", "profile", "record", "load_ipython_extension"]
 
 

@@ -27,7 +27,7 @@ Path = Union[str, "os.PathLike[str]"]
 _OF_OTHERS = "what other tools recorded: phlox import FILE"
 
 APPLICATION_ID = 0x50686C78
-FORMATS = (1, 2)
+FORMATS = (1, 2, 3)
 
 _CPU = ("unknown", "running", "runnable", "blocked")
 _GIL = ("unknown", "none", "holds", "waits", "not applicable")
@@ -46,7 +46,7 @@ class Process(NamedTuple):
     command_line: str
     python_version: str
     python_build: str
-    way_of_reading: str
+    mode: str
     how_ended: str
 
 
@@ -99,7 +99,7 @@ class Stack:
         return f"<Stack {self.id}: {self.frame.qualified_name} ({self.frame.file}:{self.frame.line})>"
 
 
-class Stretch(NamedTuple):
+class Span(NamedTuple):
     """Of one thread's time, with one stack and one state."""
 
     thread: Thread
@@ -134,7 +134,7 @@ def _words_of(label: str) -> str:
 
 
 class Label(NamedTuple):
-    """A stretch of the recording's time that was given a name."""
+    """A time of the recording that was given a name."""
 
     start_s: float
     end_s: float
@@ -158,6 +158,8 @@ class Recording:
         if version not in FORMATS:
             raise PhloxError(f"{self.path} has format {version}; this phlox reads {FORMATS[-1]}", "pip install --upgrade phlox")
         self._has_events = version >= 2
+        # Format 3 has other names.
+        self._counters, self._mode = ("counter", "mode") if version >= 3 else ("tally", "way_of_reading")
 
     def _identity(self) -> Tuple[int, int]:
         """SQLite's application_id and user_version."""
@@ -218,14 +220,14 @@ class Recording:
         return dict(self._rows("SELECT key, value FROM meta"))
 
     @cached_property
-    def tallies(self) -> Mapping[str, int]:
+    def counters(self) -> Mapping[str, int]:
         """Counted facts, summed over processes: samples, rejected_moved, target_time_ns, …"""
-        return dict(self._rows("SELECT name, sum(value) FROM tally GROUP BY name"))
+        return dict(self._rows(f"SELECT name, sum(value) FROM {self._counters} GROUP BY name"))
 
     @cached_property
     def processes(self) -> Sequence[Process]:
         return [Process(*row) for row in self._rows(
-            "SELECT id, pid, namespace_pid, parent, executable, command_line, python_version, python_build, way_of_reading, how_ended "
+            f"SELECT id, pid, namespace_pid, parent, executable, command_line, python_version, python_build, {self._mode}, how_ended "
             "FROM process ORDER BY id")]
 
     @cached_property
@@ -242,7 +244,7 @@ class Recording:
 
     @cached_property
     def labels(self) -> Sequence[Label]:
-        """Stretches of time with a name (`phlox label`, `pytest --phlox`), in the order of their start."""
+        """Times with a name (`phlox label`, `pytest --phlox`), in the order of their start."""
         if not list(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'label'")):
             return []
         start = self._start_ns
@@ -251,7 +253,7 @@ class Recording:
 
     @cached_property
     def duration_s(self) -> float:
-        """From the start to the end; of one that was cut off to the last stretch."""
+        """From the start to the end; of one that was cut off to the last span."""
         if "end_monotonic_ns" in self.meta:
             return (int(self.meta["end_monotonic_ns"]) - self._start_ns) / 1e9
         ((last,),) = self._rows("SELECT max(start_us * 1000 + wall_ns) FROM sample")
@@ -286,7 +288,7 @@ class Recording:
         """Every stack and part of one, callers before what they called."""
         return iter(self._stacks)
 
-    def stretches(self) -> Iterator[Stretch]:
+    def spans(self) -> Iterator[Span]:
         """In the order in which they were recorded."""
         threads, stacks = self.threads, self._stacks
         states = self._states
@@ -294,7 +296,7 @@ class Recording:
         value_column = "value" if self._has_events else "NULL"
         for start, wall, cpu, samples, thread, stack, state, value in self._rows(
                 f"SELECT start_us, wall_ns, cpu_ns, samples, thread, stack, state, {value_column} FROM sample ORDER BY rowid"):
-            yield Stretch(threads[thread - 1], offset + start / 1e6, wall / 1e9, cpu / 1e9, samples, stacks[stack - 1] if stack else None,
+            yield Span(threads[thread - 1], offset + start / 1e6, wall / 1e9, cpu / 1e9, samples, stacks[stack - 1] if stack else None,
                           *states[state], value)
 
     def events(self) -> Iterator[Event]:
@@ -311,26 +313,26 @@ class Recording:
                     f"SELECT id, cpu, gil, collecting, system_call, quality, cpu_number, {event_column} FROM state")}
 
     # --- as data frames ---------------------------------------------------------------------------------------------------
-    def columns(self, table: str = "stretches") -> Dict[str, List[Any]]:
+    def columns(self, table: str = "spans") -> Dict[str, List[Any]]:
         """What pandas() and polars() are made of. Tables:
 
-        stretches  a row a stretch; `function`, `file` and `line` are of the innermost frame, `stack` leads to table stacks
+        spans      a row a span; `function`, `file` and `line` are of the innermost frame, `stack` leads to table stacks
         stacks     a row a frame of a stack: `stack`, `depth` (0: innermost), then the frame
         threads    a row a thread
         labels     a row a label
         """
-        columns = {"stretches": self._stretch_columns, "stacks": self._stack_columns, "threads": self._thread_columns,
+        columns = {"spans": self._span_columns, "stacks": self._stack_columns, "threads": self._thread_columns,
                    "labels": self._label_columns}
         if table not in columns:
             raise ValueError(f"there is no table {table!r}: choose from {', '.join(columns)}")
         return columns[table]()
 
-    def _stretch_columns(self) -> Dict[str, List[Any]]:
+    def _span_columns(self) -> Dict[str, List[Any]]:
         rows = [(s.thread.process.pid, s.thread.id, s.thread.name or s.thread.kernel_name, s.start_s, s.wall_s, s.cpu_s, s.samples,
                  s.stack.id if s.stack else None, s.stack.frame.qualified_name if s.stack else None, s.stack.frame.file if s.stack else None,
-                 s.stack.frame.line if s.stack else None, *s[6:]) for s in self.stretches()]
+                 s.stack.frame.line if s.stack else None, *s[6:]) for s in self.spans()]
         return _transposed(("pid", "thread", "thread_name", "start_s", "wall_s", "cpu_s", "samples", "stack", "function", "file", "line",
-                            *Stretch._fields[6:]), rows)
+                            *Span._fields[6:]), rows)
 
     def _stack_columns(self) -> Dict[str, List[Any]]:
         rows = [(stack.id, depth, f.kind, f.function, f.qualified_name, f.file, f.first_line, f.line, f.module.path if f.module else None)
@@ -343,11 +345,11 @@ class Recording:
     def _label_columns(self) -> Dict[str, List[Any]]:
         return _transposed(Label._fields, [tuple(label) for label in self.labels])
 
-    def pandas(self, table: str = "stretches") -> Any:
+    def pandas(self, table: str = "spans") -> Any:
         """A pandas.DataFrame of columns(table), where pandas is installed."""
         return importlib.import_module("pandas").DataFrame(self.columns(table))
 
-    def polars(self, table: str = "stretches") -> Any:
+    def polars(self, table: str = "spans") -> Any:
         """A polars.DataFrame of columns(table), where polars is installed."""
         return importlib.import_module("polars").DataFrame(self.columns(table), infer_schema_length=None)
 

@@ -44,15 +44,15 @@ def add_waits(recording, seed=1):
     threads, stacks = (db.execute(f"SELECT max(id) FROM {table}").fetchone()[0] for table in ["thread", "stack"])
     wait_targets = [("socket", "10.0.0.5:5432", None), ("socket", "10.0.0.6:80", None), ("client", "127.0.0.1:8000", "127.0.0.1:40001"),
                ("client", "127.0.0.1:8000", "127.0.0.1:40002"), ("file", "/var/log/app.log", None), ("pipe", None, "worker.py (12)"), ("pipe", None, "worker.py (13)")]
-    db.executemany("INSERT INTO awaited VALUES (?, ?, ?, ?)", [(i, *row) for i, row in enumerate(wait_targets, 1)])
+    db.executemany("INSERT INTO wait_target VALUES (?, ?, ?, ?)", [(i, *row) for i, row in enumerate(wait_targets, 1)])
     wakers = [(source.randint(1, threads), source.choice([None, source.randrange(1, stacks)]), None) for _ in range(30)]
     wakers += [(None, None, f"sender ({number})") for number in (7, 8)]
-    db.executemany("INSERT INTO wake VALUES (?, ?, ?, ?, ?)", [(i, *row, "thread" if row[0] else "process") for i, row in enumerate(wakers, 1)])
+    db.executemany("INSERT INTO waker VALUES (?, ?, ?, ?, ?)", [(i, *row, "thread" if row[0] else "process") for i, row in enumerate(wakers, 1)])
     for state, call, quality, cpu_number in db.execute("SELECT id, system_call, quality, cpu_number FROM state WHERE cpu = 3 AND gil = 1").fetchall():
         told = []
         for _ in range(12):
             row = (3, 1, 0, call, quality, cpu_number, source.choice([None, source.randint(1, len(wakers))]), source.choice([None, source.randint(1, len(wait_targets))]))
-            told.append(db.execute("INSERT INTO state (cpu, gil, collecting, system_call, quality, cpu_number, wake, awaited) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid)
+            told.append(db.execute("INSERT INTO state (cpu, gil, collecting, system_call, quality, cpu_number, waker, wait_target) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid)
         for (sample,) in db.execute("SELECT rowid FROM sample WHERE state = ?", (state,)).fetchall():
             if source.random() < 0.5:
                 db.execute("UPDATE sample SET state = ? WHERE rowid = ?", (source.choice(told), sample))

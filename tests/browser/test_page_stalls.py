@@ -12,7 +12,7 @@ LIB = "/usr/lib/python3.12/"
 def add_loop(path):
     """The first thread becomes an event loop's, which sleeps in a callback for 400 ms, and for 100 ms."""
     db = sqlite3.connect(path)
-    db.execute("UPDATE process SET way_of_reading = 'in the kernel (BPF)'")
+    db.execute("UPDATE process SET mode = 'in the kernel (BPF)'")
     db.execute("DELETE FROM sample")
 
     def stack(*names):

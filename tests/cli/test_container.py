@@ -228,7 +228,7 @@ def test_a_quota_shows_as_waiting_for_a_cpu(start, tmp_path, mode, program):
         done = container.outside("record", "-p", container.pid, *mode, "-d", "2", "-r", "200", "--max-overhead", "off", "-o", recording)
         assert done.returncode == 0, done.stderr
         with contextlib.closing(sqlite3.connect(recording)) as db:
-            threads = db.execute("SELECT sum(wall_ms), sum(iif(cpu = 'runnable', wall_ms, 0)), sum(cpu_ms) FROM stretch WHERE gil IS NOT 'waits' GROUP BY thread").fetchall()
+            threads = db.execute("SELECT sum(wall_ms), sum(iif(cpu = 'runnable', wall_ms, 0)), sum(cpu_ms) FROM span WHERE gil IS NOT 'waits' GROUP BY thread").fetchall()
         assert len(threads) == (2 if "-c" in program else 1)
         assert sum(used for *_, used in threads) < 0.35 * max(wall for wall, *_ in threads), threads
         for wall, runnable, _ in threads:

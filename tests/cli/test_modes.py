@@ -30,7 +30,7 @@ def record_without(calls, busy):
 
 def modes():
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:
-        (mode,) = db.execute("SELECT way_of_reading FROM process").fetchone()
+        (mode,) = db.execute("SELECT mode FROM process").fetchone()
         (proved,) = db.execute("SELECT count(*) FROM sample JOIN state ON state.id = sample.state WHERE quality = 0 AND cpu = 1").fetchone()
     return mode, proved
 

@@ -232,7 +232,7 @@ def test_a_recording_of_nothing_says_so(workdir):
     # As its recorder leaves it when it is killed before its first commit.
     phlox("record", "-o", "a.phlox", "--", PYTHON, "-c", BUSY, "0.3")
     db = sqlite3.connect("a.phlox")
-    for table in ("meta", "process", "thread", "module", "frame", "stack", "state", "sample", "event", "tally"):
+    for table in ("meta", "process", "thread", "module", "frame", "stack", "state", "sample", "event", "counter"):
         db.execute(f"delete from {table}")
     db.commit()
     db.close()

@@ -243,8 +243,8 @@ def in_cpuset(before, pid, *options):
 def qualities():
     with contextlib.closing(sqlite3.connect("a.phlox")) as db:
         of = dict(db.execute("SELECT quality, sum(samples) FROM sample JOIN state ON state.id = sample.state GROUP BY quality"))
-        counters = dict(db.execute("SELECT name, sum(value) FROM tally GROUP BY name"))
-        (mode,) = db.execute("SELECT way_of_reading FROM process").fetchone()
+        counters = dict(db.execute("SELECT name, sum(value) FROM counter GROUP BY name"))
+        (mode,) = db.execute("SELECT mode FROM process").fetchone()
     return of, counters, mode
 
 

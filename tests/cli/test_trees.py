@@ -191,7 +191,7 @@ def test_what_a_fork_used_before_it_was_seen_counts(workdir):
     seen = cpu_by_pid("a.phlox")
     assert len(used) == 12 and used.keys() <= seen.keys()
     assert 0.96 < sum(seen[pid] for pid in used) / sum(used.values()) < 1.03, (
-        [(pid, used[pid], seen[pid]) for pid in used], rows("a.phlox", "SELECT id, pid, start_ns, end_ns, how_ended, way_of_reading FROM process"))
+        [(pid, used[pid], seen[pid]) for pid in used], rows("a.phlox", "SELECT id, pid, start_ns, end_ns, how_ended, mode FROM process"))
     # Nothing happens before its process and its thread are there; start_us is cut off below the microsecond.
     [[early]] = rows("a.phlox", "SELECT min(s.start_us * 1000 + (SELECT value FROM meta WHERE key = 'sample_epoch_ns') - max(t.start_ns, p.start_ns)) "
                                 "FROM sample s JOIN thread t ON t.id = s.thread JOIN process p ON p.id = t.process")

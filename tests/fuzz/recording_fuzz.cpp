@@ -146,7 +146,7 @@ class Input {
 // Each step of the input changes one cell, or adds a row like another with its number changed.
 void change_cells(const std::string& path, Input& input) {
   constexpr const char* kTables[] = {"meta",  "process", "thread", "module", "frame",
-                                     "stack", "state",   "sample", "event",  "tally"};
+                                     "stack", "state",   "sample", "event",  "counter"};
   sqlite3* database = nullptr;
   if (sqlite3_open(path.c_str(), &database) != SQLITE_OK) std::abort();
   sqlite3_exec(database, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN", nullptr, nullptr, nullptr);
@@ -162,7 +162,7 @@ void change_cells(const std::string& path, Input& input) {
     const std::string column = columns[input.byte() % columns.size()];
     const uint8_t what = input.byte();
     const int64_t row = input.byte();
-    const std::string key = table == "meta" || table == "tally" ? columns[0] : "rowid";
+    const std::string key = table == "meta" || table == "counter" ? columns[0] : "rowid";
     const std::string sql = what >= 0xf0 ? "DELETE FROM " + table + " WHERE " + key + " = ?2 OR ?1 IS 0.5"
                                          : "UPDATE OR REPLACE " + table + " SET " + column + " = ?1 WHERE " +
                                                key + (table == "meta" ? " > ?2" : " = ?2");

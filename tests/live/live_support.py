@@ -149,7 +149,7 @@ class Recording:
             yield names[stack], looks, wall, quality
 
     def counter(self, name):
-        return sum(value for (value,) in self.query("SELECT value FROM tally WHERE name = ?", name))
+        return sum(value for (value,) in self.query("SELECT value FROM counter WHERE name = ?", name))
 
 
 # How much slower Python runs than usual: in an emulated machine (tools/test-aarch64.sh). Recordings last that much longer.

@@ -37,7 +37,7 @@ def families(recording, least):
     rejected = sum(recording.counter(f"rejected_{why}") for why in ("moved", "unreadable", "broken"))
     assert rejected <= 0.01 * recording.counter("samples")
     assert recording.counter("lost") == 0
-    assert recording.query("SELECT DISTINCT way_of_reading FROM process") == [("in the kernel (BPF)",)]
+    assert recording.query("SELECT DISTINCT mode FROM process") == [("in the kernel (BPF)",)]
 
 
 @since(3, 8)
@@ -131,7 +131,7 @@ def test_what_a_program_starts_is_recorded_too(python, inside, tmp_path):
     done = subprocess.run([PHLOX, "record", *MODE, "-o", path, "--", python.path, tmp_path / "tree.py"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     recording = Recording(path)
-    assert recording.query("SELECT count(*), count(DISTINCT way_of_reading) FROM process") == [(3, 1)]
+    assert recording.query("SELECT count(*), count(DISTINCT mode) FROM process") == [(3, 1)]
     spinning = {i for i in recording.parents if any(frame[1] == "spin" for frame in recording.stack(i))}
     cpu = sum(cpu for cpu, stack in recording.query("SELECT cpu_ns, stack FROM sample") if stack in spinning)
     assert 0.6e9 < cpu < 1.1e9, "each used half a second"

@@ -121,7 +121,7 @@ def test_long_waits_of_a_program_that_switches_more_often_than_is_paid_for(recor
     with Target(SYSTEM, tmp_path / "passing.py") as target:
         recording = record(target.pid, 4, "--native", "--way", "kernel", "-r", "100", "--max-overhead", "1")
     waits = recording.query("SELECT s.stack, s.wall_ns FROM sample s JOIN state ON state.id = s.state WHERE state.cpu = 3 AND s.wall_ns > 1000000 "
-                            "AND state.wake IS NOT NULL")
+                            "AND state.waker IS NOT NULL")
     assert len(waits) > 50
     whole = sum(wall for stack, wall in waits if {0, 1} <= {frame[0] for frame in recording.stack(stack)})
     assert whole > 0.9 * sum(wall for _, wall in waits)

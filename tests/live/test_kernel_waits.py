@@ -63,7 +63,7 @@ def test_wakers(python, record, tmp_path):
     assert len(long) > 30
     enders = {"queue": "put_item", "lock": "let_go", "condition": "notify", "pipe": "write_pipe", "socket": "send"}
     off, right = [], 0
-    wakes = {i: (tid, recording.stack(stack)) for i, tid, stack in recording.query("SELECT w.id, t.tid, w.stack FROM wake w LEFT JOIN thread t ON t.id = w.thread")}
+    wakes = {i: (tid, recording.stack(stack)) for i, tid, stack in recording.query("SELECT w.id, t.tid, w.stack FROM waker w LEFT JOIN thread t ON t.id = w.thread")}
     for what, start, wall in long:
         inside = [row for row in rows if row.start >= start - 100_000 and row.end <= start + wall + 100_000]
         assert inside, (what, start, wall)
@@ -187,7 +187,7 @@ def test_short_waits_that_stand_for_others(python, budget, seconds, apart, recor
         recording = record(target.pid, seconds, "--way", "kernel", "--max-overhead", budget)
     slept, locked = map(int, log.read_text().split())
     blocked, ours = collections.Counter(), collections.Counter()
-    for cpu, wall, call, stack in recording.query("SELECT cpu, wall_ms, system_call, stack FROM stretch"):
+    for cpu, wall, call, stack in recording.query("SELECT cpu, wall_ms, system_call, stack FROM span"):
         names = {frame[1] for frame in recording.stack(stack)} & {"nap", "lock"}
         ours[tuple(names)] += wall  # its clock does not distinguish blocked from runnable
         if cpu == "blocked":

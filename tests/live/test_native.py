@@ -90,7 +90,7 @@ NESTED = ["<module>", "nested", "by_sorted", "key_of", "by_reduce", "add_up", "b
 
 
 def mode(recording):
-    (mode,), = recording.query("SELECT DISTINCT way_of_reading FROM process")
+    (mode,), = recording.query("SELECT DISTINCT mode FROM process")
     return mode
 
 
@@ -197,7 +197,7 @@ def test_a_thread_that_comes_and_goes_is_one_thread(builder, record, extension):
     with Target(builder, PROGRAM, extension(builder), "visitor") as target:
         for options in (["--native"], []):
             recording = record(target.pid, 1.2, *options, "-r", "1000", "--max-overhead", "off")
-            (elapsed,), = recording.query("SELECT value / 1e9 FROM tally WHERE name = 'elapsed_ns'")
+            (elapsed,), = recording.query("SELECT value / 1e9 FROM counter WHERE name = 'elapsed_ns'")
             rows = recording.query("SELECT id, start_ns, end_ns FROM thread WHERE kernel_name = 'ext-visitor' ORDER BY start_ns")
             assert len(rows) == 1, rows
             inside = outside = 0

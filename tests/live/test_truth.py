@@ -199,7 +199,7 @@ def test_twenty_thousand_frames_are_cut_and_not_lost(python, record, tmp_path):
     with Target(python, script) as target:
         recording = record(target.pid, share(python, 1.5), "-r", "100", "--max-overhead", "off")
     cut = [names for names, _, _, quality in recording.stacks() if quality == 1]
-    assert cut, recording.query("SELECT name, sum(value) FROM tally GROUP BY name")
+    assert cut, recording.query("SELECT name, sum(value) FROM counter GROUP BY name")
     for names in cut:
         assert any("frames left out" in name for name in names)
         assert names[-1] in ("leaf", "recurse")

@@ -15,7 +15,7 @@ def rows_by_thread(recording):
     (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
     rows = collections.defaultdict(list)
     for tid, start_us, wall, *rest in recording.query(
-            "SELECT t.tid, s.start_us, s.wall_ns, state.gil, state.cpu, s.stack, state.wake, state.system_call FROM sample s "
+            "SELECT t.tid, s.start_us, s.wall_ns, state.gil, state.cpu, s.stack, state.waker, state.system_call FROM sample s "
             "JOIN state ON state.id = s.state JOIN thread t ON t.id = s.thread ORDER BY s.start_us"):
         start = int(begin) + start_us * 1000
         rows[tid].append(Row(start, start + wall, *rest))
@@ -84,10 +84,10 @@ class WaitTargets:
 
     def __init__(self, recording, thread, log, least, looks=False):
         """`looks`: the rows come from sampling; each says where the thread was at its end."""
-        known = {i: (kind, name or "", other or "") for i, kind, name, other in recording.query("SELECT id, kind, name, other FROM awaited")}
+        known = {i: (kind, name or "", other or "") for i, kind, name, other in recording.query("SELECT id, kind, name, other FROM wait_target")}
         # The first with that name: a new thread has its creator's name until its own is set.
         tid = [tid for tid, name in recording.query("SELECT tid, name FROM thread ORDER BY id") if name.startswith(thread)][0]
-        target_of_state = dict(recording.query("SELECT id, awaited FROM state"))
+        target_of_state = dict(recording.query("SELECT id, wait_target FROM state"))
         (begin,) = recording.query("SELECT value FROM meta WHERE key = 'sample_epoch_ns'")[0]
         rows = [(int(begin) + start * 1000, int(begin) + start * 1000 + wall, known.get(target_of_state[state])) for start, wall, state in
                 recording.query("SELECT s.start_us, s.wall_ns, s.state FROM sample s JOIN state ON state.id = s.state JOIN thread t ON t.id = s.thread "
@@ -126,7 +126,7 @@ class Ended:
     def __init__(self, recording, log, least=1_500_000):
         self.named, self.silent, self.wrong = collections.Counter(), collections.Counter(), []
         self.said = {number: said(kind, tid, other) for number, kind, tid, other in recording.query(
-            "SELECT w.id, w.kind, t.tid, w.other FROM wake w LEFT JOIN thread t ON t.id = w.thread")}
+            "SELECT w.id, w.kind, t.tid, w.other FROM waker w LEFT JOIN thread t ON t.id = w.thread")}
         # If it is not known whether a futex was the GIL's, it may be a long wait for the GIL before or after.
         rows = {tid: [row for row in own if row.cpu == 3 and row.gil != 3 and not (row.call == FUTEX and row.gil == 0)]
                 for tid, own in rows_by_thread(recording).items()}

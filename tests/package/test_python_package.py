@@ -16,11 +16,11 @@ with phlox.profile() as p:
     hot(0.6)
 r = p.recording
 walls = {}
-for s in r.stretches():
+for s in r.spans():
     for name in {f.function for f in s.stack} if s.stack else ():
         walls[name] = walls.get(name, 0) + s.wall_s
 print(json.dumps({"hot": walls["hot"], "threads": [t.name for t in r.threads], "pid": r.processes[0].pid == os.getpid(),
-                  "duration": r.duration_s, "samples": r.tallies["samples"], "kept": os.path.exists(r.path),
+                  "duration": r.duration_s, "samples": r.counters["samples"], "kept": os.path.exists(r.path),
                   "report": "hot" in r.report(), "svg": r.exported("svg").count("<svg"), "first": next(r.events()).kind}))
 """
 
@@ -39,7 +39,7 @@ def test_a_block_is_recorded_by_a_separate_recorder(python, tmp_path):
 def test_the_libraries_of_the_program_are_not_the_recorders(tmp_path):
     """An interpreter with a folder of libraries of its own: one of them would not do for phlox."""
     (tmp_path / "libdw.so.1").write_text("another one")
-    program = BUSY + "import phlox\nwith phlox.profile() as p: hot(0.3)\nprint(p.recording.tallies['samples'], 'hot' in p.recording.report())"
+    program = BUSY + "import phlox\nwith phlox.profile() as p: hot(0.3)\nprint(p.recording.counters['samples'], 'hot' in p.recording.report())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env={**environment(), "LD_LIBRARY_PATH": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     samples, known = done.stdout.split()
@@ -55,12 +55,12 @@ with phlox.profile("app.phlox"):
 r = phlox.load("app.phlox")
 db = sqlite3.connect("app.phlox")
 one = lambda sql: db.execute(sql).fetchone()[0]
-rows = list(r.stretches())
+rows = list(r.spans())
 assert len(rows) == one("select count(*) from sample")
 assert abs(sum(s.wall_s for s in rows) - one("select sum(wall_ns) from sample") / 1e9) < 1e-6
 assert sum(s.samples for s in rows) == one("select sum(samples) from sample")
-assert {s.cpu for s in rows} == {row[0] for row in db.execute("select distinct cpu from stretch")}
-assert {s.gil for s in rows} == {row[0] for row in db.execute("select distinct gil from stretch")}
+assert {s.cpu for s in rows} == {row[0] for row in db.execute("select distinct cpu from span")}
+assert {s.gil for s in rows} == {row[0] for row in db.execute("select distinct gil from span")}
 assert len(list(r.stacks())) == one("select count(*) from stack") and len(r.frames) == one("select count(*) from frame")
 assert [e.text for e in r.events()] == [row[0] for row in db.execute("select text from event order by id")]
 assert {t.name for t in r.threads} == {"MainThread", "waiter"}
@@ -90,7 +90,7 @@ with phlox.profile("app.phlox") as p: hot(0.3)
 errors = []
 for path in ("app.phlox", "no.phlox"):
     try:
-        next(phlox.load(path).stretches())
+        next(phlox.load(path).spans())
     except phlox.PhloxError as error:
         errors.append(str(error))
 print(json.dumps({"report": "hot" in p.recording.report(), "errors": errors}))
@@ -158,7 +158,7 @@ try:
     with p:
         hot(0.2); raise KeyError("mine")
 except KeyError as error:
-    print(json.dumps([str(error), len(list(p.recording.stretches())) > 0]))
+    print(json.dumps([str(error), len(list(p.recording.spans())) > 0]))
 """
     assert said(run(sys.executable, program, cwd=tmp_path)) == ["'mine'", True]
 
@@ -183,7 +183,7 @@ named = []
 allow = r._allow
 r._allow = lambda pid: (named.append(pid), allow(pid))
 with phlox.profile() as p: hot(0.3)
-print(json.dumps([len(named), r._must_be_allowed(1), p.recording.tallies["samples"] > 10]))
+print(json.dumps([len(named), r._must_be_allowed(1), p.recording.counters["samples"] > 10]))
 """
     assert said(run(sys.executable, program, cwd=tmp_path)) == [1, False, True]
 
@@ -250,7 +250,7 @@ def test_a_notebook_runs_with_it(tmp_path):
 import json, nbformat
 from nbclient import NotebookClient
 cells = ["%load_ext phlox", "%%phlox\\nimport time\\ndef spin(): return sum(range(300))\\nend = time.monotonic() + 0.4\\nwhile time.monotonic() < end: spin()",
-         "_phlox.tallies['samples']"]
+         "_phlox.counters['samples']"]
 notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
 NotebookClient(notebook, timeout=60).execute()
 html = [o["data"]["text/html"] for o in notebook.cells[1].outputs if "data" in o and "text/html" in o["data"]]

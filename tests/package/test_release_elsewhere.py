@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.live, pytest.mark.skipif(not DIST.is_dir(), reason="PH
 PROGRAM = BUSY + """
 import phlox
 with phlox.profile() as p: hot(0.4)
-print(phlox.__file__, "hot" in p.recording.report(), p.recording.tallies["samples"])
+print(phlox.__file__, "hot" in p.recording.report(), p.recording.counters["samples"])
 """
 
 
@@ -113,7 +113,7 @@ def test_a_python_on_musl_takes_the_wheel_and_is_recorded(tmp_path):
     # It has no pip of its own; this one asks it for its tags.
     done(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--disable-pip-version-check", "--target", tmp_path / "site", one(f"*{MACHINE}*.whl"))
     # Nor has it sqlite3, so it cannot count the samples.
-    (tmp_path / "profile.py").write_text(PROGRAM.replace('p.recording.tallies["samples"]', "p.recording.report().count('hot')"))
+    (tmp_path / "profile.py").write_text(PROGRAM.replace('p.recording.counters["samples"]', "p.recording.report().count('hot')"))
     environment = {"PATH": f"{tmp_path}/site/bin:/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path / "site")}
     said = done(python, tmp_path / "profile.py", env=environment, cwd=tmp_path)
     assert re.search(r" True [1-9]\d*$", said, re.M), said

@@ -63,7 +63,7 @@ def test_it_records(installed, tmp_path):
 import json, sys, phlox
 assert phlox.__file__.startswith(sys.prefix), phlox.__file__
 with phlox.profile() as p: hot(0.4)
-mine = {frame.function for stretch in p.recording.stretches() for frame in stretch.stack}
+mine = {frame.function for stretch in p.recording.spans() for frame in stretch.stack}
 theirs = phlox.record(command=[sys.executable, "-c", "import time; time.sleep(.3)"])
 print(json.dumps(["hot" in mine, len(theirs.threads)]))
 """

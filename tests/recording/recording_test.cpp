@@ -24,6 +24,7 @@
 #include "phlox/recording/task_tables.h"
 #include "phlox/recording/writer.h"
 #include "phlox/view/shown_event.h"
+#include "support/old_formats.h"
 #include "support/profile_of.h"
 #include "support/source_path.h"
 
@@ -224,7 +225,7 @@ TEST_F(Recording, one_of_an_older_phlox_says_the_role_of_a_frame_in_words) {
   const auto as_written = read(path_.string());
   ASSERT_TRUE(as_written) << as_written.error().message;
   run_sql(
-      "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total;"
+      "DROP VIEW span; DROP VIEW function_self; DROP VIEW function_total;"
       "UPDATE frame SET found_by = found_by || CASE role WHEN 1 THEN ', interpreter loop' WHEN 2 THEN "
       "', trampoline' WHEN 3 THEN ', Cython slot' WHEN 4 THEN ', Cython wrapper' WHEN 5 THEN ', Cython body' "
       "ELSE '' END; ALTER TABLE frame DROP COLUMN role");
@@ -530,26 +531,34 @@ TEST_F(Recording, missing_names_of_no_module_are_refused) {
 
 TEST_F(Recording, of_a_newer_phlox_says_so) {
   write_small();
-  run_sql("PRAGMA user_version=3");
+  run_sql("PRAGMA user_version=4");
   expect_refused("newer phlox");
 }
-
-// What format 1 had: the columns that format 2 brought are the last ones of their tables.
-constexpr const char* kToFormat1 =
-    "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total; ALTER TABLE state DROP COLUMN "
-    "event; "
-    "ALTER TABLE sample DROP COLUMN value; ALTER TABLE state DROP COLUMN wake; DROP TABLE wake; "
-    "ALTER TABLE state DROP COLUMN awaited; DROP TABLE awaited; PRAGMA user_version=1";
 
 TEST_F(Recording, of_format_1_is_read) {
   write_small();
   const auto as_written = read(path_.string());
-  run_sql(kToFormat1);
+  run_sql(test::kToFormat1);
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;
   ASSERT_EQ(older->samples().size(), as_written->samples().size());
   EXPECT_EQ(older->samples()[2].system_call, 202);
   EXPECT_EQ(older->samples()[2].event, 0);
+}
+
+TEST_F(Recording, of_format_2_is_read) {
+  write_small();
+  const auto as_written = read(path_.string());
+  run_sql(test::kToFormat2);
+  const auto older = read(path_.string());
+  ASSERT_TRUE(older) << older.error().message;
+  ASSERT_EQ(older->samples().size(), as_written->samples().size());
+  for (size_t i = 0; i < older->samples().size(); ++i) {
+    EXPECT_EQ(older->samples()[i].waker, as_written->samples()[i].waker);
+    EXPECT_EQ(older->samples()[i].wait_target, as_written->samples()[i].wait_target);
+  }
+  EXPECT_EQ(older->processes()[0].mode, as_written->processes()[0].mode);
+  EXPECT_EQ(older->counters().size(), as_written->counters().size());
 }
 
 TEST_F(Recording, wakers_are_read_back) {
@@ -577,11 +586,11 @@ TEST_F(Recording, wakers_are_read_back) {
   for (const Sample& sample : profile->samples()) wakers.push_back(sample.waker.value);
   EXPECT_EQ(wakers, (std::vector<uint32_t>{1, 2, 0, 3}));
   // Older versions: first one that recorded it without a proof.
-  run_sql("ALTER TABLE wake DROP COLUMN kind");
+  run_sql("ALTER TABLE waker DROP COLUMN kind");
   const auto unproved = read(path_.string());
   ASSERT_TRUE(unproved) << unproved.error().message;
   for (const Sample& sample : unproved->samples()) EXPECT_FALSE(sample.waker);
-  run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN wake; DROP TABLE wake");
+  run_sql("DROP VIEW span; ALTER TABLE state DROP COLUMN waker; DROP TABLE waker");
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;
   EXPECT_FALSE(older->samples()[0].waker);
@@ -610,12 +619,12 @@ TEST_F(Recording, what_a_wait_was_for_comes_back) {
   for (const Sample& sample : profile->samples()) wait_target.push_back(sample.wait_target.value);
   EXPECT_EQ(wait_target, (std::vector<uint32_t>{1, 2, 0, 1}));
   // A newer version, with a kind that is not known yet.
-  run_sql("UPDATE awaited SET kind = 'spell' WHERE id = 2");
+  run_sql("UPDATE wait_target SET kind = 'spell' WHERE id = 2");
   const auto newer = read(path_.string());
   ASSERT_TRUE(newer) << newer.error().message;
   EXPECT_EQ(newer->wait_targets()[1].kind, WaitTargetKind::other);
   // Of an older one.
-  run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN awaited; DROP TABLE awaited");
+  run_sql("DROP VIEW span; ALTER TABLE state DROP COLUMN wait_target; DROP TABLE wait_target");
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;
   EXPECT_FALSE(older->samples()[0].wait_target);
@@ -845,7 +854,7 @@ TEST_F(Recording, which_library_ran_comes_back) {
   EXPECT_EQ(files, (std::vector<uint32_t>{1, 0, 1}));
   run_sql("UPDATE state SET code_file = 9 WHERE code_file = 1");
   EXPECT_FALSE(read(path_.string()));
-  run_sql("DROP VIEW stretch; ALTER TABLE state DROP COLUMN code_file");
+  run_sql("DROP VIEW span; ALTER TABLE state DROP COLUMN code_file");
   const auto older = read(path_.string());
   ASSERT_TRUE(older) << older.error().message;
   EXPECT_FALSE(older->samples()[0].code_file);
@@ -945,11 +954,11 @@ TEST_F(Recording, every_wrong_number_is_refused) {
       {"UPDATE thread SET process = 2", "process"},
       {"UPDATE process SET parent = 1", "parent"},
       {"UPDATE process SET pid = 1e300", "pid"},
-      {"UPDATE tally SET value = 9223372036854775807", "value"},
+      {"UPDATE counter SET value = 9223372036854775807", "value"},
       {"UPDATE meta SET value = 'soon' WHERE key = 'sample_epoch_ns'", "sample_epoch_ns"},
       {"DROP TABLE event", "no table event"},
       {"ALTER TABLE sample DROP COLUMN stack", "damaged"},
-      {"ALTER TABLE sample RENAME TO s; CREATE VIEW sample AS SELECT rowid, * FROM s", "not a plain table"},
+      {"ALTER TABLE sample RENAME TO s; CREATE VIEW sample AS SELECT rowid, * FROM s", "a view of its own"},
       {"DROP TABLE sample; CREATE VIRTUAL TABLE sample USING fts5(start_us)", "not a plain table"},
   };
   write_small();
@@ -959,7 +968,7 @@ TEST_F(Recording, every_wrong_number_is_refused) {
     SCOPED_TRACE(sql);
     fs::remove(path_);
     fs::copy_file(good, path_);
-    run_sql(std::string("PRAGMA legacy_alter_table=ON; DROP VIEW stretch; DROP VIEW function_self; DROP VIEW "
+    run_sql(std::string("PRAGMA legacy_alter_table=ON; DROP VIEW span; DROP VIEW function_self; DROP VIEW "
                         "function_total;") +
             sql);
     expect_refused(words);

@@ -16,10 +16,12 @@
 #include "phlox/profile/kept.h"
 #include "phlox/profile/spans.h"
 #include "phlox/profile/unfinished.h"
+#include "phlox/recording/query.h"
 #include "phlox/recording/reader.h"
 #include "phlox/recording/snapshot.h"
 #include "phlox/recording/writer.h"
 #include "phlox/view/view.h"
+#include "support/old_formats.h"
 #include "support/profile_of.h"
 
 namespace phlox::recording {
@@ -319,7 +321,9 @@ TEST_F(Append, two_parts_are_one_recording_with_a_gap_that_is_said) {
   EXPECT_FALSE(is_unfinished(*profile));
 }
 
-TEST_F(Append, to_one_of_format_1) {
+class AppendToOld : public Append, public testing::WithParamInterface<const char*> {};
+
+TEST_P(AppendToOld, goes_on_in_this_format) {
   for (const char* name : {"first", "second"}) {
     auto out = fs::exists(path_) ? Writer::append(path_) : Writer::create(path_);
     ASSERT_TRUE(out) << out.error().message;
@@ -328,21 +332,22 @@ TEST_F(Append, to_one_of_format_1) {
     if (std::string_view(name) == "second") break;
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database,
-                           "DROP VIEW stretch; DROP VIEW function_self; DROP VIEW function_total; "
-                           "ALTER TABLE state DROP COLUMN event; ALTER TABLE sample DROP COLUMN value; ALTER "
-                           "TABLE state DROP COLUMN wake; DROP TABLE wake; ALTER TABLE state DROP COLUMN "
-                           "awaited; DROP TABLE awaited; ALTER TABLE state DROP COLUMN code_file; "
-                           "ALTER TABLE state DROP COLUMN no_call; "
-                           "PRAGMA user_version=1; CREATE VIEW stretch AS SELECT rowid AS id FROM sample",
-                           nullptr, nullptr, nullptr),
-              SQLITE_OK);
+    EXPECT_EQ(
+        sqlite3_exec(
+            database,
+            fmt::format("{}; CREATE VIEW stretch AS SELECT rowid AS id FROM sample", GetParam()).c_str(),
+            nullptr, nullptr, nullptr),
+        SQLITE_OK);
     sqlite3_close(database);
   }
   const auto profile = read(path_);
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_EQ(profile->samples().size(), 6u);
+  const auto spans = query(path_, "SELECT count(*), count(waker) FROM span", {});
+  ASSERT_TRUE(spans) << spans.error().message;
+  EXPECT_EQ(spans->rows, (std::vector<std::vector<QueryValue>>{{int64_t{6}, int64_t{0}}}));
 }
+INSTANTIATE_TEST_SUITE_P(Formats, AppendToOld, testing::Values(test::kToFormat1, test::kToFormat2));
 
 // A part with a process of that start and a thread in it; killed, or ended.
 void record_process(Writer& out, std::string_view ticks, const std::string& executable, bool ends) {

@@ -364,7 +364,7 @@ std::vector<mcp::Tool> served_tools(bool locals) {
           "query", "Query a recording by SQL",
           "Answers one SELECT in SQLite's SQL over the tables of a .phlox recording; it is only read. Good "
           "starts: SELECT name, sql FROM sqlite_schema; SELECT * FROM function_total ORDER BY wall_s DESC "
-          "LIMIT 20; SELECT * FROM stretch LIMIT 5 (views: function_self, function_total, stretch).",
+          "LIMIT 20; SELECT * FROM span LIMIT 5 (views: function_self, function_total, span).",
           "columns and rows, as docs/json/query.schema.json describes them",
           {text_parameter("file", "the recording: a .phlox file"), text_parameter("sql", "one SELECT")}),
       tool_of(

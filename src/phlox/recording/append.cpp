@@ -58,9 +58,33 @@ Result<std::unique_ptr<Writer>> Writer::append(const std::string& path, std::opt
   return writer;
 }
 
+// In one transaction, so that a reader sees either format.
+Result<void> Writer::bring_to_this_format() {
+  const int64_t format = number("PRAGMA user_version").value_or(kSchemaVersion);
+  if (format >= kSchemaVersion) return {};
+  begin();
+  if (format < 2) run(kFromFormat1);
+  run(kDropViews);
+  for (const auto& [table, column, name] :
+       {std::tuple(std::string_view("process"), kNamesBefore3.process_mode, kNames.process_mode),
+        {"state", kNamesBefore3.state_waker, kNames.state_waker},
+        {"state", kNamesBefore3.state_wait_target, kNames.state_wait_target}}) {
+    if (number(fmt::format("SELECT 1 FROM pragma_table_info('{}') WHERE name = '{}'", table, column)))
+      run(fmt::format("ALTER TABLE {} RENAME COLUMN {} TO {}", table, column, name));
+  }
+  for (const auto& [table, name] : {std::pair(kNamesBefore3.counters, kNames.counters),
+                                    {kNamesBefore3.wakers, kNames.wakers},
+                                    {kNamesBefore3.wait_targets, kNames.wait_targets}}) {
+    if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table)))
+      run(fmt::format("ALTER TABLE {} RENAME TO {}", table, name));
+  }
+  run(fmt::format("PRAGMA user_version={}", kSchemaVersion));
+  return commit_rows();
+}
+
 Result<void> Writer::add_what_older_ones_lack() {
-  for (const auto& [table, added] : {std::pair("wake", kAddWakers),
-                                     {"awaited", kAddWaitTargets},
+  for (const auto& [table, added] : {std::pair("waker", kAddWakers),
+                                     {"wait_target", kAddWaitTargets},
                                      {"task_time", kAddTaskTimes},
                                      {"task_group", kAddTaskGroups},
                                      {"task_waiter", kAddTaskWaiters}}) {
@@ -69,7 +93,7 @@ Result<void> Writer::add_what_older_ones_lack() {
     run(added);
     if (auto done = commit_rows(); !done) return done;
   }
-  if (!number("SELECT 1 FROM pragma_table_info('wake') WHERE name = 'kind'")) {
+  if (!number("SELECT 1 FROM pragma_table_info('waker') WHERE name = 'kind'")) {
     begin();
     run(kAddWakerKinds);
     if (auto done = commit_rows(); !done) return done;
@@ -115,8 +139,8 @@ Result<void> Writer::continue_ids() {
   before_ = {most_id("module"),
              most_id("frame"),
              most_id("stack"),
-             most_id("wake"),
-             most_id("awaited"),
+             most_id("waker"),
+             most_id("wait_target"),
              most_id("task_census"),
              most_id("event_loop"),
              most_id("task_stack"),
@@ -131,13 +155,19 @@ Result<void> Writer::continue_ids() {
   for (const std::string_view name : {profile::counters::kElapsed, profile::counters::kRecorderTime})
     before_.recorder_times.emplace(
         name,
-        number(fmt::format("SELECT value FROM tally WHERE process = 0 AND name = '{}'", name)).value_or(0));
+        number(fmt::format("SELECT value FROM counter WHERE process = 0 AND name = '{}'", name)).value_or(0));
   if (const auto epoch = number(meta_number("sample_epoch_ns"))) epoch_ = *epoch;
   return {};
 }
 
 Result<void> Writer::continue_after_what_is_there() {
+  if (auto brought = bring_to_this_format(); !brought) return brought;
   if (auto added = add_what_older_ones_lack(); !added) return added;
+  if (!number("SELECT 1 FROM sqlite_schema WHERE name = 'span'")) {
+    begin();
+    run(kViews);
+    if (auto done = commit_rows(); !done) return done;
+  }
   // Its recorder was killed before the first commit: the recording begins now.
   if (number("SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM process)") == 0)
     return prepare_statements();

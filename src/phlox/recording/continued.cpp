@@ -53,7 +53,7 @@ Result<void> Continued::load(sqlite3* database) {
                });
   std::map<uint32_t, Process*> by_row;
   for (auto& [pid, lived] : processes_) by_row.emplace(lived.process.row, &lived.process);
-  sound = sound && each_row(database, "SELECT process, name, value FROM tally", [&](sqlite3_stmt* row) {
+  sound = sound && each_row(database, "SELECT process, name, value FROM counter", [&](sqlite3_stmt* row) {
             const auto found = by_row.find(static_cast<uint32_t>(sqlite3_column_int64(row, 0)));
             if (found != by_row.end())
               found->second->counters.emplace(text_of(row, 1), sqlite3_column_int64(row, 2));

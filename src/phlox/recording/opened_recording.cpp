@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "phlox/base/descriptor.h"
 #include "phlox/recording/reader.h"
@@ -33,16 +35,12 @@ Result<int64_t> pragma(sqlite3* database, const std::string& path, const char* n
 }
 
 constexpr std::string_view kTables[] = {"meta",  "process", "thread", "module", "frame",
-                                        "stack", "state",   "sample", "event",  "tally"};
+                                        "stack", "state",   "sample", "event"};
 // Tables newer than format 1, which a recording may lack.
 struct OptionalTable {
   std::string_view name;
   bool OptionalTables::*is_there;
 };
-constexpr OptionalTable kOptionalTables[] = {{"missing_names", &OptionalTables::missing_names},
-                                             {"label", &OptionalTables::label},
-                                             {"wake", &OptionalTables::waker},
-                                             {"awaited", &OptionalTables::wait_targets}};
 
 // Whether a rollback journal is for this file alone. Applying one that names a super-journal at its end
 // (SQLite's pager.c: readSuperJournal) would remove the named file, whichever it is.
@@ -83,12 +81,14 @@ Result<bool> is_there(sqlite3* database, sqlite3_stmt* asking, const std::string
 }
 
 // Returns which of the optional tables exist.
-Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) {
+Result<OptionalTables> check_tables(sqlite3* database, const std::string& path, const Names& names) {
   if (auto plain = check_schema(database, path); !plain) return fail(plain);
   const Statement statement =
       prepare(database, "SELECT 1 FROM sqlite_schema WHERE name = ? AND type = 'table'");
   if (!statement) return damaged(path, sqlite3_errmsg(database));
-  for (const std::string_view table : kTables) {
+  std::vector<std::string_view> needed(std::begin(kTables), std::end(kTables));
+  needed.push_back(names.counters);
+  for (const std::string_view table : needed) {
     const auto there = is_there(database, statement.get(), path, table);
     if (!there) return fail(there);
     if (*there) continue;
@@ -97,7 +97,10 @@ Result<OptionalTables> check_tables(sqlite3* database, const std::string& path) 
                 fmt::format("a recording that was cut off is two files: copy {}-wal too", path));
   }
   OptionalTables tables;
-  for (const OptionalTable& table : kOptionalTables) {
+  for (const OptionalTable& table : {OptionalTable{"missing_names", &OptionalTables::missing_names},
+                                     {"label", &OptionalTables::label},
+                                     {names.wakers, &OptionalTables::waker},
+                                     {names.wait_targets, &OptionalTables::wait_targets}}) {
     const auto there = is_there(database, statement.get(), path, table.name);
     if (!there) return fail(there);
     tables.*table.is_there = *there;
@@ -165,9 +168,10 @@ Result<OpenedRecording> open_recording(const std::string& path) {
                 "pip install --upgrade phlox");
   }
   if (*version < 1) return damaged(path, fmt::format("format {}", *version));
-  const auto tables = check_tables(raw, path);
+  const Names& names = *version < 3 ? kNamesBefore3 : kNames;
+  const auto tables = check_tables(raw, path, names);
   if (!tables) return fail(tables);
-  return OpenedRecording{std::move(database), *tables};
+  return OpenedRecording{std::move(database), *tables, names};
 }
 
 }  // namespace phlox::recording

@@ -8,6 +8,7 @@
 
 #include "phlox/base/result.h"
 #include "phlox/recording/database.h"
+#include "phlox/recording/schema.h"
 
 namespace phlox::recording {
 
@@ -19,6 +20,7 @@ struct OptionalTables {
 struct OpenedRecording {
   Database database;  // in a transaction: one moment of a file that may be growing
   OptionalTables has;
+  Names names;  // of its format
 };
 
 // ErrorKind::input: no recording, or a newer or damaged one.

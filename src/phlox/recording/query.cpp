@@ -102,10 +102,33 @@ std::set<std::string> computed_tables(sqlite3* database) {
   return names;
 }
 
+// What an older recording has, by the names of this format and with all of its columns.
+void add_new_names(sqlite3* database, const Names& old, std::set<std::string>& names) {
+  const auto has = [&](std::string_view table, std::string_view column) {
+    return prepare(database, fmt::format("SELECT {} FROM main.{}", column, table)) != nullptr;
+  };
+  const auto add = [&](std::string_view name, std::string_view query) {
+    if (run(database, fmt::format("CREATE TEMP VIEW {} AS {}", name, query))) names.emplace(name);
+  };
+  std::string state = "SELECT *";
+  for (const auto& [before, column] :
+       {std::pair(old.state_waker, kNames.state_waker), {old.state_wait_target, kNames.state_wait_target}})
+    state += fmt::format(", {} AS {}", has("state", before) ? before : "NULL", column);
+  for (const std::string_view column : {"event", "code_file", "no_call"})
+    if (!has("state", column)) state += fmt::format(", NULL AS {}", column);
+  add("state", state + " FROM main.state");
+  if (!has("sample", "value")) add("sample", "SELECT rowid, *, NULL AS value FROM main.sample");
+  add("process", fmt::format("SELECT *, {} AS {} FROM main.process", old.process_mode, kNames.process_mode));
+  add(kNames.counters, fmt::format("SELECT * FROM main.{}", old.counters));
+  if (has(old.wakers, "kind")) add(kNames.wakers, fmt::format("SELECT * FROM main.{}", old.wakers));
+  if (has(old.wait_targets, "id"))
+    add(kNames.wait_targets, fmt::format("SELECT * FROM main.{}", old.wait_targets));
+}
+
 // The views that docs/recording.md describes, of our own text, and in memory.
 void add_views(sqlite3* database, std::set<std::string>& names) {
   constexpr std::string_view kCreate = "CREATE VIEW ";
-  std::string_view rest = kSchema;
+  std::string_view rest = kViews;
   for (size_t at = 0; (at = rest.find(kCreate)) != std::string_view::npos;) {
     rest.remove_prefix(at + kCreate.size());
     const std::string_view view = rest.substr(0, rest.find(';'));
@@ -192,6 +215,7 @@ Result<QueryAnswer> query(const std::string& path, const std::string& sql, const
   if (!tables) return fail(tables);
   // What is sorted stays in memory, which is limited (schema_check.h), and fills no disk.
   run(database, "PRAGMA temp_store=MEMORY");
+  if (opened->names.counters != kNames.counters) add_new_names(database, opened->names, *tables);
   add_views(database, *tables);
   run(database, "PRAGMA query_only=ON");
   const std::pair<int, int> allowed[] = {{SQLITE_LIMIT_EXPR_DEPTH, kDeepestExpression},

@@ -17,7 +17,7 @@ namespace {
 constexpr int kMaximumText = 16 << 20;
 // For all open recordings: a page cache takes 8 MB, and our sorts none.
 constexpr sqlite3_int64 kMostMemory = 512 << 20;
-constexpr std::string_view kViews[] = {"stretch", "function_self", "function_total"};
+constexpr std::string_view kViewNames[] = {"span", "stretch", "function_self", "function_total"};
 
 // Reads the words and signs of a definition; empty at its end.
 class Words {
@@ -29,10 +29,12 @@ class Words {
     next();
     return true;
   }
+  // With quotes if SQLite has renamed it.
   bool take_name() {
+    const bool has_quotes = take("\"");
     if (word_.empty() || std::isalpha(static_cast<unsigned char>(word_[0])) == 0) return false;
     next();
-    return true;
+    return !has_quotes || take("\"");
   }
   bool is(std::string_view wanted) const {
     return std::equal(word_.begin(), word_.end(), wanted.begin(), wanted.end(),
@@ -112,9 +114,9 @@ Result<void> check_schema(sqlite3* database, const std::string& path) {
     if (count == kMost) return damaged(path, "it has too many tables");
     const std::string type = text_of(rows.get(), 0), name = text_of(rows.get(), 1);
     const std::string sql = text_of(rows.get(), 2);
-    const bool plain = type == "table" ? is_plain_table(sql) || name == "sqlite_sequence"
-                       : type == "view"
-                           ? std::find(std::begin(kViews), std::end(kViews), name) != std::end(kViews)
+    const bool plain = type == "table"  ? is_plain_table(sql) || name == "sqlite_sequence"
+                       : type == "view" ? std::find(std::begin(kViewNames), std::end(kViewNames), name) !=
+                                              std::end(kViewNames)
                        : type == "index" ? sql.empty()
                                          : false;
     if (plain) continue;

@@ -62,8 +62,8 @@ uint64_t size_of(sqlite3* database, const std::string& path) {
 
 class Reading {
  public:
-  Reading(sqlite3* database, const std::string& path, OptionalTables has)
-      : database_(database), path_(path), has_(has), text_left_(size_of(database, path)) {}
+  Reading(sqlite3* database, const std::string& path, OptionalTables has, const Names& names)
+      : database_(database), path_(path), has_(has), names_(names), text_left_(size_of(database, path)) {}
 
   Result<Profile> run() {
     for (auto part :
@@ -80,7 +80,7 @@ class Reading {
   template <class OneRow>
   Result<void> each(std::string_view table, std::string_view columns, OneRow&& row) {
     const std::string sql = fmt::format("SELECT {} FROM {}{}", columns, table,
-                                        table == "meta" || table == "tally" ? "" : " ORDER BY rowid");
+                                        table == "meta" || table == names_.counters ? "" : " ORDER BY rowid");
     const Statement statement = prepare(database_, sql);
     if (!statement) return broken();
     Columns values(statement.get(), table, text_left_);
@@ -105,8 +105,9 @@ class Reading {
   Result<void> processes() {
     return each(
         "process",
-        "id, pid, namespace_pid, parent, executable, command_line, python_version, python_build, found_by, "
-        "way_of_reading, start_ns, end_ns, how_ended",
+        fmt::format("id, pid, namespace_pid, parent, executable, command_line, python_version, python_build, "
+                    "found_by, {}, start_ns, end_ns, how_ended",
+                    names_.process_mode),
         [&](Columns& c) {
           profile::Process row;
           c.row_id();
@@ -212,9 +213,9 @@ class Reading {
   // A row without a kind is from a version that proved nothing: nothing is reported for those waits.
   Result<void> wakers() {
     if (!has_.waker) return {};
-    const bool has_kind = has_column("wake", "kind");
+    const bool has_kind = has_column(names_.wakers, "kind");
     const std::string columns = "id, thread, stack, other";
-    return each("wake", has_kind ? columns + ", kind" : columns, [&](Columns& c) {
+    return each(names_.wakers, has_kind ? columns + ", kind" : columns, [&](Columns& c) {
       profile::Waker row;
       c.row_id();
       row.thread = c.optional_reference<profile::ThreadTag>(profile_.threads().size());
@@ -228,7 +229,7 @@ class Reading {
 
   Result<void> wait_targets() {
     if (!has_.wait_targets) return {};
-    return each("awaited", "id, kind, name, other", [&](Columns& c) {
+    return each(names_.wait_targets, "id, kind, name, other", [&](Columns& c) {
       profile::WaitTarget row;
       c.row_id();
       row.kind = profile::wait_target_kind(c.text());
@@ -241,8 +242,8 @@ class Reading {
   // A row of `state`, as a Sample that has nothing else.
   Result<void> states() {
     const bool has_event = has_column("state", "event");
-    const bool has_waker = has_.waker && has_column("state", "wake");
-    const bool has_wait_target = has_.wait_targets && has_column("state", "awaited");
+    const bool has_waker = has_.waker && has_column("state", names_.state_waker);
+    const bool has_wait_target = has_.wait_targets && has_column("state", names_.state_wait_target);
     const bool has_code_file = has_column("state", "code_file");
     const auto events = static_cast<int16_t>(profile::sampled_events(profile_).size());
     const bool has_no_call = has_column("state", "no_call");
@@ -250,9 +251,9 @@ class Reading {
     const std::string columns = "id, cpu, gil, collecting, system_call, quality, cpu_number";
     return each(
         "state",
-        columns + (has_event ? ", event" : "") + (has_waker ? ", wake" : "") +
-            (has_wait_target ? ", awaited" : "") + (has_code_file ? ", code_file" : "") +
-            (has_no_call ? ", no_call" : ""),
+        columns + (has_event ? ", event" : "") + (has_waker ? fmt::format(", {}", names_.state_waker) : "") +
+            (has_wait_target ? fmt::format(", {}", names_.state_wait_target) : "") +
+            (has_code_file ? ", code_file" : "") + (has_no_call ? ", no_call" : ""),
         [&](Columns& c) {
           profile::Sample row;
           c.row_id();
@@ -334,7 +335,7 @@ class Reading {
   }
 
   Result<void> counters() {
-    return each("tally", "process, name, value", [&](Columns& c) {
+    return each(names_.counters, "process, name, value", [&](Columns& c) {
       profile::Counter row;
       row.process = profile::ProcessId(
           static_cast<uint32_t>(c.integer(0, static_cast<int64_t>(profile_.processes().size()))));
@@ -361,6 +362,7 @@ class Reading {
   sqlite3* database_;
   const std::string& path_;
   OptionalTables has_;
+  Names names_;
   uint64_t text_left_;
   Profile profile_;
   std::vector<profile::Sample> states_;
@@ -369,7 +371,7 @@ class Reading {
 }  // namespace
 
 Result<Profile> read_tables(const OpenedRecording& recording, const std::string& path) {
-  return Reading(recording.database.get(), path, recording.has).run();
+  return Reading(recording.database.get(), path, recording.has, recording.names).run();
 }
 
 }  // namespace phlox::recording

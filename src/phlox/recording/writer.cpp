@@ -81,22 +81,17 @@ std::optional<std::string_view> changes_of(const profile::TaskTime& t) {
 
 // Called once it is clear that rows may be written.
 Result<void> Writer::prepare_statements() {
-  if (number("PRAGMA user_version") == 1) {
-    begin();
-    run(kFromFormat1);
-    if (auto upgraded = commit_rows(); !upgraded) return upgraded;
-  }
   meta_ = prepare("INSERT OR REPLACE INTO meta VALUES (?,?)");
   process_ = prepare("INSERT OR REPLACE INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
   thread_ = prepare("INSERT OR REPLACE INTO thread VALUES (?,?,?,?,?,?,?,?,?)");
   module_ = prepare("INSERT OR REPLACE INTO module VALUES (?,?,?,?)");
   missing_names_ = prepare("INSERT OR REPLACE INTO missing_names VALUES (?,?,?,?,?)");
   frame_ = prepare("INSERT OR REPLACE INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
-  waker_ = prepare("INSERT OR REPLACE INTO wake (id, thread, stack, other, kind) VALUES (?,?,?,?,?)");
-  wait_target_ = prepare("INSERT OR REPLACE INTO awaited VALUES (?,?,?,?)");
+  waker_ = prepare("INSERT OR REPLACE INTO waker (id, thread, stack, other, kind) VALUES (?,?,?,?,?)");
+  wait_target_ = prepare("INSERT OR REPLACE INTO wait_target VALUES (?,?,?,?)");
   state_ = prepare(
-      "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, wake, "
-      "awaited, code_file, no_call) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+      "INSERT INTO state (id, cpu, gil, collecting, system_call, quality, cpu_number, event, "
+      "waker, wait_target, code_file, no_call) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   if (!stacks_.prepare(database_, "INSERT OR REPLACE INTO stack", 3) ||
       !samples_.prepare(
           database_,
@@ -104,7 +99,7 @@ Result<void> Writer::prepare_statements() {
     note_error();
   grown_sample_ = prepare("UPDATE sample SET wall_ns=?, cpu_ns=?, samples=?, state=?, value=? WHERE rowid=?");
   event_ = prepare("INSERT INTO event VALUES (NULL,?,?,?,?,?,?)");
-  counter_ = prepare("INSERT OR REPLACE INTO tally VALUES (?,?,?)");
+  counter_ = prepare("INSERT OR REPLACE INTO counter VALUES (?,?,?)");
   task_census_ = prepare("INSERT OR REPLACE INTO task_census VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   event_loop_ = prepare("INSERT OR REPLACE INTO event_loop VALUES (?,?,?,?)");
   task_stack_ = prepare("INSERT OR REPLACE INTO task_stack VALUES (?,?,?)");

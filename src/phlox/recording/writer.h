@@ -124,6 +124,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
     Nanoseconds monotonic, unix_clock;
   };
   Result<void> continue_after_what_is_there();
+  Result<void> bring_to_this_format();
   Result<void> add_what_older_ones_lack();
   Result<Began> check_same_clock();
   Result<void> continue_ids();

@@ -149,6 +149,7 @@ Result<void> Writer::put_in_place() {
 
 void Writer::note_side_files() {
   side_files_.clear();
+  number("PRAGMA user_version");  // SQLite opens its log with the first read
   for (const char* suffix : {"-wal", "-shm"}) {
     const std::string name = place_->name() + suffix;
     if (const auto there = status_of(*place_, name))
