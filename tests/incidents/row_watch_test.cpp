@@ -154,6 +154,29 @@ TEST_F(Watched, a_long_wait_for_the_gil_names_who_held_it) {
   EXPECT_EQ(causes_[0].time, ProfileMaker::kStart);
 }
 
+// A new thread has the kernel's name of its process.
+TEST_F(Watched, a_thread_is_not_named_by_its_process) {
+  for (const auto& [kernel_name, words] : std::vector<std::pair<std::string, std::string>>{
+           {"python3", "; thread 4712 held it for "}, {"loader", "; thread loader (4712) held it for "}}) {
+    kept_ = Profile();
+    causes_.clear();
+    watch({"gil=100ms"});
+    const ThreadId waiter = maker_->thread("MainThread"), holder = maker_->thread("");
+    Thread named = kept_.thread(holder);
+    named.kernel_name = kernel_name;
+    watch_->emit(holder, named);
+    for (int i = 0; i < 30; ++i) {
+      Sample holds = maker_->sample(holder, "run;crunch:9", 5 * kMs);
+      holds.gil_state = GilState::holds;
+      put(holds);
+      put(maker_->blocked(waiter, "main;f", 5 * kMs, 202, GilState::waits));
+    }
+    commit();
+    ASSERT_EQ(causes_.size(), 1u);
+    EXPECT_NE(causes_[0].words.find(words), std::string::npos) << causes_[0].words;
+  }
+}
+
 TEST_F(Watched, threads_that_take_turns_do_not_hold_the_gil_for_long) {
   watch({"gil=100ms"});
   const ThreadId waiter = maker_->thread("MainThread");

@@ -20,13 +20,24 @@ void Recent::receive(const AnyRow& row) {
     if (meta->value.key == "machine" || meta->value.key == "start_monotonic_ns") known_.receive(row);
     return;
   }
-  if (std::holds_alternative<Numbered<ProcessId>>(row) || std::holds_alternative<Numbered<ThreadId>>(row) ||
-      std::holds_alternative<Numbered<ModuleId>>(row) || std::holds_alternative<Numbered<FrameId>>(row) ||
-      std::holds_alternative<Numbered<StackId>>(row))
+  if (const auto* thread = std::get_if<Numbered<ThreadId>>(&row)) return take(thread->id, thread->value);
+  if (std::holds_alternative<Numbered<ProcessId>>(row) || std::holds_alternative<Numbered<ModuleId>>(row) ||
+      std::holds_alternative<Numbered<FrameId>>(row) || std::holds_alternative<Numbered<StackId>>(row))
     known_.receive(row);
   if (const auto* process = std::get_if<Numbered<ProcessId>>(&row);
-      process != nullptr && process->value.end != 0)
+      process != nullptr && process->value.end != 0) {
     counters_.erase(process->id);
+    kernel_names_.erase(process->id);
+  }
+}
+
+void Recent::take(ThreadId id, Thread thread) {
+  const Process* const its = process(thread.process);
+  if (its != nullptr && thread.tid == its->pid && its->end == 0)
+    kernel_names_[thread.process] = thread.kernel_name;
+  const auto found = kernel_names_.find(thread.process);
+  if (found != kernel_names_.end() && thread.kernel_name == found->second) thread.kernel_name.clear();
+  known_.emit(id, thread);
 }
 
 Sample Recent::put(SampleId id, const Sample& sample) {

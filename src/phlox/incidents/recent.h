@@ -20,7 +20,8 @@ class Recent {
 
   explicit Recent(Nanoseconds window) : window_(window) {}
 
-  // Rows that are no samples.
+  // Rows that are no samples. A thread's kernel name is kept only if it is its own: a new thread has that of
+  // its process.
   void receive(const profile::AnyRow& row);
   // How much it has grown since it was last put: the new wall and CPU time, in a copy.
   profile::Sample put(profile::SampleId id, const profile::Sample& sample);
@@ -40,11 +41,14 @@ class Recent {
   profile::Profile rows_without_samples() const;
 
  private:
+  void take(profile::ThreadId id, profile::Thread thread);
+
   Nanoseconds window_;
   profile::Profile known_;
   uint32_t first_ = 0;  // the id of the first of `samples_`; the others follow without a gap
   std::deque<profile::Sample> samples_;
   std::map<profile::ProcessId, std::map<std::string, int64_t>> counters_;
+  std::map<profile::ProcessId, std::string> kernel_names_;  // of processes: those of their first threads
   Nanoseconds newest_ = 0;
 };
 

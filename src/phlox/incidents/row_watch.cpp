@@ -46,7 +46,9 @@ bool asks_to_end(int signal) {
 }
 
 std::string thread_words(const Thread& thread) {
-  return fmt::format("thread {} ({})", thread.name.empty() ? thread.kernel_name : thread.name, thread.tid);
+  const std::string& name = thread.name.empty() ? thread.kernel_name : thread.name;
+  return name.empty() ? fmt::format("thread {}", thread.tid)
+                      : fmt::format("thread {} ({})", name, thread.tid);
 }
 
 // A program that handles one of these ends nevertheless, a moment later: gunicorn's arbiter sends SIGABRT to
