@@ -87,6 +87,28 @@ TEST_F(Tail, a_link_of_another_user_does_not_take_its_place) {
   EXPECT_EQ(tail->next_match(), "ERROR password");
 }
 
+// The user cannot read what the link leads to, but may move a link of root's into a folder of his own.
+TEST_F(Tail, a_link_of_roots_in_a_users_folder_shows_only_what_the_user_may_read) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  constexpr uid_t kApp = 65534;
+  append("start\n");  // root's log
+  const fs::path secret = folder_ / "secret", others = folder_ / "others";
+  std::ofstream(secret) << "ERROR password\n";
+  std::ofstream(others) << "ERROR for everyone\n";
+  ASSERT_EQ(::chmod(secret.c_str(), 0600), 0);
+  ASSERT_EQ(::chown(folder_.c_str(), kApp, kApp), 0);
+  const auto tail = open("ERROR");
+  fs::remove(path_);
+  fs::create_symlink(secret, path_);
+  EXPECT_FALSE(tail->next_match());
+  fs::remove(path_);
+  fs::create_symlink(others, path_);
+  EXPECT_EQ(tail->next_match(), "ERROR for everyone");
+  fs::remove(path_);
+  append("ERROR by root\n");
+  EXPECT_EQ(tail->next_match(), "ERROR by root");
+}
+
 TEST_F(Tail, a_file_that_is_emptied_is_read_from_its_start) {
   append("a long first line\n");
   const auto tail = open("ERROR");

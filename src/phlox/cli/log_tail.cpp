@@ -1,8 +1,8 @@
 #include "phlox/cli/log_tail.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <re2/re2.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,7 +10,9 @@
 #include <cstring>
 #include <utility>
 
+#include "phlox/base/guarded_path.h"
 #include "phlox/base/interrupted.h"
+#include "phlox/base/regular_file.h"
 
 namespace phlox::cli {
 namespace {
@@ -18,15 +20,33 @@ namespace {
 // At each look; a log that grows faster is read with a delay.
 constexpr size_t kMostOfLogAtOnce = size_t{4} << 20;
 
-// open_file() sets EINVAL for what is no plain file.
-std::string why_not(int error) {
+using Refused = GuardedFile::Refused;
+
+// None: it cannot be opened, or is no plain file; errno says why.
+Descriptor open_found(const GuardedFile& found) {
+  if (!found.file) return {};
+  errno = EINVAL;
+  const ActAs as(found.user);
+  return as ? open_if_regular(found.file) : Descriptor();
+}
+
+std::string why_not(Refused refused, int error) {
+  if (refused == Refused::link) return "its path has a link that other users may have made";
+  if (refused == Refused::private_file)
+    return "other users may rename files in its folder, and not all of them may read it";
+  if (refused == Refused::rights) return "its folder belongs to a user whose rights phlox cannot take on";
   return error == EINVAL ? "it is no plain file" : std::strerror(error);
 }
 
-std::string hint_for(const std::string& file, int error) {
+std::string hint_for(const std::string& file, Refused refused, int error) {
+  if (refused == Refused::link) return fmt::format("name the file itself: realpath {}", file);
+  if (refused == Refused::private_file) return "let only its owner write into the folder: chmod go-w";
+  if (refused == Refused::rights) return "";
   if (file.starts_with("~")) return "phlox does not know ~: write $HOME";
   if (error == ENOENT) return "touch makes an empty one; phlox follows it when it is rotated";
-  if (error == EACCES) return "phlox reads it with the rights of the user that started it";
+  if (error == EACCES)
+    return "phlox reads it with the rights of the user that started it, or, as root, of the user to whom its "
+           "folder belongs";
   if (error == EINVAL) return "a pipe, a device or a folder cannot be followed";
   return "";
 }
@@ -46,56 +66,31 @@ Result<std::unique_ptr<LogTail>> LogTail::open(const std::string& file, const st
                 fmt::format("--on log: '{}' is no regular expression: {}", regex, made->regex_->error()),
                 "put a backslash before characters such as ( and [ to match them literally; lookahead and "
                 "references to groups are not possible");
-  made->file_ = made->open_file();
+  const GuardedFile found = find_guarded(file, user);
+  made->file_ = open_found(found);
   if (!made->file_)
-    return fail(ErrorKind::input, fmt::format("--on log: cannot read {}: {}", file, why_not(errno)),
-                hint_for(file, errno));
+    return fail(ErrorKind::input,
+                fmt::format("--on log: cannot read {}: {}", file, why_not(found.refused, errno)),
+                hint_for(file, found.refused, errno));
   made->at_ = ::lseek(made->file_.get(), 0, SEEK_END);
   return made;
 }
 
-// None: it cannot be opened, or is no plain file; errno says why.
-Descriptor LogTail::open_file() const {
-  const ActAs as(user_);
-  if (!as) return {};
-  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat there {};
-  if (file && (::fstat(file.get(), &there) != 0 || !S_ISREG(there.st_mode))) {
-    errno = EINVAL;
-    return {};
-  }
-  return file;
-}
-
-bool LogTail::is_replaced() const {
-  const ActAs as(user_);
-  struct stat open {
-  }, named{};
-  return as && ::fstat(file_.get(), &open) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-         (open.st_dev != named.st_dev || open.st_ino != named.st_ino);
-}
-
-// False: something else has its name already, so what was opened may have been reached by a link.
-bool LogTail::is_named(const Descriptor& fresh) const {
-  const ActAs as(user_);
-  struct stat opened {
-  }, named{};
-  return as && ::fstat(fresh.get(), &opened) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
-         (S_ISLNK(named.st_mode) || (named.st_dev == opened.st_dev && named.st_ino == opened.st_ino));
-}
-
-// A user who may rename files in the log's folder chooses what takes the log's place; by a link, that may be
-// a file that only we may read. So the new file must belong to the log's user, and a link to that user or
-// root.
-bool LogTail::takes_its_place(const Descriptor& fresh) const {
-  const ActAs as(user_);
+// Another file that has the log's name now; none: there is none, or it may not be read. It must belong to the
+// same user: whoever may write into the log's folder chooses what takes its place.
+Descriptor LogTail::find_fresh() {
+  const GuardedFile found = find_guarded(path_, user_);
   struct stat before {
-  }, after{}, link{};
-  if (!as || ::fstat(file_.get(), &before) != 0 || ::fstat(fresh.get(), &after) != 0 ||
-      ::lstat(path_.c_str(), &link) != 0)
-    return false;
-  return after.st_uid == before.st_uid &&
-         (!S_ISLNK(link.st_mode) || link.st_uid == 0 || link.st_uid == after.st_uid);
+  }, after{};
+  bool is_refused = found.refused != Refused::no;
+  if (found.file) {
+    if (::fstat(file_.get(), &before) != 0 || ::fstat(found.file.get(), &after) != 0 ||
+        (before.st_dev == after.st_dev && before.st_ino == after.st_ino))
+      return {};
+    is_refused = after.st_uid != before.st_uid;
+  }
+  if (is_refused) refused_ = !std::exchange(was_refused_, true);
+  return is_refused ? Descriptor() : open_found(found);
 }
 
 // Whether there may be more.
@@ -115,19 +110,14 @@ std::optional<std::string> LogTail::next_match() {
   std::optional<std::string> found;
   size_t budget = kMostOfLogAtOnce;
   struct stat there {};
-  if (file_ && ::fstat(file_.get(), &there) == 0 && there.st_size < at_) {
+  if (::fstat(file_.get(), &there) == 0 && there.st_size < at_) {
     at_ = 0;  // it was emptied
     lines_.restart();
   }
-  while (file_ && budget > 0 && read_some(found, budget)) {
+  while (budget > 0 && read_some(found, budget)) {
   }
-  if (budget == 0 || (file_ && !is_replaced())) return found;
-  if (Descriptor fresh = open_file()) {
-    if (!is_named(fresh)) return found;  // it is looked at again soon
-    if (!takes_its_place(fresh)) {
-      refused_ = !std::exchange(was_refused_, true);
-      return found;
-    }
+  if (budget == 0) return found;
+  if (Descriptor fresh = find_fresh()) {
     file_ = std::move(fresh);
     at_ = 0;
     lines_.restart();

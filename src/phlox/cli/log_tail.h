@@ -2,7 +2,7 @@
 // that takes its place when it is rotated. One thread calls it.
 #pragma once
 
-#include <sys/stat.h>
+#include <sys/types.h>
 
 #include <memory>
 #include <optional>
@@ -30,15 +30,12 @@ class LogTail {
 
   // The first of the new lines that matches; none: there is none. Reads a limited number of bytes.
   std::optional<std::string> next_match();
-  // Once: another user's file has the log's name now, and is not read.
+  // Once: what has the log's name now may not be read, because another user may have chosen it.
   bool take_refused() { return std::exchange(refused_, false); }
 
  private:
   LogTail() = default;
-  Descriptor open_file() const;
-  bool is_replaced() const;
-  bool is_named(const Descriptor& fresh) const;
-  bool takes_its_place(const Descriptor& fresh) const;
+  Descriptor find_fresh();
   bool read_some(std::optional<std::string>& found, size_t& budget);
 
   std::string path_;

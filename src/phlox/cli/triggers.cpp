@@ -184,8 +184,8 @@ void Triggers::look_at_logs() {
             fmt::format("a line in {}", base_name(log.file))});
     if (log.tail->take_refused())
       talk_.warn(fmt::format(
-          "{} now belongs to another user, or is a link that another user made. Phlox does not read "
-          "it, and goes on reading the file that had this name before",
+          "{} is another user's file now, or a file that another user may have put there. Phlox does not "
+          "read it, and goes on reading the file that had this name before",
           log.file));
   }
 }
