@@ -36,7 +36,7 @@ def test_the_table_has_the_waits_of_the_report(waits, recording):
     for row in report(recording)["ended_waits"][:10]:
         place = re.compile(rf"{re.escape(row['name'])} \(.*:{row['line']}\)")
         assert any(found["Time"] == weight_words(row["wall_ns"]) and found["Share"] == share_words(row["wall_ns"], whole) and found["Threads"] == str(row["threads"])
-                   and row["awaited"] in found["Waits for"] and found["Waits for"].endswith(f"({row['for']})") and place.fullmatch(found["Where"])
+                   and row["wait_target"] in found["Waits for"] and found["Waits for"].endswith(f"({row['for']})") and place.fullmatch(found["Where"])
                    and found["Which was in"].startswith(row["ended_in"]) for found in rows), row
     assert any(held(row) for row in rows) and any(row["Waits for"] == "a CPU" for row in rows)
     assert len(times) == len(rows) > 50

@@ -127,7 +127,7 @@ def test_json_is_what_the_schema_says(busy, workdir, pid):
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     check_schema(found, json.loads((ROOT / "docs/json/doctor.schema.json").read_text()))
-    assert found["record"]["status"] == 0 and found["record"]["outlook"] != "none"
+    assert found["record"]["status"] == 0 and found["record"]["forecast"] != "none"
     assert ("pid" in found) == pid and (found["record"].get("samples", 0) > 10) == pid
     text = doctor(*(["-p", busy.pid] if pid else []))
     assert [check["name"] for check in found["checks"]] == list(text.rows)

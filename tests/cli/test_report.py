@@ -127,7 +127,7 @@ def test_the_quality_line_as_numbers(recorded):
     assert numbers["rate_asked_hz"] == 500 and 50 < numbers["rate_reached_hz"] <= 550
     assert numbers["samples"] > 100 and 1e9 < numbers["elapsed_ns"] < 20e9
     assert numbers["rejected"] == sum(numbers["rejected_by_reason"].values())
-    assert numbers["ways_of_reading"] and all(numbers["ways_of_reading"])
+    assert numbers["modes"] and all(numbers["modes"])
     assert 0 < numbers["taken_from_target_ns"] < numbers["elapsed_ns"] and numbers["recorder_cpu_ns"] > 0
     assert set(numbers["native"].values()) == {0}
     sides = json.loads(phlox("diff", "--json", recorded / "before.phlox", recorded / "after.phlox").stdout)

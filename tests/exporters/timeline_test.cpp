@@ -183,7 +183,7 @@ TEST(rows, json_lines_golden) {
             R"~("event":null,"value":null,)~"
             R"~("pid":4711,"process":"python3 app.py (pid 4711)","tid":4711,"thread":"MainThread",)~"
             R"~("cpu_state":"running","gil_state":"holds","system_call":null,)~"
-            R"~("awaited_kind":null,"awaited":null,"collecting":false,)~"
+            R"~("wait_target_kind":null,"wait_target":null,"collecting":false,)~"
             R"~("cpu_number":1,"quality":"ok","kind":"python","function":"main","module":"app",)~"
             R"~("file":"/app/app.py","first_line":1,"line":3,"stack":["main (/app/app.py)"]})~"
             "\n");
@@ -193,7 +193,7 @@ TEST(rows, csv_golden) {
   EXPECT_EQ(
       exported("csv"),
       "start_ns,unix_ns,wall_ns,cpu_ns,samples,event,value,pid,process,tid,thread,cpu_state,gil_state,"
-      "system_call,awaited_kind,awaited,collecting,cpu_number,quality,kind,function,module,file,first_line,"
+      "system_call,wait_target_kind,wait_target,collecting,cpu_number,quality,kind,function,module,file,first_line,"
       "line,stack\n"
       "0,1763711940000000000,1500,1500,1,,,4711,python3 app.py (pid 4711),4711,MainThread,running,holds,,,,"
       "false,1,ok,python,main,app,/app/app.py,1,3,main (/app/app.py)\n");
@@ -210,7 +210,7 @@ TEST(rows, say_what_a_wait_was_for) {
   maker.put(sample);
   std::ostringstream out;
   ASSERT_TRUE(find_format("jsonl")->write(profile, {}, {}, out));
-  EXPECT_NE(out.str().find(R"~("awaited_kind":"client","awaited":"a client of 127.0.0.1:8000, 10.0.0.9")~"),
+  EXPECT_NE(out.str().find(R"~("wait_target_kind":"client","wait_target":"a client of 127.0.0.1:8000, 10.0.0.9")~"),
             std::string::npos)
       << out.str();
 }

@@ -109,7 +109,7 @@ def test_what_a_wait_was_for(python, record, tmp_path):
     assert set(found.by_kind) == kinds
     assert not found.wrong, found.wrong[:5]
     assert found.named >= 0.98 * (found.named + len(found.unnamed)), (found.named, collections.Counter(found.unnamed))
-    said = {(row["class"], row["awaited"]) for row in report(recording)["waits"]}
+    said = {(row["class"], row["wait_target"]) for row in report(recording)["waits"]}
     assert any(kind == "socket" and words.startswith("127.0.0.1:") for kind, words in said), said
 
 

@@ -144,7 +144,7 @@ TEST(Report, waits_say_for_which_file) {
                             "a socket, a client of 127.0.0.1:8000 (recvfrom)", "  a socket (recvfrom)",
                             "  sleep (select)", "most of it in recvfrom (10.0.0.5:5432) called by query"})
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
-  EXPECT_NE(report_json(report).find("\"awaited\": \"a client of 127.0.0.1:8000\""), std::string::npos);
+  EXPECT_NE(report_json(report).find("\"wait_target\": \"a client of 127.0.0.1:8000\""), std::string::npos);
 }
 
 TEST_F(ReportOf, a_wait_that_took_no_time_has_no_row) {

@@ -50,8 +50,8 @@ std::string json_of(const doctor::Findings& findings, const std::vector<doctor::
       json.text("advice", row.names.advice);
     });
     json.object("record", [&] {
-      json.text("outlook", doctor::word_of(plan.forecast));
-      json.text("way", plan.mode);
+      json.text("forecast", doctor::word_of(plan.forecast));
+      json.text("mode", plan.mode);
       json.text("why", plan.why);
       json.integer("status", status);
       if (findings.trial) {

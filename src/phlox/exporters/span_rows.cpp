@@ -109,12 +109,12 @@ constexpr RowColumn kColumns[] = {
                   ? Value(view::system_call_name(row.sample.system_call, row.recording.machine))
                   : Value();
      }},
-    {"awaited_kind",
+    {"wait_target_kind",
      [](const Row& row) {
        return row.wait_target == nullptr ? Value()
                                          : text_or_nothing(profile::wait_target_key(row.wait_target->kind));
      }},
-    {"awaited",
+    {"wait_target",
      [](const Row& row) {
        return row.wait_target == nullptr ? Value()
                                          : text_or_nothing(profile::wait_target_words(*row.wait_target));

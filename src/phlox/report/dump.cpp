@@ -216,8 +216,8 @@ void write_thread(JsonText& json, const Profile& instant, uint32_t id, const Sam
     json.text("system_call", view::system_call_name(sample.system_call, view::machine_of(instant)));
   }
   if (const profile::WaitTarget* wait_target = wait_target_of(instant, sample)) {
-    json.text("awaited_kind", profile::wait_target_key(wait_target->kind));
-    json.text("awaited", profile::wait_target_words(*wait_target));
+    json.text("wait_target_kind", profile::wait_target_key(wait_target->kind));
+    json.text("wait_target", profile::wait_target_words(*wait_target));
   }
   json.truth("collecting", sample.collecting);
   json.text("quality", quality_name(sample.quality));
@@ -299,7 +299,7 @@ std::string dump_json(const Profile& instant, const Dump& dump) {
       json.text("command_line", process.command_line);
       json.text("python_version", process.python_version);
       json.text("python_build", process.python_build);
-      json.text("way_of_reading", process.mode);
+      json.text("mode", process.mode);
     });
     json.objects("missing", dump.missing, [&](const DumpMissing& missing) {
       json.count("threads", missing.threads);

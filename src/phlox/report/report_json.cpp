@@ -115,7 +115,7 @@ void write_stalls(JsonText& json, const LoopRow& loop) {
       json.text("words", row.words);
       json.text("class", row.stall.sample == 0 ? "" : view::wait_class_key(row.waits));
       json.text("for", row.what);
-      json.text("awaited", row.wait_target);
+      json.text("wait_target", row.wait_target);
       json.text("name", row.name);
       json.text("file", row.file);
       json.integer("line", row.line);
@@ -212,8 +212,8 @@ void write_ended_waits(JsonText& json, const std::vector<EndedWaitRow>& rows) {
   json.objects("ended_waits", rows, [&](const EndedWaitRow& row) {
     json.text("class", view::wait_class_key(row.waits));
     json.text("for", row.what);
-    json.text("awaited_kind", row.wait_target_kind);
-    json.text("awaited", row.wait_target);
+    json.text("wait_target_kind", row.wait_target_kind);
+    json.text("wait_target", row.wait_target);
     json.text("name", row.name);
     json.text("file", row.file);
     json.integer("line", row.line);
@@ -306,8 +306,8 @@ void write_waits(JsonText& json, const std::vector<WaitRow>& waits) {
     json.text("kind", wait_name(row.kind));
     json.text("class", view::wait_class_key(row.waits));
     json.text("for", row.what);
-    json.text("awaited_kind", row.wait_target_kind);
-    json.text("awaited", row.wait_target);
+    json.text("wait_target_kind", row.wait_target_kind);
+    json.text("wait_target", row.wait_target);
     json.text("name", row.name);
     json.text("file", row.file);
     json.integer("line", row.line);
@@ -383,7 +383,7 @@ void write_quality(JsonText& json, std::string_view name, const view::QualitySum
       json.integer("threads_without_event", quality.native_without_event);
     });
     json.integer("kernel_threads", quality.kernel_threads);
-    json.texts("ways_of_reading", quality.modes);
+    json.texts("modes", quality.modes);
     json.integer("taken_from_target_ns", quality.target_time);
     json.integer("recorder_cpu_ns", quality.recorder_time);
   });

@@ -122,7 +122,7 @@ std::string waited_words(const WaitRow& wait) {
 
 void add_wait(Names& names, const WaitRow& wait) {
   names.insert(names.end(), {{"waits_for", wait.what},
-                             {"awaited", wait.wait_target},
+                             {"wait_target", wait.wait_target},
                              {"function", wait.name},
                              {"file", wait.file}});
   if (!wait.native.full.empty()) names.emplace_back("native_function", wait.native.full);
