@@ -32,7 +32,10 @@ Result<std::unique_ptr<Destination>> Destination::open(Options options, const st
   } else {
     made->recording_ = output.path.empty() ? name : output.path;
   }
-  if (auto possible = recording::Writer::check(made->recording_, recording_owner()); !possible)
+  const bool appends = made->options_.append && recording::is_recording(made->recording_);
+  if (auto possible = appends ? recording::Writer::check_append(made->recording_, recording_owner())
+                              : recording::Writer::check(made->recording_, recording_owner());
+      !possible)
     return fail(possible);
   return made;
 }

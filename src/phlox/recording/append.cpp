@@ -20,6 +20,9 @@
 namespace phlox::recording {
 namespace {
 
+// A reader, such as a report, and a recorder that has only to write its last rows.
+constexpr Nanoseconds kSoonGone = 2 * kSecond;
+
 tl::unexpected<Error> cannot_append(const std::string& path, const std::string& why) {
   return fail(ErrorKind::output, fmt::format("cannot append to {}: {}", path, why),
               "choose another file with -o FILE");
@@ -31,11 +34,17 @@ std::string meta_number(std::string_view key) {
 
 }  // namespace
 
+Result<void> Writer::check_append(const std::string& path, const std::optional<Owner>& owner) {
+  for (const Nanoseconds until = clock_now() + kSoonGone;; ::usleep(20'000)) {
+    auto possible = check(path, owner, "append to");
+    if (possible || clock_now() >= until) return possible;
+  }
+}
+
 // Of two recorders at once, one marks the file and the other waits for its end: otherwise both would give
 // their rows the same numbers.
 Result<Descriptor> Writer::mark_for_append(const std::string& path, const std::optional<Owner>& owner) {
-  // A reader, such as a report, is soon gone.
-  for (const Nanoseconds until = clock_now() + 2 * kSecond;; ::usleep(20'000)) {
+  for (const Nanoseconds until = clock_now() + kSoonGone;; ::usleep(20'000)) {
     const auto place = Place::find(path, owner);
     const Descriptor folder = place ? lock_folder(*place) : Descriptor();
     const auto possible = check(path, owner, "append to");

@@ -49,6 +49,8 @@ class Writer : public profile::Sink, public profile::TaskSink {
   // error.
   static Result<void> check(const std::string& path, const std::optional<Owner>& owner = {},
                             std::string_view verb = "replace");
+  // Whether append() would work. Waits up to two seconds for another process that uses the file.
+  static Result<void> check_append(const std::string& path, const std::optional<Owner>& owner = {});
   // Makes the file, mode 0600; it belongs to `owner` if given (under sudo: the calling user). From its first
   // moment on it is a valid recording, empty at first. An old file stays until the first commit with a
   // sample: this one, which grew in memory, then replaces it. With at_finish it is replaced at once.
