@@ -26,7 +26,7 @@ ASLEEP = [(0.6, 3, 1, 0, 202, 0), (0.25, 3, 1, 0, 232, 0), (0.1, 3, 1, 0, 0, 0),
 
 
 def schema():
-    return re.search(r'kSchema = R"sql\((.*?)\)sql"', SCHEMA.read_text(), re.S).group(1)
+    return "".join(re.findall(r'k(?:Schema|Views) = R"sql\((.*?)\)sql"', SCHEMA.read_text(), re.S))
 
 
 class Maker:
@@ -114,7 +114,7 @@ class Maker:
             os.unlink(path)
         db = sqlite3.connect(path)
         db.execute("PRAGMA application_id = 0x50686c78")
-        db.execute("PRAGMA user_version = 1")
+        db.execute("PRAGMA user_version = 3")
         db.execute("PRAGMA synchronous = OFF")
         db.executescript(schema())
         frames = self.frames()

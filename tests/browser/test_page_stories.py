@@ -12,6 +12,23 @@ from pictures import BUILD, ROOT
 pytestmark = pytest.mark.live
 
 
+# What examples/prices_api.py does to its loop, without FastAPI.
+STALLS = """
+import asyncio, time
+def read_prices():
+    end = time.thread_time() + 0.4
+    while time.thread_time() < end: sum(range(500))
+async def ticks():
+    while True: await asyncio.sleep(0.01)
+async def main():
+    task = asyncio.create_task(ticks())
+    for _ in range(3):
+        await asyncio.sleep(0.3)
+        read_prices()
+asyncio.run(main())
+"""
+
+
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
     """Short recordings of the programs of the stories, as pages with their source, and the page of both workers."""
@@ -20,6 +37,10 @@ def recordings(tmp_path_factory):
         subprocess.run([BUILD / "phlox", "record", "-q", "-r", "300", "--max-overhead", "off", "-o", folder / f"{name}.phlox", "--",
                         "/usr/bin/python3", ROOT / "examples" / words[0], *words[1:], str(seconds)], check=True)
         export(folder / f"{name}.phlox", folder / f"{name}.html", "--source")
+    (folder / "prices.py").write_text(STALLS)
+    subprocess.run([BUILD / "phlox", "record", "-q", "-r", "300", "--max-overhead", "off", "-o", folder / "prices.phlox", "--", "/usr/bin/python3", folder / "prices.py"],
+                   check=True)
+    export(folder / "prices.phlox", folder / "prices.html", "--source")
     phlox("diff", folder / "before.phlox", folder / "after.phlox", "-o", folder / "diff.html")
     return folder
 
@@ -33,7 +54,7 @@ def hand(recordings, open_picture):
 def told():
     """What docs/stories.md says that each task takes."""
     rows = re.findall(r"^\| (.*?) \| ([^|]*(?:click|key)[^|]*) \|", (ROOT / "docs" / "stories.md").read_text(), re.M)
-    assert len(rows) == 7
+    assert len(rows) == 8
     return dict(rows)
 
 
@@ -60,6 +81,13 @@ def test_wait_targets_and_wakers(hand, told):
     words = one.page.locator(".chart .notes").inner_text()
     assert "busiest of 9 threads" in words and "timeline.zoom" in one.page.url
     assert one.count == counted(told, "What does the slow thread wait for")
+
+
+def test_what_blocked_the_loop(hand, told):
+    one = hand("prices")
+    assert re.search(r"the longest .* in read_prices \(prices\.py:\d+\)", page_stories.what_blocked_the_loop(one))
+    assert one.page.locator(".stalls .rows .row", has_text="read_prices").count() == 3
+    assert one.count == counted(told, "When was the event loop blocked")
 
 
 def test_every_path_into_a_function(hand, told, recordings):
