@@ -193,7 +193,8 @@ TEST(rows, csv_golden) {
   EXPECT_EQ(
       exported("csv"),
       "start_ns,unix_ns,wall_ns,cpu_ns,samples,event,value,pid,process,tid,thread,cpu_state,gil_state,"
-      "system_call,wait_target_kind,wait_target,collecting,cpu_number,quality,kind,function,module,file,first_line,"
+      "system_call,wait_target_kind,wait_target,collecting,cpu_number,quality,kind,function,module,file,"
+      "first_line,"
       "line,stack\n"
       "0,1763711940000000000,1500,1500,1,,,4711,python3 app.py (pid 4711),4711,MainThread,running,holds,,,,"
       "false,1,ok,python,main,app,/app/app.py,1,3,main (/app/app.py)\n");
@@ -210,8 +211,9 @@ TEST(rows, say_what_a_wait_was_for) {
   maker.put(sample);
   std::ostringstream out;
   ASSERT_TRUE(find_format("jsonl")->write(profile, {}, {}, out));
-  EXPECT_NE(out.str().find(R"~("wait_target_kind":"client","wait_target":"a client of 127.0.0.1:8000, 10.0.0.9")~"),
-            std::string::npos)
+  EXPECT_NE(
+      out.str().find(R"~("wait_target_kind":"client","wait_target":"a client of 127.0.0.1:8000, 10.0.0.9")~"),
+      std::string::npos)
       << out.str();
 }
 
