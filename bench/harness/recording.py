@@ -21,7 +21,7 @@ class Recording:
         self.counters = {}
         for name, value in database.execute("SELECT name, value FROM counter"):
             self.counters[name] = self.counters.get(name, 0) + value
-        self.way = [way for way, in database.execute("SELECT mode FROM process")]
+        self.modes = [mode for mode, in database.execute("SELECT mode FROM process")]
         database.close()
         self.known = {None: []}
 

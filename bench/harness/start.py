@@ -93,7 +93,7 @@ def crowd(settings, version, mode, words):
             row["error"] = text.strip()[-300:]
         else:
             recording = Recording(os.path.join(folder, "out.phlox"))
-            row["recorded"], row["lost"] = len(recording.way), recording.counters.get("lost", 0)
+            row["recorded"], row["lost"] = len(recording.modes), recording.counters.get("lost", 0)
         shutil.rmtree(folder, ignore_errors=True)
         many.stop()
         threads.stop()
