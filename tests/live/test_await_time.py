@@ -98,5 +98,5 @@ def test_a_program_without_tasks_has_no_rows(python, tmp_path):
     with Target(python, program) as target:
         subprocess.run([PHLOX, "record", "-q", "-d", "1", "-o", tmp_path / "a.phlox", "-p", str(target.pid)], check=True, timeout=120)
     recording = Recording(tmp_path / "a.phlox")
-    for table in ("task_census", "event_loop", "task_stack", "task_time", "task_group", "task_waiter", "ready_tasks"):
+    for table in ("task_census", "event_loop", "task_stack", "task_time", "task_group", "task_waiter", "job_waiter", "ready_tasks"):
         assert recording.query(f"SELECT count(*) FROM {table}") == [(0,)]

@@ -62,5 +62,5 @@ def test_without_async_nothing_of_tasks_is_recorded(python, tmp_path):
         report = record(target, tmp_path / "a.phlox", 1, "--no-async")
     assert report["awaits"] == []
     recording = Recording(tmp_path / "a.phlox")
-    for table in ("task_census", "event_loop", "task_stack", "task_time", "task_group", "task_waiter", "ready_tasks"):
+    for table in ("task_census", "event_loop", "task_stack", "task_time", "task_group", "task_waiter", "job_waiter", "ready_tasks"):
         assert recording.query(f"SELECT count(*) FROM {table}") == [(0,)]

@@ -55,12 +55,12 @@ def check_relations(found, tasks):
     """Which task awaits which, and which loop runs in which thread."""
     name_of = {task["id"]: task["name"] for task in found["tasks"]}
     awaits = {name: sorted(name_of[other["id"]] for other in task["awaits"]) for name, task in tasks.items()}
-    assert awaits["of-task"] == ["forgotten"]
+    assert awaits["of-task"] == awaits["shield"] == ["forgotten"]
     assert awaits["gather"] == awaits["wait"] == ["forgotten", "nested"]
     assert awaits["circle-a"] == ["circle-b"] and awaits["circle-b"] == ["circle-a"]
     if "group" in awaits:
         assert awaits["group"] == ["in-group-0", "in-group-1", "in-group-2"]
-    assert {name_of[one["id"]] for one in tasks["forgotten"]["awaited_by"]} == {"of-task", "gather", "wait"}
+    assert {name_of[one["id"]] for one in tasks["forgotten"]["awaited_by"]} == {"of-task", "gather", "shield", "wait"}
     threads = {thread["python_id"]: thread["name"] for thread in found["threads"]}
     loops = {loop["id"]: loop for loop in found["event_loops"]}
     assert threads[loops[tasks["main"]["event_loop"]]["python_id"]] == "MainThread"

@@ -677,6 +677,7 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
     out->put_ready_tasks(ReadyTasksId(1), ready);
     out->put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), {}, 3});
     out->put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(2), 4});
+    out->put_job_waiter(JobWaiterId(1), {ProcessId(1), maker.frame("resize:0"), TaskStackId(2), 3});
     ASSERT_TRUE(out->finish());
   }
   const auto tasks = read_tasks(path_.string());
@@ -688,6 +689,11 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
   EXPECT_EQ(tasks->groups, (std::vector<TaskGroup>{group}));
   EXPECT_EQ(tasks->ready, (std::vector<ReadyTasks>{ready}));
   EXPECT_EQ(tasks->waiters, (std::vector<TaskWaiter>{{TaskGroupId(1), TaskStackId(2), 4}}));
+  ASSERT_EQ(tasks->job_waiters.size(), 1u);
+  EXPECT_EQ(tasks->job_waiters[0].process, ProcessId(1));
+  EXPECT_EQ(profile->frame(tasks->job_waiters[0].frame).function, "resize");
+  EXPECT_EQ(tasks->job_waiters[0].stack, TaskStackId(2));
+  EXPECT_EQ(tasks->job_waiters[0].seen, 3u);
   EXPECT_EQ(tasks->censuses, (std::vector<TaskCensus>{census}));
   EXPECT_EQ(tasks->loops,
             (std::vector<EventLoop>{{ProcessId(1), ThreadId(1), "uvloop.Loop"}, {ProcessId(1), {}, "trio"}}));
@@ -708,6 +714,7 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
     (*more)->put_task_group(TaskGroupId(1), {EventLoopId(1), FrameId(1)});
     (*more)->put_ready_tasks(ReadyTasksId(1), {EventLoopId(1), 1, 1, 1});
     (*more)->put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(1), 1});
+    (*more)->put_job_waiter(JobWaiterId(1), {ProcessId(1), FrameId(1), {}, 1});
     ASSERT_TRUE((*more)->finish());
   }
   const auto longer = read(path_.string());
@@ -721,6 +728,10 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
   EXPECT_EQ(longer->frame(more->groups[1].frame).function, "later");
   ASSERT_EQ(more->waiters.size(), 2u);
   EXPECT_EQ(more->waiters[1], (TaskWaiter{TaskGroupId(2), TaskStackId(3), 1}));
+  ASSERT_EQ(more->job_waiters.size(), 2u);
+  EXPECT_EQ(more->job_waiters[1].process, more->loops[2].process);
+  EXPECT_EQ(longer->frame(more->job_waiters[1].frame).function, "later");
+  EXPECT_FALSE(more->job_waiters[1].stack);
   ASSERT_EQ(more->ready.size(), 2u);
   EXPECT_EQ(more->ready[1].loop, EventLoopId(3));
   EXPECT_EQ(longer->frame(more->stacks[more->times[2].stack.value - 1].frame).function, "later");
@@ -737,7 +748,7 @@ TEST_F(Recording, of_before_there_were_task_times_is_read_and_gone_on_with) {
   run_sql(
       "DROP TABLE task_time; DROP TABLE task_stack; DROP TABLE event_loop; DROP TABLE task_census; DROP "
       "TABLE "
-      "task_group; DROP TABLE ready_tasks; DROP TABLE task_waiter");
+      "task_group; DROP TABLE ready_tasks; DROP TABLE task_waiter; DROP TABLE job_waiter");
   ASSERT_TRUE(read(path_.string()));
   const auto none = read_tasks(path_.string());
   ASSERT_TRUE(none) << none.error().message;
@@ -761,8 +772,8 @@ TEST_F(Recording, of_before_there_were_groups_of_tasks_is_read_and_gone_on_with)
     ASSERT_TRUE(out->finish());
   }
   run_sql(
-      "DROP TABLE task_group; DROP TABLE ready_tasks; DROP TABLE task_waiter; ALTER TABLE task_time DROP "
-      "COLUMN at_end; "
+      "DROP TABLE task_group; DROP TABLE ready_tasks; DROP TABLE task_waiter; DROP TABLE job_waiter; ALTER "
+      "TABLE task_time DROP COLUMN at_end; "
       "ALTER TABLE task_time DROP COLUMN went_on; ALTER TABLE task_time DROP COLUMN changes");
   const auto old = read_tasks(path_.string());
   ASSERT_TRUE(old) << old.error().message;

@@ -217,6 +217,42 @@ TEST_F(TaskSumsOf, tasks_are_counted_by_the_stack_of_the_task_that_waits_for_the
             (std::map<std::pair<uint32_t, int32_t>, uint64_t>{{{1, 0}, 3}, {{2, 12}, 3}, {{2, 0}, 1}}));
 }
 
+TEST_F(TaskSumsOf, jobs_are_counted_by_the_stacks_of_the_tasks_that_wait_for_them) {
+  const auto at = [](uint64_t address, int32_t line, std::vector<uint32_t> awaits) {
+    python::AsyncTask out = task(address, line, AwaitedKind::gather);
+    out.awaits = std::move(awaits);
+    return out;
+  };
+  // The first task waits for the second, and that for a job. Two tasks wait for each other.
+  auto tasks = census({at(1, 12, {1}), task(2, 14, AwaitedKind::concurrent_future), at(3, 16, {3}),
+                       at(4, 18, {2}), task(5, 0, AwaitedKind::none)});
+  tasks.tasks.back().frames.clear();
+  tasks.functions.push_back({"resize", "resize", "/app/images.py", 5});
+  tasks.jobs = {{2, 1}, {2, {}}, {2, 2}, {2, 4}};
+  sums_.add(tasks, kMs, thread_of_);
+  sums_.put();
+  tasks.jobs = {{2, 1}};
+  sums_.add(tasks, kMs, thread_of_);
+  sums_.add_again(kMs);
+  sums_.put();
+  ASSERT_EQ(seen_.job_waiters.size(), 3u);
+  const auto lines = [&](profile::TaskStackId stack) {
+    std::vector<int32_t> found;
+    for (; stack; stack = seen_.stacks[stack.value - 1].parent)
+      found.push_back(frames_.frame(seen_.stacks[stack.value - 1].frame).line);
+    return found;
+  };
+  const profile::JobWaiter& first = seen_.job_waiters[0];
+  EXPECT_EQ(first.process, profile::ProcessId(1));
+  EXPECT_EQ(frames_.frame(first.frame).function, "resize");
+  EXPECT_EQ(frames_.frame(first.frame).line, 0);
+  EXPECT_EQ(first.seen, 3u);
+  EXPECT_EQ(lines(first.stack), (std::vector<int32_t>{50, 14, 50, 12}));
+  EXPECT_EQ(seen_.job_waiters[1].stack, profile::TaskStackId());
+  EXPECT_EQ(seen_.job_waiters[1].seen, 2u) << "no task, and one without a stack";
+  EXPECT_EQ(lines(seen_.job_waiters[2].stack).size(), 32u) << "the chain of a circle has an end";
+}
+
 TEST_F(TaskSumsOf, ready_tasks_of_each_loop_have_the_moment_of_their_census) {
   using python::TaskState;
   TaskSums sums(profile::ProcessId(1), seen_, interner_, ids_, 1000 * kMs);

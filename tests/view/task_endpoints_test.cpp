@@ -18,6 +18,11 @@ const std::string kLoop =
     "/usr/lib/python3.12/asyncio/base_events.py/BaseEventLoop._run_once;"
     "/usr/lib/python3.12/asyncio/events.py/Handle._run;";
 const std::string kUvloop = "main;/usr/lib/python3.12/asyncio/runners.py/Runner.run;";
+const std::string kPool =
+    "bootstrap;/usr/lib/python3.12/concurrent/futures/thread.py/_worker;"
+    "/usr/lib/python3.12/concurrent/futures/thread.py/_WorkItem.run;";
+const std::string kAnyio =
+    "bootstrap;/venv/lib/python3.12/site-packages/anyio/_backends/_asyncio.py/WorkerThread.run;";
 const std::string kFastApi = "/venv/lib/python3.12/site-packages/fastapi/routing.py/run_endpoint_function";
 
 class TaskEndpointsTest : public testing::Test {
@@ -44,6 +49,11 @@ class TaskEndpointsTest : public testing::Test {
     tasks_.put_task_group(group, {EventLoopId(1), maker_.frame(coroutine)});
     tasks_.put_task_waiter(TaskWaiterId(static_cast<uint32_t>(tasks_.waiters.size() + 1)),
                            {group, waiter, seen});
+  }
+  // Threads of a pool that run `function`, for which a task at `waiter` waited.
+  void waits_for_job(const std::string& function, TaskStackId waiter, uint64_t seen) {
+    tasks_.put_job_waiter(JobWaiterId(static_cast<uint32_t>(tasks_.job_waiters.size() + 1)),
+                          {ProcessId(1), maker_.frame(function), waiter, seen});
   }
   std::string of(const std::string& frames) {
     const Sample sample = maker_.sample(thread_, frames, 10);
@@ -97,6 +107,66 @@ TEST_F(TaskEndpointsTest, a_task_of_a_task_belongs_to_the_handler_of_both) {
   EXPECT_EQ(of(kLoop + "itself:2"), "none");
 }
 
+TEST_F(TaskEndpointsTest, a_job_that_only_one_handler_waits_for_belongs_to_it) {
+  waits_for_job("resize", handler("upload:12"), 9);
+  waits_for_job("resize", {}, 1);
+  EXPECT_EQ(of(kPool + "resize:40;encode:7"), "none") << "nothing has been learnt";
+  learn_task_endpoints(profile_, tasks_);
+  EXPECT_EQ(of(kPool + "resize:40;encode:7"), "upload?");
+  EXPECT_EQ(of(kPool + "/usr/lib/python3.14/concurrent/futures/thread.py/run;resize:40"), "upload?");
+  EXPECT_EQ(of(kAnyio + "resize:41"), "upload?");
+  EXPECT_EQ(of(kPool + "other:3"), "none");
+  EXPECT_EQ(of(kPool + "nightly:3;resize:40"), "none") << "another job calls it";
+  EXPECT_EQ(of("bootstrap;resize:40"), "none") << "no pool runs it";
+  EXPECT_EQ(of(kLoop + "resize:40"), "none") << "it is no task";
+  EXPECT_EQ(of(kLoop + "run_asgi;" + kFastApi + ";report:12;resize:40"), "report");
+}
+
+TEST_F(TaskEndpointsTest, a_job_belongs_to_no_endpoint_if_it_is_not_clear_which) {
+  const TaskStackId upload = handler("upload:12"), report = handler("report:30");
+  waits_for_job("of_two", upload, 50);
+  waits_for_job("of_two", report, 1);
+  waits_for_job("seldom", upload, kLeastSeen - 1);
+  waits_for_job("mostly_alone", upload, 8);
+  waits_for_job("mostly_alone", {}, 2);
+  waits_for_job("of_a_worker", stack({"worker:5"}), 50);
+  waits("price", upload, 50);
+  learn_task_endpoints(profile_, tasks_);
+  for (const char* name : {"of_two", "seldom", "mostly_alone", "of_a_worker"})
+    EXPECT_EQ(of(kPool + name), "none") << name;
+  EXPECT_EQ(of(kPool + "price:3"), "none") << "it is no job";
+}
+
+TEST_F(TaskEndpointsTest, a_job_of_a_task_that_a_handler_waits_for_belongs_to_the_handler) {
+  waits("to_thread", handler("upload:12"), 9);
+  waits_for_job("resize", stack({"to_thread:25"}), 9);
+  // Tasks of this one belong to two handlers, but the chains of its jobs show which.
+  waits("shared", handler("upload:12"), 9);
+  waits("shared", handler("report:30"), 9);
+  waits_for_job("encode", stack({"run_asgi", kFastApi, "upload:14", "shared:3"}), 9);
+  waits_for_job("other", stack({"shared:3"}), 9);
+  learn_task_endpoints(profile_, tasks_);
+  EXPECT_EQ(of(kPool + "resize:40"), "upload?");
+  EXPECT_EQ(of(kPool + "encode:40"), "upload?");
+  EXPECT_EQ(of(kPool + "other:40"), "none");
+}
+
+// A thread of AnyIO also runs handlers of Starlette, which have no mark.
+TEST_F(TaskEndpointsTest, a_job_that_handlers_wait_for_is_no_handler) {
+  const std::string starlette =
+      "/venv/lib/python3.12/site-packages/starlette/routing.py/request_response.app;";
+  waits_for_job("resize", handler("upload:12"), 9);
+  waits_for_job("of_two", handler("upload:12"), 9);
+  waits_for_job("of_two", handler("report:30"), 9);
+  waits_for_job("index", stack({"run_asgi", "run_in_threadpool"}), 9);
+  EXPECT_EQ(of(kLoop + "run_asgi;" + starlette + "about:3"), "about");
+  EXPECT_EQ(of(kAnyio + "of_two:7"), "of_two?");
+  learn_task_endpoints(profile_, tasks_);
+  EXPECT_EQ(of(kAnyio + "resize:40"), "upload?");
+  EXPECT_EQ(of(kAnyio + "of_two:7"), "none");
+  EXPECT_EQ(of(kAnyio + "index:7"), "index?");
+}
+
 TEST_F(TaskEndpointsTest, several_recordings_keep_what_was_learnt_of_each) {
   waits("price", handler("dashboard:12"), 9);
   learn_task_endpoints(profile_, tasks_);
@@ -111,10 +181,12 @@ TEST_F(TaskEndpointsTest, rows_and_facts_that_refer_to_nothing_are_left_out) {
   tasks_.put_task_group(TaskGroupId(1), {EventLoopId(1), FrameId(999)});
   tasks_.put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(77), 9});
   tasks_.put_task_waiter(TaskWaiterId(2), {TaskGroupId(5), {}, 9});
+  tasks_.put_job_waiter(JobWaiterId(1), {ProcessId(9), FrameId(999), TaskStackId(77), 9});
   learn_task_endpoints(profile_, tasks_);
   profile_.emit_meta("tasks of\tx", "FastAPI\t1\tnobody\t/app/app.py");
   profile_.emit_meta("tasks of\t1\tprice\t/app/app.py", "Unheard\t1\tprice\t/app/app.py");
   profile_.emit_meta("tasks of\t2\tprice\t/app/app.py", "FastAPI");
+  profile_.emit_meta("jobs of\tx", "");
   EXPECT_TRUE(task_endpoints(profile_).empty());
 }
 

@@ -105,6 +105,7 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
     tasks.put_task_group(TaskGroupId(1), group);
     tasks.put_ready_tasks(ReadyTasksId(1), {EventLoopId(1), kMs, kMs, 1});
     tasks.put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(2), 7});
+    tasks.put_job_waiter(JobWaiterId(1), {ProcessId(1), FrameId(1), TaskStackId(2), 7});
     add_tasks(rows, tasks, all);
     add_recording(all, profile);
   }
@@ -123,6 +124,9 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
     EXPECT_EQ(all.frame(rows.groups[i].frame).function, loop.type);
   }
   EXPECT_EQ(rows.waiters[1], (TaskWaiter{TaskGroupId(2), TaskStackId(4), 7}));
+  EXPECT_EQ(rows.job_waiters[1].process, ProcessId(2));
+  EXPECT_EQ(all.frame(rows.job_waiters[1].frame).function, "second");
+  EXPECT_EQ(rows.job_waiters[1].stack, TaskStackId(4));
   EXPECT_TRUE(rows.ready.empty()) << "their moments are of one recording";
   EXPECT_EQ(rows.times[1].time, std::numeric_limits<int64_t>::max() - 3 * kMs) << "what a sum holds";
 }

@@ -111,6 +111,9 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
   void put_task_waiter(profile::TaskWaiterId id, const profile::TaskWaiter& row) override {
     each_task_sink([&](profile::TaskSink& sink) { sink.put_task_waiter(id, row); });
   }
+  void put_job_waiter(profile::JobWaiterId id, const profile::JobWaiter& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_job_waiter(id, row); });
+  }
 
  private:
   template <class Put>

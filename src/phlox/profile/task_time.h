@@ -1,5 +1,6 @@
 // What tasks of event loops awaited, over time: rows of the recording's tables task_census, event_loop,
-// task_stack, task_time, task_group, ready_tasks and task_waiter (docs/recording.md). Apart from the samples
+// task_stack, task_time, task_group, ready_tasks, task_waiter and job_waiter (docs/recording.md). Apart from
+// the samples
 // of threads: many tasks wait at once in one thread, so their times add up to more than the recording lasted.
 // Sampled: the time between two censuses of the tasks counts half for what the one found and half for what
 // the other did.
@@ -24,6 +25,7 @@ using TaskTimeId = Id<struct TaskTimeTag>;
 using TaskGroupId = Id<struct TaskGroupTag>;
 using ReadyTasksId = Id<struct ReadyTasksTag>;
 using TaskWaiterId = Id<struct TaskWaiterTag>;
+using JobWaiterId = Id<struct JobWaiterTag>;
 
 // All censuses of one process, by one recorder.
 struct TaskCensus {
@@ -127,6 +129,18 @@ struct TaskWaiter {
   friend bool operator==(const TaskWaiter&, const TaskWaiter&) = default;
 };
 
+// Which task waits for what threads of a pool run: of an executor, of anyio or of trio.
+struct JobWaiter {
+  ProcessId process;
+  FrameId frame;  // the function that the thread runs, without a line
+  // Of the task that waits, below the tasks that wait for that one. None: no task waits for it, or its stack
+  // is not known.
+  TaskStackId stack;
+  uint64_t seen = 0;  // threads in censuses: one call in three censuses is three
+
+  friend bool operator==(const JobWaiter&, const JobWaiter&) = default;
+};
+
 // Receives such rows, as a Sink does the others: ids count up from 1, a row refers to earlier rows only, and
 // put with a known id replaces the row. Called by the recorder's thread.
 class TaskSink {
@@ -140,6 +154,7 @@ class TaskSink {
   // Only the newest ones are kept: ids begin again.
   virtual void put_ready_tasks(ReadyTasksId id, const ReadyTasks& ready) = 0;
   virtual void put_task_waiter(TaskWaiterId id, const TaskWaiter& waiter) = 0;
+  virtual void put_job_waiter(JobWaiterId id, const JobWaiter& waiter) = 0;
 };
 
 // All of them, by id - 1; what they refer to is in the Profile of the same recording.
@@ -152,6 +167,7 @@ class TaskRows : public TaskSink {
   void put_task_group(TaskGroupId id, const TaskGroup& group) override { put_row(groups, id, group); }
   void put_ready_tasks(ReadyTasksId id, const ReadyTasks& row) override { put_row(ready, id, row); }
   void put_task_waiter(TaskWaiterId id, const TaskWaiter& row) override { put_row(waiters, id, row); }
+  void put_job_waiter(JobWaiterId id, const JobWaiter& row) override { put_row(job_waiters, id, row); }
 
   std::vector<TaskCensus> censuses;
   std::vector<EventLoop> loops;
@@ -160,6 +176,7 @@ class TaskRows : public TaskSink {
   std::vector<TaskGroup> groups;
   std::vector<ReadyTasks> ready;
   std::vector<TaskWaiter> waiters;
+  std::vector<JobWaiter> job_waiters;
 };
 
 }  // namespace phlox::profile

@@ -44,6 +44,8 @@ class Census {
 
  private:
   void read_jobs(TaskReader& reader, AsyncioModule& module, size_t first);
+  void note_jobs(AsyncioModule& module);
+  void add_jobs(AsyncioModule& module);
   bool open(AsyncioModule& module, RemoteAddress state) const;
   bool open(TrioModule& trio, RemoteAddress state) const;
   void read_trio(AsyncioModule& module, RemoteAddress state);
@@ -81,6 +83,8 @@ class Census {
   std::vector<LockFact> lock_facts_;
   size_t lock_bytes_ = 0;
   std::vector<std::pair<size_t, RemoteAddress>> jobs_;  // tasks that wait for a job, with its future
+  // What threads of the interpreter ran before its tasks were read, once that is known.
+  std::optional<std::vector<std::pair<RemoteAddress, JobHead>>> heads_;
 };
 
 void Census::read_all(TaskReader& reader, AsyncioModule& module,
@@ -113,6 +117,7 @@ void Census::read_interpreter(RemoteAddress state) {
   AsyncioModule module(layout_, pages_);
   const bool opened = open(module, state);
   if (opened) {
+    note_jobs(module);
     auto found = module.find_tasks(room(), out_.beyond);
     // Neighbouring tasks share pages, and so do most of their coroutines.
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
@@ -120,12 +125,42 @@ void Census::read_interpreter(RemoteAddress state) {
     if (sources_.chains_only) reader.with_chains_only();
     const size_t first = out_.tasks.size();
     read_all(reader, module, found);
-    if (!jobs_.empty()) read_jobs(reader, module, first);
+    if (!jobs_.empty() && !sources_.chains_only) read_jobs(reader, module, first);
   }
   out_.imported |= opened || !module.problem().empty();
   if (!module.problem().empty()) out_.problem = module.problem();
   read_trio(module, state);
+  add_jobs(module);
   read_greenlets(module, state);
+}
+
+// Before the tasks are found: one of these has begun each of them.
+void Census::note_jobs(AsyncioModule& module) {
+  const bool has_tasks = sources_.known != nullptr && sources_.known->has_tasks;
+  if (!sources_.chains_only || !has_tasks || heads_) return;
+  heads_.emplace();
+  TaskReader reader(layout_, pages_, module, codes_, sources_.link);
+  for (const RemoteAddress thread : module.threads()) {
+    if (const auto head = reader.read_job_head(thread)) heads_->emplace_back(thread, *head);
+  }
+}
+
+// Those that still run: while their tasks were read, they did, too.
+void Census::add_jobs(AsyncioModule& module) {
+  if (!sources_.chains_only) return;
+  std::unordered_map<uint64_t, uint32_t> waiters;
+  for (const auto& [task, future] : jobs_) waiters.try_emplace(future.value, static_cast<uint32_t>(task));
+  jobs_.clear();
+  TaskReader reader(layout_, pages_, module, codes_, sources_.link);
+  const auto heads = std::exchange(heads_, std::nullopt);
+  if (!heads || out_.beyond > 0) return;  // one of these may wait for it
+  for (const auto& [thread, head] : *heads) {
+    if (reader.read_job_head(thread) != head) continue;
+    PoolJob& job = out_.jobs.emplace_back();
+    job.function = head.function;
+    if (const auto waiter = waiters.find(head.future.value); waiter != waiters.end())
+      job.task = waiter->second;
+  }
 }
 
 // A thread runs one job, however many tasks wait for it.
@@ -151,13 +186,14 @@ void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
     reader.with_trio(trio);
     if (sources_.chains_only) reader.with_chains_only();
     const size_t first = out_.tasks.size();
+    note_jobs(module);
     for (const RemoteAddress runner : trio.runners()) {
       std::vector<AsyncioModule::Found> found;
       for (const RemoteAddress task : trio.tasks(runner, room())) found.push_back({task, 0});
       trio_runners_.insert(runner.value);
       read_all(reader, module, found);
     }
-    if (!jobs_.empty()) read_jobs(reader, module, first);
+    if (!jobs_.empty() && !sources_.chains_only) read_jobs(reader, module, first);
   }
   out_.imported |= opened || !trio.problem().empty();
   if (!trio.problem().empty()) out_.problem = trio.problem();
@@ -257,7 +293,7 @@ void Census::keep(AsyncioModule& module, TaskReading& reading, uint64_t python_i
     if (reading.lock) lock_facts_.push_back({reading.lock, task, true, std::move(reading.owners), evidence});
     for (RemoteAddress lock : reading.holds) lock_facts_.push_back({lock, task, false, {}, evidence});
   }
-  if (reading.job) jobs_.emplace_back(out_.tasks.size(), reading.job);
+  for (const RemoteAddress job : reading.jobs) jobs_.emplace_back(out_.tasks.size(), job);
   out_.tasks.push_back(std::move(reading.task));
   if (awaits_kept_ + reading.awaits.size() > kMaxAwaits) reading.awaits.clear();
   awaits_kept_ += reading.awaits.size();
@@ -338,6 +374,7 @@ AsyncTasks read_async_tasks(const Interpreter& interpreter, memory::RemoteMemory
     census.read_interpreter(*state);
     state = objects.pointer(*state + *interpreter.layout.interpreter.next);
   }
+  if (sources.known != nullptr) sources.known->has_tasks = !out.tasks.empty();
   census.resolve_awaits();
   if (!sources.chains_only) census.resolve_locks();
   return out;

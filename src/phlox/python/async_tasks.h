@@ -95,6 +95,13 @@ struct AsyncTask {
   bool unobserved = false;  // proved: no task and no callback waits for its end
 };
 
+// What a thread of such a pool runs, from before the tasks were read until after: whatever waits for it then
+// is among the tasks.
+struct PoolJob {
+  uint32_t function = 0;         // index into AsyncTasks::functions
+  std::optional<uint32_t> task;  // the first that waits for it, as an index into AsyncTasks::tasks
+};
+
 // A lock, semaphore or limiter that tasks wait for.
 struct AsyncLock {
   // Tasks, as indexes into AsyncTasks::tasks, that are inside its `async with` (or own it, with trio) at the
@@ -126,8 +133,8 @@ struct KnownModules;
 
 // What only the process can tell; any of them may be missing.
 struct TaskSources {
-  // Only the chain of each task, the kind and class of what it awaits, and the tasks that it awaits: no
-  // names, no holders of locks, no jobs, no sockets. Half the work.
+  // Only the chain of each task, the kind and class of what it awaits, the tasks that it awaits, and `jobs`:
+  // no names, no holders of locks, no frames of jobs, no sockets. Half the work.
   bool chains_only = false;
   DescriptorLink link;
   std::function<Heap()> heap;  // called if there are greenlets
@@ -145,11 +152,12 @@ struct AsyncTasks {
   std::vector<AsyncLoop> loops;
   std::vector<AsyncTask> tasks;
   std::vector<AsyncLock> locks;
-  size_t unproved = 0;    // tasks that changed each time they were read
-  size_t ended = 0;       // tasks that ended after the others were found
-  size_t beyond = 0;      // tasks beyond kMaxTasks
-  bool imported = false;  // asyncio or trio is, or it is not known whether: there may be tasks later
-  std::string problem;    // why tasks may be missing; empty: none is known to be missing
+  std::vector<PoolJob> jobs;  // of threads with a function in Python; only with TaskSources::chains_only
+  size_t unproved = 0;        // tasks that changed each time they were read
+  size_t ended = 0;           // tasks that ended after the others were found
+  size_t beyond = 0;          // tasks beyond kMaxTasks
+  bool imported = false;      // asyncio or trio is, or it is not known whether: there may be tasks later
+  std::string problem;        // why tasks may be missing; empty: none is known to be missing
 };
 
 inline constexpr size_t kMaxTasks = 100'000;

@@ -19,6 +19,7 @@ struct KnownModules {
   }
 
   uint64_t stamp = 0;
+  bool has_tasks = false;                              // the last reading found some
   std::unordered_map<uint64_t, AsyncioNames> asyncio;  // by interpreter
   std::unordered_map<uint64_t, TrioNames> trio;
 };

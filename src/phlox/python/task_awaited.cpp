@@ -110,7 +110,7 @@ std::string TaskReader::number_text(RemoteAddress object) {
   return bytes == nullptr ? std::string() : fmt::format("{:g}", load<double>(bytes));
 }
 
-// The tasks in a list or a set.
+// The tasks and jobs in a list or a set.
 void TaskReader::add_children(RemoteAddress collection, TaskReading& out) {
   std::vector<RemoteAddress> members;
   const std::string& type = module_.type_of(collection).name;
@@ -129,7 +129,11 @@ void TaskReader::add_children(RemoteAddress collection, TaskReading& out) {
   }
   for (RemoteAddress member : members) {
     const TypeKind kind = module_.type_of(member).kind;
-    if (kind == TypeKind::c_task || kind == TypeKind::python_task) out.awaits.push_back(member);
+    if (kind == TypeKind::c_task || kind == TypeKind::python_task) {
+      out.awaits.push_back(member);
+    } else if (kind == TypeKind::c_future && chains_only_) {
+      add_job(concurrent_future(member), out);
+    }
   }
 }
 
@@ -235,15 +239,6 @@ void TaskReader::add_details(AsyncTask& task) {
   }
 }
 
-// The first callback that futures._chain_future() adds is a function of its own.
-bool TaskReader::is_concurrent(RemoteAddress future) {
-  const RemoteAddress callback = memory_.word(future + *module_.task_fields().callback0);
-  if (!callback || module_.type_of(callback).name != "function") return false;
-  const RemoteAddress code = code_of_function(callback);
-  const TaskCodes::Known* known = code ? codes_.find(code) : nullptr;
-  return known != nullptr && is_function(known->function, "futures.py", "_call_check_cancel");
-}
-
 // Whether all references to a future are the waiting task's own: of the task, of the iterator that awaits the
 // future, and of the variables of the function that awaits it. Then nobody can set its result.
 bool TaskReader::is_lost(RemoteAddress future, Evidence& evidence) {
@@ -275,8 +270,14 @@ bool TaskReader::is_lost(RemoteAddress future, Evidence& evidence) {
 }
 
 void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
-  const TypeInfo type = module_.type_of(waiter);
+  TypeInfo type = module_.type_of(waiter);
   out.task.kind = AwaitedKind::future;
+  if (type.kind == TypeKind::c_future) {
+    if (const RemoteAddress inner = shielded(waiter)) {
+      waiter = inner;
+      type = module_.type_of(inner);
+    }
+  }
   if (type.kind == TypeKind::c_task || type.kind == TypeKind::python_task) {
     out.task.kind = AwaitedKind::task;
     out.awaits.push_back(waiter);
@@ -290,14 +291,13 @@ void TaskReader::explain(RemoteAddress waiter, TaskReading& out) {
   }
   if (explain_by_frame(out)) return;
   out.task.kind = AwaitedKind::future;
-  if (type.kind == TypeKind::c_future && is_concurrent(waiter)) {
+  if (type.kind == TypeKind::c_future && has_callback(waiter, "futures.py", "_call_check_cancel")) {
     out.task.kind = AwaitedKind::concurrent_future;
-    if (!chains_only_)
-      add_job(concurrent_future(memory_.word(waiter + *module_.task_fields().callback0)), out);
+    add_job(concurrent_future(waiter), out);
   } else if (leaf_code_ != nullptr && leaf_code_->code.name == "run_sync_in_worker_thread" &&
              leaf_code_->code.file.ends_with("/anyio/_backends/_asyncio.py")) {
     out.task.kind = AwaitedKind::thread_job;
-    if (!chains_only_) add_job(waiter, out);
+    add_job(waiter, out);
   } else if (leaf_object_ && leaf_object_ != waiter) {
     out.task.kind = AwaitedKind::object;
     out.task.awaited = module_.type_of(leaf_object_).name;

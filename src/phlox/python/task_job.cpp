@@ -1,6 +1,7 @@
 // The function in another thread that a task waits for: a job of a concurrent.futures.ThreadPoolExecutor
 // (run_in_executor(), asyncio.to_thread()), or of the threads of anyio and trio. One of the thread's
 // variables is the future that the task waits for; with trio, the function that the task gave to the thread.
+// view/task_endpoints.cpp knows the same functions of the pools by their names.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -18,10 +19,16 @@ constexpr std::string_view kAnyioFile = "/anyio/_backends/_asyncio.py";
 constexpr std::string_view kTrioFile = "/trio/_core/_thread_cache.py";
 constexpr uint64_t kMaxVariables = 200;  // in one function
 constexpr size_t kJobTries = 5;
+constexpr size_t kMostFrames = 1000;
+// Of a thread: the pool's own are among them.
+constexpr size_t kOutermostFrames = 12;
 
-// Between the function with that variable and the job: a frame of the pool's own (3.14+), and some of trio.
+// Between the function with that variable and the job: a frame of the pool's own (3.14+), and some of trio,
+// anyio and asgiref.
 bool runs_jobs(const TaskFunction& function) {
   return function.file.ends_with(kPoolFile) ||
+         (function.name == "thread_handler" && function.file.ends_with("/asgiref/sync.py")) ||
+         (function.name == "wrapper" && function.file.ends_with("/anyio/_backends/_trio.py")) ||
          (function.name == "capture" && function.file.ends_with("/outcome/_impl.py")) ||
          (function.name == "worker_fn" && function.file.ends_with("/trio/_threads.py"));
 }
@@ -111,8 +118,58 @@ std::optional<RunningJob> TaskReader::read_job(RemoteAddress thread) {
   return {};
 }
 
-// It is among the variables of the callback that futures._chain_future() adds.
-RemoteAddress TaskReader::concurrent_future(RemoteAddress callback) {
+// `frames`: innermost first.
+std::optional<JobHead> TaskReader::find_job_head(std::span<const RawFrame> frames) {
+  JobHead head;
+  const size_t most = std::min(frames.size(), kOutermostFrames);
+  for (size_t i = frames.size(); i-- > frames.size() - most;) {
+    const RawFrame& frame = frames[i];
+    if (!frame.code) continue;  // an entry frame
+    if (!is_plausible(frame.code) ||
+        memory_.word(frame.code + *layout_.object.ob_type) != module_.code_type())
+      return {};
+    const TaskCodes::Known* known = codes_.find(frame.code);
+    if (known == nullptr) return {};
+    const TaskFunction& function = codes_.function(known->function);
+    if (!head.future) {
+      head.future = future_of_job(frame, function);
+    } else if (function.file.ends_with("/concurrent/futures/_base.py") ||
+               function.name == "call_soon_threadsafe") {
+      return {};  // the pool itself, which hands over the result
+    } else if (!known->code.shim && !runs_jobs(function)) {
+      head.frame = frame.frame;
+      head.code = frame.code;
+      head.function = known->function;
+      return head;
+    }
+  }
+  return {};
+}
+
+std::optional<JobHead> TaskReader::read_job_head(RemoteAddress thread) {
+  std::vector<RawFrame> frames(kMostFrames);
+  for (size_t i = 0; i < kJobTries; ++i) {
+    memory_.forget();
+    uint64_t python_id = 0;
+    const RemoteAddress top = top_of(thread, python_id);
+    const WalkResult walk = walk_frames(layout_, top, memory_, std::span(frames));
+    if (walk.end == WalkEnd::base) return find_job_head(std::span(frames).first(walk.count));
+    if (walk.end == WalkEnd::empty || walk.end == WalkEnd::full) return {};
+  }
+  return {};
+}
+
+// Whether the first callback of a future is this function of asyncio.
+bool TaskReader::has_callback(RemoteAddress future, std::string_view file, std::string_view name) {
+  const RemoteAddress callback = memory_.word(future + *module_.task_fields().callback0);
+  if (!callback || module_.type_of(callback).name != "function") return false;
+  const RemoteAddress code = code_of_function(callback);
+  const TaskCodes::Known* known = code ? codes_.find(code) : nullptr;
+  return known != nullptr && is_function(known->function, file, name);
+}
+
+// What a callback has in the variables of its closure.
+std::vector<RemoteAddress> TaskReader::captured(RemoteAddress callback) {
   // func_closure: after func_code (Include/cpython/funcobject.h).
   const uint64_t head = *layout_.object.size;
   const RemoteAddress code = code_of_function(callback);
@@ -121,11 +178,36 @@ RemoteAddress TaskReader::concurrent_future(RemoteAddress callback) {
       memory_.word(callback + head + (memory_.word(callback + head) == code ? 32 : 56));
   if (!is_plausible(closure) || module_.type_of(closure).name != "tuple") return {};
   const uint64_t size = std::min(memory_.word(closure + *layout_.tuple.ob_size).value, kMaxVariables);
+  std::vector<RemoteAddress> objects;
   for (uint64_t i = 0; i < size; ++i) {
     const RemoteAddress cell = memory_.word(closure + *layout_.tuple.ob_item + 8 * i);
     if (!is_plausible(cell) || module_.type_of(cell).name != "cell") continue;
     const RemoteAddress object = memory_.word(cell + head);
-    if (!is_plausible(object)) continue;
+    if (is_plausible(object)) objects.push_back(object);
+  }
+  return objects;
+}
+
+// The task or job that asyncio.shield() protects; none: this is no future of it, or it protects another one.
+RemoteAddress TaskReader::shielded(RemoteAddress future) {
+  if (!has_callback(future, "tasks.py", "_outer_done_callback")) return {};
+  // By name, `inner` is the last of the variables that are one; 3.14 has `cur_task`, which waits, before it.
+  RemoteAddress inner;
+  for (RemoteAddress object : captured(memory_.word(future + *module_.task_fields().callback0))) {
+    const TypeKind kind = module_.type_of(object).kind;
+    if (kind >= TypeKind::c_task) inner = object;
+  }
+  const TypeKind kind = inner ? module_.type_of(inner).kind : TypeKind::other;
+  const bool is_job = kind == TypeKind::c_future && has_callback(inner, "futures.py", "_call_check_cancel");
+  const bool is_task = kind >= TypeKind::c_task && kind <= TypeKind::gathering;
+  return is_job || is_task ? inner : RemoteAddress();
+}
+
+// The executor's future that asyncio's stands for; none: it stands for none.
+RemoteAddress TaskReader::concurrent_future(RemoteAddress future) {
+  // futures._chain_future() adds this callback first.
+  if (!has_callback(future, "futures.py", "_call_check_cancel")) return {};
+  for (RemoteAddress object : captured(memory_.word(future + *module_.task_fields().callback0))) {
     const RemoteAddress type = memory_.word(object + *layout_.object.ob_type);
     if (module_.type(type).kind == TypeKind::other && module_.derives(type, "Future")) return object;
   }
@@ -134,7 +216,8 @@ RemoteAddress TaskReader::concurrent_future(RemoteAddress callback) {
 
 void TaskReader::add_job(RemoteAddress future, TaskReading& out) {
   if (!is_plausible(future)) return;
-  out.job = future;
+  out.jobs.push_back(future);
+  if (chains_only_) return;
   const RemoteAddress state = attribute(future, "_state");
   const auto text = state ? module_.objects().string(state, 32) : Read<std::string>(std::string());
   if (out.task.kind == AwaitedKind::concurrent_future && text && *text == "PENDING")

@@ -55,7 +55,7 @@ struct TaskReading {
   RemoteAddress loop;
   std::vector<RemoteAddress> awaits;
   Evidence evidence;
-  RemoteAddress job;                  // RunningJob::future of what it waits for in a thread
+  std::vector<RemoteAddress> jobs;    // RunningJob::future of what it waits for in threads
   RemoteAddress lock;                 // that it waits for
   std::vector<RemoteAddress> holds;   // locks in whose `async with` it is
   std::vector<RemoteAddress> owners;  // tasks that have the lock it waits for, by the lock itself
@@ -71,6 +71,15 @@ struct RunningJob {
   // That the task waits for: a concurrent.futures.Future, or asyncio's for anyio; for trio, a function.
   RemoteAddress future;
   AsyncJob job;
+};
+
+// The part of a RunningJob that stays the same for as long as it runs.
+struct JobHead {
+  RemoteAddress future;
+  RemoteAddress frame, code;  // of the function
+  uint32_t function = 0;      // index into AsyncTasks::functions
+
+  friend bool operator==(const JobHead&, const JobHead&) = default;
 };
 
 inline constexpr uint64_t kMaxStack = uint64_t{1} << 16;  // entries of one frame
@@ -91,6 +100,9 @@ class TaskReader {
   bool read(RemoteAddress task, TaskReading& out);
   // By its thread state. None: it runs no such function, or one that changed each time.
   std::optional<RunningJob> read_job(RemoteAddress thread);
+  // The same without proof: if a second look finds the same, it ran in between. None: also for a function
+  // that is not in Python.
+  std::optional<JobHead> read_job_head(RemoteAddress thread);
 
  private:
   // A coroutine or generator, at rest or running.
@@ -139,7 +151,6 @@ class TaskReader {
   bool explain_by_frame(TaskReading& out);
   void explain_lock(TaskReading& out);
   void add_children(RemoteAddress collection, TaskReading& out);
-  bool is_concurrent(RemoteAddress future);
   bool is_lost(RemoteAddress future, Evidence& evidence);
   RemoteAddress frame_variable(size_t from_leaf, uint32_t index);
   RemoteAddress attribute(RemoteAddress object, std::string_view name);
@@ -164,7 +175,11 @@ class TaskReader {
   bool read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddress& top, Evidence& evidence);
   RemoteAddress future_of_job(const RawFrame& frame, const TaskFunction& function);
   RemoteAddress variable_named(const RawFrame& frame, std::string_view name);
-  RemoteAddress concurrent_future(RemoteAddress callback);
+  std::optional<JobHead> find_job_head(std::span<const RawFrame> frames);
+  std::vector<RemoteAddress> captured(RemoteAddress callback);
+  RemoteAddress concurrent_future(RemoteAddress future);
+  bool has_callback(RemoteAddress future, std::string_view file, std::string_view name);
+  RemoteAddress shielded(RemoteAddress future);
   void add_job(RemoteAddress future, TaskReading& out);
   std::string number_text(RemoteAddress object);
 

@@ -102,7 +102,9 @@ void TaskReader::explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskR
     if (wait.parks != parks || !is_of_trio(out, kBeneath + (parks ? 1 : 0), wait.file, wait.name)) continue;
     out.task.kind = wait.kind;
     if (parks) explain_trio_lock(task, out);
-    if (wait.kind == AwaitedKind::thread_job && !chains_only_) out.job = trio_job();
+    if (wait.kind == AwaitedKind::thread_job) {
+      if (const RemoteAddress job = trio_job()) out.jobs.push_back(job);
+    }
     if (wait.kind == AwaitedKind::nursery) explain_trio_nursery(nurseries, out);
     if (wait.kind == AwaitedKind::socket) {
       // wait_readable(self, fd): a number or a socket.

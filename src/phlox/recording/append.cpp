@@ -96,7 +96,8 @@ Result<void> Writer::add_what_older_ones_lack() {
                                      {"wait_target", kAddWaitTargets},
                                      {"task_time", kAddTaskTimes},
                                      {"task_group", kAddTaskGroups},
-                                     {"task_waiter", kAddTaskWaiters}}) {
+                                     {"task_waiter", kAddTaskWaiters},
+                                     {"job_waiter", kAddJobWaiters}}) {
     if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
     run(added);
@@ -157,6 +158,7 @@ Result<void> Writer::continue_ids() {
              most_id("task_group"),
              most_id("ready_tasks"),
              most_id("task_waiter"),
+             most_id("job_waiter"),
              static_cast<uint32_t>(most("rowid", "sample")),
              most("id", "state"),
              true,

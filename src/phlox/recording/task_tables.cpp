@@ -38,8 +38,10 @@ class ReadingTasks {
     for (auto part : {&ReadingTasks::groups, &ReadingTasks::ready}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
-    if (has_table("task_waiter")) {
-      if (auto done = waiters(); !done) return fail(done);
+    for (const auto& [table, part] :
+         {std::pair("task_waiter", &ReadingTasks::waiters), {"job_waiter", &ReadingTasks::job_waiters}}) {
+      if (!has_table(table)) continue;
+      if (auto done = (this->*part)(); !done) return fail(done);
     }
     return std::move(rows_);
   }
@@ -192,6 +194,20 @@ class ReadingTasks {
     });
   }
 
+  Result<void> job_waiters() {
+    int64_t seen_left = kMostInAll;
+    return each("job_waiter", "id, process, frame, stack, seen", [&](Columns& c) {
+      profile::JobWaiter row;
+      row.process = c.reference<profile::ProcessTag>(kAnyRow);
+      row.frame = c.reference<profile::FrameTag>(kAnyRow);
+      row.stack = c.optional_reference<profile::TaskStackTag>(rows_.stacks.size());
+      row.seen = static_cast<uint64_t>(c.integer(0, seen_left));
+      if (c.failed()) return;
+      seen_left -= static_cast<int64_t>(row.seen);
+      rows_.put_job_waiter(profile::JobWaiterId(c.row()), row);
+    });
+  }
+
   sqlite3* database_;
   const std::string& path_;
   uint64_t text_left_ = kMostTaskText;
@@ -220,7 +236,10 @@ Result<void> check_tasks(const profile::TaskRows& rows, const profile::Profile& 
       std::all_of(rows.stacks.begin(), rows.stacks.end(),
                   [&](const auto& row) { return is_there(row.frame, profile.frames()); }) &&
       std::all_of(rows.groups.begin(), rows.groups.end(),
-                  [&](const auto& row) { return is_there(row.frame, profile.frames()); });
+                  [&](const auto& row) { return is_there(row.frame, profile.frames()); }) &&
+      std::all_of(rows.job_waiters.begin(), rows.job_waiters.end(), [&](const auto& row) {
+        return is_there(row.process, profile.processes()) && is_there(row.frame, profile.frames());
+      });
   if (sound) return {};
   return damaged(path, "a row of its tasks refers to a process, a thread or a frame that is not there");
 }

@@ -107,16 +107,17 @@ Result<void> Writer::prepare_statements() {
   task_group_ = prepare("INSERT OR REPLACE INTO task_group VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
   ready_tasks_ = prepare("INSERT OR REPLACE INTO ready_tasks VALUES (?,?,?,?,?)");
   task_waiter_ = prepare("INSERT OR REPLACE INTO task_waiter VALUES (?,?,?,?)");
+  job_waiter_ = prepare("INSERT OR REPLACE INTO job_waiter VALUES (?,?,?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
   if (has_file_) note_side_files();
   return {};
 }
 
 void Writer::finalize_statements() {
-  for (sqlite3_stmt** s :
-       {&meta_, &process_, &thread_, &module_, &missing_names_, &frame_, &waker_, &wait_target_, &state_,
-        &grown_sample_, &event_, &counter_, &task_census_, &event_loop_, &task_stack_, &task_time_,
-        &task_group_, &ready_tasks_, &task_waiter_}) {
+  for (sqlite3_stmt** s : {&meta_,      &process_,    &thread_,      &module_,      &missing_names_,
+                           &frame_,     &waker_,      &wait_target_, &state_,       &grown_sample_,
+                           &event_,     &counter_,    &task_census_, &event_loop_,  &task_stack_,
+                           &task_time_, &task_group_, &ready_tasks_, &task_waiter_, &job_waiter_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }
@@ -442,6 +443,16 @@ void Writer::put_task_waiter(profile::TaskWaiterId id, const profile::TaskWaiter
       .id(w.stack, before_.task_stacks)
       .integer(static_cast<int64_t>(w.seen));
   step(task_waiter_);
+}
+
+void Writer::put_job_waiter(profile::JobWaiterId id, const profile::JobWaiter& w) {
+  Row(job_waiter_)
+      .id(id, before_.job_waiters)
+      .integer(processes_.row(w.process.value))
+      .id(w.frame, before_.frames)
+      .id(w.stack, before_.task_stacks)
+      .integer(static_cast<int64_t>(w.seen));
+  step(job_waiter_);
 }
 
 Result<void> Writer::commit() {

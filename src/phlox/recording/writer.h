@@ -75,6 +75,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   void put_task_group(profile::TaskGroupId id, const profile::TaskGroup& group) override;
   void put_ready_tasks(profile::ReadyTasksId id, const profile::ReadyTasks& ready) override;
   void put_task_waiter(profile::TaskWaiterId id, const profile::TaskWaiter& waiter) override;
+  void put_job_waiter(profile::JobWaiterId id, const profile::JobWaiter& waiter) override;
 
   // After an error (the disk is full) committed rows stay readable, and later rows are dropped. A renamed or
   // removed file is an error, too; but all rows still go into it.
@@ -93,7 +94,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   struct Before {
     uint32_t modules = 0, frames = 0, stacks = 0, wakers = 0, wait_targets = 0, task_censuses = 0,
              event_loops = 0, task_stacks = 0, task_times = 0, task_groups = 0, ready_tasks = 0,
-             task_waiters = 0, samples = 0;
+             task_waiters = 0, job_waiters = 0, samples = 0;
     int64_t states = 0;
     bool any = false;
     std::map<std::string, int64_t, std::less<>> recorder_times;  // counters
@@ -157,7 +158,8 @@ class Writer : public profile::Sink, public profile::TaskSink {
                *missing_names_ = nullptr, *frame_ = nullptr, *waker_ = nullptr, *wait_target_ = nullptr,
                *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *counter_ = nullptr,
                *task_census_ = nullptr, *event_loop_ = nullptr, *task_stack_ = nullptr, *task_time_ = nullptr,
-               *task_group_ = nullptr, *ready_tasks_ = nullptr, *task_waiter_ = nullptr;
+               *task_group_ = nullptr, *ready_tasks_ = nullptr, *task_waiter_ = nullptr,
+               *job_waiter_ = nullptr;
   BulkInsert stacks_, samples_;
   // Rows of `state` by their values, waker, wait target, and library.
   struct StateKey {

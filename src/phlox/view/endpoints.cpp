@@ -50,6 +50,12 @@ class FindingEndpoints {
         in_process_(profile.processes().size() + 1),
         of_tasks_(task_endpoints(profile)) {
     for (const Frame& frame : profile.frames()) kinds_.push_back(kind_of(frame));
+    for (uint32_t id = 1; id < in_process_.size(); ++id) {
+      const auto fact = profile.meta().find(fmt::format("{}{}", kDispatchersSeen, id));
+      if (fact == profile.meta().end()) continue;
+      const auto number = parse_number<uint32_t>(fact->second).value_or(0);
+      in_process_[id] = {number / 2, number % 2 != 0};
+    }
   }
 
   void find() {
@@ -78,20 +84,18 @@ class FindingEndpoints {
       }
     });
     doubt_middlewares();
+    into_.in_process_ = in_process_;
   }
 
  private:
-  enum class Kind : uint8_t { other, python, of_a_task, dispatcher, hides_python, fork };
-  struct Seen {
-    uint32_t families = 0;
-    bool in_threads = false;
-  };
+  enum class Kind : uint8_t { other, python, of_a_handler, dispatcher, hides_python, fork };
+  using Seen = Endpoints::Seen;
 
   // The same for all stacks, of which there are many more than frames.
   Kind kind_of(const Frame& frame) const {
     if (frame.kind == FrameKind::python) {
       if (may_dispatch(frame)) return Kind::dispatcher;
-      return of_tasks_.contains(function_of(frame)) ? Kind::of_a_task : Kind::python;
+      return of_tasks_.contains(function_of(frame)) ? Kind::of_a_handler : Kind::python;
     }
     if (is_fork_marker(frame)) return Kind::fork;
     return hides_python(frame) ? Kind::hides_python : Kind::other;
@@ -124,12 +128,8 @@ class FindingEndpoints {
       case Kind::python:
         if (place.looking) look(place, id);
         break;
-      case Kind::of_a_task:
-        if (place.looking) {
-          look(place, id);
-        } else {
-          begin_task(place, id);
-        }
+      case Kind::of_a_handler:
+        if (!begin(place, id) && place.looking) look(place, id);
         break;
       case Kind::dispatcher:
         dispatch(place, id);
@@ -150,12 +150,18 @@ class FindingEndpoints {
     }
   }
 
-  // If it is the outermost coroutine of a task that a handler waits for.
-  void begin_task(Place& place, FrameId id) {
-    if (place.by != nullptr || place.not_read || !place.last || !runs_tasks(profile_.frame(place.last)))
-      return;
+  // Whether it is the outermost function of a task or a job that a handler waits for.
+  bool begin(Place& place, FrameId id) {
     const TaskEndpoint& task = of_tasks_.at(function_of(profile_.frame(id)));
-    place.handler = number_of(task.handler, task.framework);
+    // The thread pool may be a dispatcher that also calls what is no handler.
+    const bool is_pool = task.kind == Outermost::job && place.handler == 0 && place.is_likely();
+    if ((place.by != nullptr && !is_pool) || place.not_read || !place.last ||
+        !runs(task.kind, profile_.frame(place.last)))
+      return false;
+    place.by = nullptr;
+    place.looking = false;
+    if (task.handler) place.handler = number_of(task.handler, task.framework);
+    return true;
   }
 
   static void enter(Place& place, const Dispatcher& dispatcher) {
@@ -229,13 +235,20 @@ class FindingEndpoints {
       }
     }
     if (tasks_ == nullptr) return;
-    for (const TaskTime& time : tasks_->times) {
-      if (time.stack.value >= of_tasks.size() || !time.loop || time.loop.value > tasks_->loops.size())
-        continue;
-      const ProcessId process = tasks_->loops[time.loop.value - 1].process;
-      use(process.value < in_process_.size() ? process.value : 0, of_tasks[time.stack.value],
-          endpoint(into_.task_stacks_, time.stack.value));
+    const auto use_task = [&](ProcessId process, TaskStackId stack) {
+      if (!process || stack.value >= of_tasks.size()) return;
+      use(process.value < in_process_.size() ? process.value : 0, of_tasks[stack.value],
+          endpoint(into_.task_stacks_, stack.value));
+    };
+    const auto process_of_loop = [&](EventLoopId loop) {
+      return loop && loop.value <= tasks_->loops.size() ? tasks_->loops[loop.value - 1].process : ProcessId();
+    };
+    for (const TaskTime& time : tasks_->times) use_task(process_of_loop(time.loop), time.stack);
+    for (const TaskWaiter& row : tasks_->waiters) {
+      if (!row.group || row.group.value > tasks_->groups.size()) continue;
+      use_task(process_of_loop(tasks_->groups[row.group.value - 1].loop), row.stack);
     }
+    for (const JobWaiter& row : tasks_->job_waiters) use_task(row.process, row.stack);
   }
 
   uint32_t process_of(ThreadId thread) const {
@@ -254,7 +267,7 @@ class FindingEndpoints {
   Endpoints& into_;
   std::vector<Kind> kinds_;  // by frame - 1
   std::vector<Seen> in_process_;
-  std::map<Function, TaskEndpoint> of_tasks_;  // by the outermost coroutine
+  std::map<Function, TaskEndpoint> of_tasks_;
   std::map<Function, uint32_t> numbers_;
   std::map<std::pair<Function, int32_t>, std::set<Function>> called_by_wrappers_;  // with the line
   bool knows_wrappers_ = false;
@@ -303,6 +316,15 @@ std::vector<bool> chosen_endpoints(const Profile& profile, const Endpoints& endp
   }
   chosen.back() = RE2::PartialMatch(endpoint_label(profile, endpoints, Endpoints::kNotRead), pattern);
   return chosen;
+}
+
+void keep_dispatchers_seen(Profile& profile, const TaskRows& tasks) {
+  const Endpoints endpoints(profile, &tasks);
+  for (uint32_t id = 1; id <= profile.processes().size(); ++id) {
+    const Endpoints::Seen& seen = endpoints.seen(ProcessId(id));
+    profile.emit_meta(fmt::format("{}{}", kDispatchersSeen, id),
+                      std::to_string(seen.families * 2 + (seen.in_threads ? 1 : 0)));
+  }
 }
 
 void show_endpoints(Profile& profile) {

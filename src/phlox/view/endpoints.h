@@ -25,6 +25,12 @@ class Endpoints {
   static constexpr uint32_t kNone = 0;
   static constexpr uint32_t kNotRead = UINT32_MAX;  // frames are missing that may show it
 
+  // What the stacks show of one process.
+  struct Seen {
+    uint32_t families = 0;    // of frameworks
+    bool in_threads = false;  // DispatchRule::calls_them_in_threads
+  };
+
   // `tasks`: of the same recording; null: none.
   explicit Endpoints(const profile::Profile& profile, const profile::TaskRows* tasks = nullptr);
 
@@ -40,12 +46,19 @@ class Endpoints {
   }
   uint32_t size() const { return static_cast<uint32_t>(endpoints_.size()); }
   const Endpoint& operator[](uint32_t number) const { return endpoints_[number - 1]; }
+  const Seen& seen(profile::ProcessId process) const { return in_process_[process.value]; }
 
  private:
   friend class FindingEndpoints;
   std::vector<Endpoint> endpoints_;
   std::vector<uint32_t> stacks_, task_stacks_;  // by id
+  std::vector<Seen> in_process_;                // by id
 };
+
+// Keeps what the stacks showed of each process, as facts of the profile: its endpoints then depend on earlier
+// intervals, too (intervals.h). The key has the process's number behind it.
+inline constexpr std::string_view kDispatchersSeen = "dispatchers seen.";
+void keep_dispatchers_seen(profile::Profile& profile, const profile::TaskRows& tasks);
 
 inline constexpr std::string_view kNoEndpoint = "(no endpoint)", kEndpointNotRead = "(stack not read)";
 

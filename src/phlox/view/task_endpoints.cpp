@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +20,21 @@ using namespace profile;
 
 namespace {
 
-constexpr std::string_view kFact = "tasks of\t";
+struct Fact {
+  std::string_view key;
+  Outermost kind;
+};
+constexpr Fact kFacts[] = {{"tasks of\t", Outermost::coroutine}, {"jobs of\t", Outermost::job}};
+
+// What stands between a pool and the function that a task waits for (python/task_job.cpp).
+struct PoolFunction {
+  std::string_view file, name;
+};
+constexpr PoolFunction kPoolFunctions[] = {
+    {"/concurrent/futures/thread.py", "run"}, {"/anyio/_backends/_asyncio.py", "run"},
+    {"/anyio/_backends/_trio.py", "wrapper"}, {"/trio/_core/_thread_cache.py", "_handle_job"},
+    {"/trio/_threads.py", "worker_fn"},       {"/outcome/_impl.py", "capture"},
+    {"/asgiref/sync.py", "thread_handler"}};
 
 std::string text_of(const Function& function) {
   const auto& [name, file, line] = function;
@@ -44,18 +60,23 @@ class LearningTaskEndpoints {
   LearningTaskEndpoints(const Profile& profile, const TaskRows& tasks)
       : profile_(profile), tasks_(tasks), endpoints_(profile, &tasks) {}
 
-  // By coroutine. A task that a handler waits for may itself wait for others: each pass finds those that wait
-  // for the ones of the pass before.
-  std::map<Function, uint32_t> learn() {
+  // A task that a handler waits for may itself wait for others: each pass finds those that wait for the ones
+  // of the pass before.
+  std::map<Outermost, std::map<Function, uint32_t>> learn() {
     constexpr int kMostPasses = 8;
     for (int pass = 0; pass < kMostPasses; ++pass) {
-      auto next = judge(count());
+      auto next = judge(count_tasks());
       if (next == known_) break;
       known_ = std::move(next);
     }
-    return known_;
+    return {{Outermost::job, judge(count_jobs())}, {Outermost::coroutine, known_}};
   }
-  const Endpoint& endpoint(uint32_t number) const { return endpoints_[number]; }
+  // Empty: of several endpoints.
+  std::string handler_text(uint32_t number) const {
+    if (number == Endpoints::kNone) return {};
+    const Endpoint& endpoint = endpoints_[number];
+    return fmt::format("{}\t{}", endpoint.framework, text_of(function_of(profile_.frame(endpoint.frame))));
+  }
 
  private:
   using Counts = std::map<uint32_t, uint64_t>;  // by endpoint
@@ -83,7 +104,7 @@ class LearningTaskEndpoints {
     return found != known_.end() ? found->second : Endpoints::kNone;
   }
 
-  std::map<Function, Counts> count() const {
+  std::map<Function, Counts> count_tasks() const {
     std::map<Function, Counts> counts;
     for (const TaskWaiter& row : tasks_.waiters) {
       if (!row.group || row.group.value > tasks_.groups.size()) continue;
@@ -93,21 +114,32 @@ class LearningTaskEndpoints {
     return counts;
   }
 
+  std::map<Function, Counts> count_jobs() const {
+    std::map<Function, Counts> counts;
+    for (const JobWaiter& row : tasks_.job_waiters) {
+      if (const Frame* const frame = frame_of(row.frame))
+        counts[function_of(*frame)][endpoint_of(row.stack)] += row.seen;
+    }
+    return counts;
+  }
+
+  // kNone: it belongs to several endpoints.
   static std::map<Function, uint32_t> judge(const std::map<Function, Counts>& counts) {
     std::map<Function, uint32_t> known;
     for (const auto& [function, by_endpoint] : counts) {
-      uint64_t all = 0, endpoints = 0;
+      uint64_t all = 0, of_endpoints = 0, endpoints = 0;
       uint32_t only = Endpoints::kNone;
       for (const auto& [endpoint, seen] : by_endpoint) {
         all += seen;
         if (endpoint == Endpoints::kNone) continue;
         ++endpoints;
         only = endpoint;
+        of_endpoints += endpoint != Endpoints::kNotRead ? seen : 0;
       }
-      if (endpoints != 1 || only == Endpoints::kNotRead) continue;
-      const uint64_t seen = by_endpoint.at(only);
-      if (seen >= kLeastSeen && static_cast<double>(seen) >= kLeastShare * static_cast<double>(all))
-        known.emplace(function, only);
+      if (of_endpoints < kLeastSeen ||
+          static_cast<double>(of_endpoints) < kLeastShare * static_cast<double>(all))
+        continue;
+      known.emplace(function, endpoints == 1 ? only : Endpoints::kNone);
     }
     return known;
   }
@@ -122,16 +154,16 @@ class LearningTaskEndpoints {
 
 void learn_task_endpoints(Profile& profile, const TaskRows& tasks) {
   // Most programs have only tasks that no task waits for.
-  const bool any = std::any_of(tasks.waiters.begin(), tasks.waiters.end(),
-                               [](const TaskWaiter& row) { return bool(row.stack); });
-  if (!any) return;
+  const auto waits = [](const auto& row) { return bool(row.stack); };
+  if (std::none_of(tasks.waiters.begin(), tasks.waiters.end(), waits) &&
+      std::none_of(tasks.job_waiters.begin(), tasks.job_waiters.end(), waits))
+    return;
   LearningTaskEndpoints learning(profile, tasks);
   std::vector<std::pair<std::string, std::string>> facts;
-  for (const auto& [function, number] : learning.learn()) {
-    const Endpoint& endpoint = learning.endpoint(number);
-    facts.emplace_back(
-        fmt::format("{}{}", kFact, text_of(function)),
-        fmt::format("{}\t{}", endpoint.framework, text_of(function_of(profile.frame(endpoint.frame)))));
+  const auto learnt = learning.learn();
+  for (const Fact& fact : kFacts) {
+    for (const auto& [function, number] : learnt.at(fact.kind))
+      facts.emplace_back(fmt::format("{}{}", fact.key, text_of(function)), learning.handler_text(number));
   }
   for (const auto& [key, value] : facts) profile.emit_meta(key, value);
 }
@@ -139,25 +171,36 @@ void learn_task_endpoints(Profile& profile, const TaskRows& tasks) {
 std::map<Function, TaskEndpoint> task_endpoints(const Profile& profile) {
   std::map<Function, TaskEndpoint> found;
   std::map<Function, FrameId> frames;
-  for (auto fact = profile.meta().lower_bound(kFact);
-       fact != profile.meta().end() && fact->first.starts_with(kFact); ++fact) {
-    if (frames.empty()) {
-      for (uint32_t i = 1; i <= profile.frames().size(); ++i)
-        frames.try_emplace(function_of(profile.frame(FrameId(i))), FrameId(i));
+  for (const auto& [key, kind] : kFacts) {
+    for (auto fact = profile.meta().lower_bound(key);
+         fact != profile.meta().end() && fact->first.starts_with(key); ++fact) {
+      if (frames.empty()) {
+        for (uint32_t i = 1; i <= profile.frames().size(); ++i)
+          frames.try_emplace(function_of(profile.frame(FrameId(i))), FrameId(i));
+      }
+      std::string_view value = fact->second;
+      const std::string_view framework = framework_named(take_part(value));
+      const auto outermost = function_in(std::string_view(fact->first).substr(key.size()));
+      const auto handler = function_in(value);
+      const auto frame = handler ? frames.find(*handler) : frames.end();
+      if (!outermost) continue;
+      if (fact->second.empty()) {
+        found.emplace(*outermost, TaskEndpoint{{}, {}, kind});
+      } else if (!framework.empty() && frame != frames.end()) {
+        found.emplace(*outermost, TaskEndpoint{frame->second, framework, kind});
+      }
     }
-    std::string_view value = fact->second;
-    const std::string_view framework = framework_named(take_part(value));
-    const auto coroutine = function_in(std::string_view(fact->first).substr(kFact.size()));
-    const auto handler = function_in(value);
-    const auto frame = handler ? frames.find(*handler) : frames.end();
-    if (coroutine && !framework.empty() && frame != frames.end())
-      found.emplace(*coroutine, TaskEndpoint{frame->second, framework});
   }
   return found;
 }
 
-bool runs_tasks(const Frame& frame) {
+bool runs(Outermost kind, const Frame& frame) {
   if (frame.kind != FrameKind::python) return false;
+  if (kind == Outermost::job) {
+    return std::any_of(std::begin(kPoolFunctions), std::end(kPoolFunctions), [&](const PoolFunction& one) {
+      return frame.function == one.name && frame.file.ends_with(one.file);
+    });
+  }
   const KnownFunction* const known = known_function(frame);
   if (is_loop(known) || is_handle(known)) return true;
   // Task.__step() of tasks written in Python.

@@ -1,6 +1,7 @@
-// Endpoints whose handlers start tasks, with create_task(), gather() or a TaskGroup, and wait for them. The
-// stack of such a task does not contain the handler, but the censuses show which tasks wait for the tasks of
-// each coroutine. Kept as facts of the profile (meta), so that Endpoints needs no tasks. Pure.
+// Endpoints whose handlers wait for tasks that they start, with create_task(), gather() or a TaskGroup, or
+// for jobs that they give to the threads of a pool. The stacks of these do not contain the handler, but the
+// censuses show which tasks wait for the tasks of each coroutine, and for the jobs with each function. Kept
+// as facts of the profile (meta), so that Endpoints needs no tasks. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,25 @@
 
 namespace phlox::view {
 
-// The tasks of a coroutine belong to an endpoint if censuses found them this often, the endpoint waited for
-// this share of them, and no other one for any.
+// The tasks of a coroutine, or the jobs with a function, belong to an endpoint if censuses found this often
+// that the endpoint waited for one, it waited for this share of all, and no other endpoint for any.
 inline constexpr uint64_t kLeastSeen = 5;
 inline constexpr double kLeastShare = 0.9;
 
 // `tasks`: of the same recording.
 void learn_task_endpoints(profile::Profile& profile, const profile::TaskRows& tasks);
 
-struct TaskEndpoint {
-  profile::FrameId handler;  // one of the function's
-  std::string_view framework;
-};
-// By the outermost coroutine of the tasks.
-std::map<Function, TaskEndpoint> task_endpoints(const profile::Profile& profile);
+// What the outermost function of a task or a job is.
+enum class Outermost : uint8_t { coroutine, job };
+// Whether what this function calls may be one: it is of an event loop, or of a thread pool.
+bool runs(Outermost kind, const profile::Frame& frame);
 
-// Whether what the function calls may be the outermost coroutine of a task.
-bool runs_tasks(const profile::Frame& frame);
+struct TaskEndpoint {
+  profile::FrameId handler;  // one of the function's; none: handlers of several endpoints wait for it
+  std::string_view framework = {};
+  Outermost kind = Outermost::coroutine;
+};
+// By the outermost function. None is both a coroutine and a job.
+std::map<Function, TaskEndpoint> task_endpoints(const profile::Profile& profile);
 
 }  // namespace phlox::view

@@ -14,6 +14,15 @@ void TaskIntervals::put_event_loop(EventLoopId id, const EventLoop& loop) {
 void TaskIntervals::put_task_stack(TaskStackId id, const TaskStack& stack) {
   put_row(stacks_, id, stack);
 }
+void TaskIntervals::put_task_group(TaskGroupId id, const TaskGroup& group) {
+  put_row(groups_, id, group);
+}
+void TaskIntervals::put_task_waiter(TaskWaiterId id, const TaskWaiter& waiter) {
+  put_row(waiters_, id, waiter);
+}
+void TaskIntervals::put_job_waiter(JobWaiterId id, const JobWaiter& waiter) {
+  put_row(job_waiters_, id, waiter);
+}
 void TaskIntervals::put_task_time(TaskTimeId id, const TaskTime& time) {
   if (id && time.state == TaskState::waiting) grown_[id.value] = time;
 }
@@ -70,6 +79,21 @@ TaskRows TaskIntervals::cut(PartCopy& copy) {
     rows.put_task_time(TaskTimeId(static_cast<uint32_t>(rows.times.size() + 1)), row);
   }
   return rows;
+}
+
+void TaskIntervals::add_waiters(PartCopy& copy, TaskRows& rows) {
+  for (const TaskGroup& group : groups_) {
+    TaskGroup row = group;
+    row.loop = loop(group.loop, copy, rows);
+    row.frame = copy.frame(group.frame);
+    rows.groups.push_back(row);  // the ids are the same
+  }
+  for (const TaskWaiter& row : waiters_)
+    rows.waiters.push_back({row.group, stack(row.stack, copy, rows), row.seen});
+  for (const JobWaiter& row : job_waiters_) {
+    rows.job_waiters.push_back(
+        {copy.process(row.process), copy.frame(row.frame), stack(row.stack, copy, rows), row.seen});
+  }
 }
 
 }  // namespace phlox::view

@@ -269,6 +269,12 @@ void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all) {
     row.stack = shifted(row.stack, stacks);
     rows.waiters.push_back(row);
   }
+  for (JobWaiter row : of_other.job_waiters) {
+    row.process = shifted(row.process, all.processes().size());
+    row.frame = shifted(row.frame, all.frames().size());
+    row.stack = shifted(row.stack, stacks);
+    rows.job_waiters.push_back(row);
+  }
 }
 
 }  // namespace phlox::view

@@ -245,7 +245,7 @@ async def start(keep, event):
     keep.append(task("gather", gathers(keep[0], keep[1]), "gather"))
     keep.append(task("wait", waits({keep[0], keep[1]}), "wait"))
     keep.append(task("wait", limited(new()), "wait-for"))
-    keep.append(task("future", shields(keep[0]), "shield"))
+    keep.append(task("task", shields(keep[0]), "shield"))
     keep.append(task("concurrent_future", job(concurrent.futures.ThreadPoolExecutor(1), event.wait), "job"))
     reader, writer = await asyncio.open_connection(*(await listener(keep)))
     keep.append(writer)

@@ -51,9 +51,10 @@ profile::FrameId TaskSums::frame_of(const python::AsyncTasks& tasks, const pytho
 }
 
 // None: it has no frames, or there are too many stacks.
-profile::TaskStackId TaskSums::stack_of(const python::AsyncTasks& tasks, const python::AsyncTask& task) {
+profile::TaskStackId TaskSums::stack_of(const python::AsyncTasks& tasks,
+                                        const std::vector<python::TaskFrame>& frames) {
   profile::StackId parent;
-  for (const python::TaskFrame& one : task.frames) {
+  for (const python::TaskFrame& one : frames) {
     const profile::FrameId frame = frame_of(tasks, one);
     profile::StackId stack = ids_.stacks.find(parent, frame);
     if (!stack) {
@@ -140,6 +141,19 @@ void TaskSums::put_changes(const std::unordered_map<uint64_t, Seen>& now, Nanose
   }
 }
 
+void TaskSums::count_waiters(const python::AsyncTasks& tasks, const std::vector<profile::TaskGroupId>& groups,
+                             const std::vector<profile::TaskStackId>& stacks) {
+  const FirstWaiters waiters = first_waiters(tasks, stacks);
+  waiters_.add(waiters, groups, stacks);
+  job_waiters_.begin();
+  for (const python::PoolJob& job : tasks.jobs) {
+    const bool is_known = job.task && stacks[*job.task];
+    job_waiters_.add(
+        frame_of(tasks, {job.function, 0}),
+        is_known ? stack_of(tasks, frames_with_waiters(tasks, waiters, *job.task)) : profile::TaskStackId());
+  }
+}
+
 void TaskSums::put_ready(const python::AsyncTasks& tasks, const std::vector<profile::EventLoopId>& loops,
                          Nanoseconds took) {
   std::map<profile::EventLoopId, uint64_t> ready;
@@ -167,7 +181,7 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   std::vector<profile::TaskStackId> stacks;
   stacks.reserve(tasks.tasks.size());
   for (const python::AsyncTask& task : tasks.tasks) {
-    const profile::TaskStackId stack = stacks.emplace_back(stack_of(tasks, task));
+    const profile::TaskStackId stack = stacks.emplace_back(stack_of(tasks, task.frames));
     if (!stack && !task.frames.empty()) ++without_stack_;
     const uint32_t row = row_of(loops[task.loop], stack, task);
     now[task.address.value] = add_task(task, row, weight, weight - of_last);
@@ -175,13 +189,14 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   compare(now);
   put_changes(now, between);
   last_ = std::move(now);
-  waiters_.add(tasks, groups_.add(tasks, loops, time_), stacks);
+  count_waiters(tasks, groups_.add(tasks, loops, time_), stacks);
   put_ready(tasks, loops, took);
 }
 
 void TaskSums::add_again(Nanoseconds weight) {
   time_ += weight;
   groups_.add_again(time_);
+  job_waiters_.add_again();
   for (auto& [address, seen] : last_) {
     add_time(seen.row, weight);
     ++rows_[seen.row].time.seen;
@@ -197,6 +212,7 @@ void TaskSums::put() {
   }
   groups_.put();
   waiters_.put();
+  job_waiters_.put();
 }
 
 }  // namespace phlox::sampler

@@ -1,7 +1,8 @@
 // Adds up what tasks awaited, over the censuses of one program: equal tasks are one row. The time between two
 // censuses counts half for what the one found and half for what the other did. Also counts the tasks of each
-// outermost coroutine (task_groups.h), what waits for these (task_waiters.h), and those that were ready to
-// run. Pure: gets what was read, and passes rows to a TaskSink. Called by the recorder's thread.
+// outermost coroutine (task_groups.h), what waits for these and for jobs (task_waiters.h), and those that
+// were ready to run. Pure: gets what was read, and passes rows to a TaskSink. Called by the recorder's
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace phlox::sampler {
 
 // Numbers of rows, shared by all programs of a recording.
 struct TaskRowIds {
-  uint32_t censuses = 0, loops = 0, times = 0, groups = 0, ready = 0, waiters = 0;
+  uint32_t censuses = 0, loops = 0, times = 0, groups = 0, ready = 0, waiters = 0, job_waiters = 0;
   profile::StackTable stacks;
 };
 
@@ -49,6 +50,7 @@ class TaskSums {
         ids_(ids),
         groups_(sink, interner, ids.groups),
         waiters_(sink, ids.waiters),
+        job_waiters_(process, sink, ids.job_waiters),
         time_(begin) {}
 
   // `weight`: the time since the last one; the first counts for all of it. `took`: the time of reading.
@@ -76,13 +78,16 @@ class TaskSums {
   using Key = std::tuple<uint32_t, uint32_t, profile::TaskState, python::AwaitedKind, std::string>;
 
   profile::EventLoopId loop_of(const python::AsyncLoop& loop, const ThreadOf& thread_of);
-  profile::TaskStackId stack_of(const python::AsyncTasks& tasks, const python::AsyncTask& task);
+  profile::TaskStackId stack_of(const python::AsyncTasks& tasks,
+                                const std::vector<python::TaskFrame>& frames);
   profile::FrameId frame_of(const python::AsyncTasks& tasks, const python::TaskFrame& frame);
   uint32_t row_of(profile::EventLoopId loop, profile::TaskStackId stack, const python::AsyncTask& task);
   void add_time(uint32_t row, Nanoseconds time);
   Seen add_task(const python::AsyncTask& task, uint32_t row, Nanoseconds weight, Nanoseconds part);
   void compare(const std::unordered_map<uint64_t, Seen>& now);
   void put_changes(const std::unordered_map<uint64_t, Seen>& now, Nanoseconds weight);
+  void count_waiters(const python::AsyncTasks& tasks, const std::vector<profile::TaskGroupId>& groups,
+                     const std::vector<profile::TaskStackId>& stacks);
   void put_ready(const python::AsyncTasks& tasks, const std::vector<profile::EventLoopId>& loops,
                  Nanoseconds took);
 
@@ -92,6 +97,7 @@ class TaskSums {
   TaskRowIds& ids_;
   TaskGroups groups_;
   TaskWaiters waiters_;
+  JobWaiters job_waiters_;
   Nanoseconds time_;  // of the last census
   struct Loop {
     profile::EventLoopId id;
