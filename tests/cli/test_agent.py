@@ -120,6 +120,61 @@ def test_what_arrives_is_what_was_sampled(start, serve, targets, tmp_path):
     assert not any(b"hunter2" in body or mark.encode() in body for _, body in server.taken)
 
 
+# As a framework calls a handler, which waits for a job of a thread pool and for tasks.
+SERVICE = """
+import asyncio, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from fastapi.routing import run_endpoint_function
+def resize():
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until: sum(range(100))
+    time.sleep(0.1)
+def lonely():
+    time.sleep(0.1)
+async def price():
+    await asyncio.sleep(0.02)
+    time.sleep(0.005)
+async def upload():
+    await asyncio.get_running_loop().run_in_executor(None, resize)
+    await asyncio.gather(price(), price())
+async def main():
+    print("ready", flush=True)
+    while True:
+        asyncio.get_running_loop().run_in_executor(None, lonely)
+        await run_endpoint_function(upload)
+asyncio.run(main())
+"""
+
+
+@live
+def test_jobs_and_tasks_have_the_label_of_the_endpoint_that_waits_for_them(start, serve, tmp_path):
+    (tmp_path / "fastapi").mkdir()
+    (tmp_path / "fastapi" / "routing.py").write_text("async def run_endpoint_function(handler): return await handler()\n")
+    (tmp_path / "service.py").write_text(SERVICE)
+    mark = f"agent-{os.getpid()}-{tmp_path.name}"
+    target = start([PYTHON, tmp_path / "service.py", tmp_path, mark])
+    assert target.stdout.readline() == "ready\n"
+    server = serve()
+    agent = Running(start, tmp_path, mark, "--otlp", server.url)
+
+    # The handler's own time is its wait; those of its tasks belong to no endpoint.
+    kind_of = {"resize": "wall", "lonely": "wall", "price": "wall", "upload": "await"}
+
+    def labels():
+        return {(function, attributes.get("endpoint")) for _, profile in server.profiles()
+                for stack, attributes, _ in profile["samples"] for function, kind in kind_of.items()
+                if function in stack and profile["type"][0] == kind}
+
+    server.wait(lambda s: {function for function, label in labels() if label} == {"resize", "price", "upload"}, "labels")
+    # Once it is known, it stays so.
+    known = len(server.taken)
+    server.wait(lambda s: len(s.taken) >= known + 2, "two pushes")
+    del server.taken[:known]
+    agent.end()
+    label = f"upload (service.py:{SERVICE.splitlines().index('async def upload():') + 1})"
+    assert labels() == {("resize", label), ("price", label), ("upload", label), ("lonely", None)}
+
+
 @live
 def test_profiles_of_one_process_follow_one_another(start, serve, targets, tmp_path):
     (first, _), mark = targets

@@ -9,10 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "phlox/exporters/process_series.h"
 #include "phlox/exporters/pyroscope.h"
 #include "phlox/profile/sampled_events.h"
 #include "phlox/view/await_time.h"
+#include "phlox/view/endpoints.h"
 #include "phlox/view/shown_event.h"
+#include "support/gunzip.h"
 #include "support/profile_of.h"
 
 namespace phlox::exporters {
@@ -182,6 +185,32 @@ TEST_F(OtlpTest, each_process_is_a_resource_of_its_own) {
   all_of_it.pid = 200;
   EXPECT_EQ(message(all_of_it).samples(),
             "200 wall/nanoseconds main[profile.frame.type=cpython] 2 thread.id=12 thread.name=python3\n");
+}
+
+TEST_F(OtlpTest, time_of_an_endpoint_has_its_label) {
+  make.put(
+      running(main, "main;/venv/lib/python3.12/site-packages/flask/app.py/dispatch_request;index:7", 10, 0));
+  make.put(running(main, "main", 2, 0));
+  profile.emit_meta("route\t7\tindex\t/app/app.py", "GET /");
+  const std::string samples = message().samples();
+  EXPECT_NE(samples.find(" 10 thread.id=11 thread.name=MainThread endpoint="), std::string::npos) << samples;
+  EXPECT_NE(samples.find(" 2 thread.id=11 thread.name=MainThread\n"), std::string::npos) << samples;
+  const view::Endpoints endpoints(profile);
+  EXPECT_NE(samples.find("endpoint=" + view::endpoint_label(profile, endpoints, 1) + "\n"),
+            std::string::npos);
+}
+
+// A push of a pprof: whose label pprof_test.cpp reads.
+TEST_F(OtlpTest, a_series_of_a_process_has_labels_of_endpoints) {
+  make.put(
+      running(main, "main;/venv/lib/python3.12/site-packages/flask/app.py/dispatch_request;index:7", 10, 0));
+  const auto series = process_series(profile, {}, 20);
+  ASSERT_TRUE(series);
+  ASSERT_EQ(series->size(), 1U);
+  const std::string pprof = test::gunzip((*series)[0].pprof);
+  EXPECT_NE(pprof.find("endpoint"), std::string::npos);
+  const view::Endpoints endpoints(profile);
+  EXPECT_NE(pprof.find(view::endpoint_label(profile, endpoints, 1)), std::string::npos);
 }
 
 TEST_F(OtlpTest, the_first_entry_of_each_table_is_its_zero_value) {

@@ -1,13 +1,14 @@
 #include "phlox/exporters/pprof.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <map>
 #include <protozero/pbf_reader.hpp>
 #include <sstream>
 
+#include "phlox/view/endpoints.h"
 #include "support/call_tree_of.h"
+#include "support/gunzip.h"
 
 namespace phlox::exporters {
 namespace {
@@ -21,7 +22,11 @@ std::string read_back(const std::string& message) {
   std::vector<std::pair<int64_t, int64_t>> types;
   std::map<uint64_t, std::pair<uint64_t, int64_t>> locations;  // -> function, line
   std::map<uint64_t, int64_t> functions;
-  std::vector<std::pair<std::vector<uint64_t>, std::vector<int64_t>>> samples;
+  struct Sample {
+    std::vector<uint64_t> locations;
+    std::vector<int64_t> values, label;  // of the label: key and text
+  };
+  std::vector<Sample> samples;
   protozero::pbf_reader profile(message);
   while (profile.next()) {
     // With asserts on, protozero forgets the tag when the field is taken.
@@ -46,9 +51,12 @@ std::string read_back(const std::string& message) {
       samples.emplace_back();
       while (part.next()) {
         if (part.tag() == 1) {
-          for (uint64_t id : part.get_packed_uint64()) samples.back().first.push_back(id);
+          for (uint64_t id : part.get_packed_uint64()) samples.back().locations.push_back(id);
+        } else if (part.tag() == 2) {
+          for (int64_t value : part.get_packed_int64()) samples.back().values.push_back(value);
         } else {
-          for (int64_t value : part.get_packed_int64()) samples.back().second.push_back(value);
+          protozero::pbf_reader label = part.get_message();
+          while (label.next()) samples.back().label.push_back(label.get_int64());
         }
       }
     } else if (tag == 4) {
@@ -88,12 +96,13 @@ std::string read_back(const std::string& message) {
   EXPECT_EQ(text(0), "");
   std::string out;
   for (auto [type, unit] : types) out += text(type) + "/" + text(unit) + " ";
-  for (const auto& [ids, values] : samples) {
+  for (const auto& [ids, values, label] : samples) {
     out += "|";
     for (uint64_t id : ids) {
       out += " " + text(functions.at(locations.at(id).first)) + ":" + std::to_string(locations.at(id).second);
     }
     for (int64_t value : values) out += " " + std::to_string(value);
+    for (int64_t word : label) out += " " + text(word);
   }
   return out;
 }
@@ -127,6 +136,23 @@ TEST(pprof, the_weight_may_be_what_an_event_counted) {
 TEST(pprof, stacks_are_leaf_first_with_both_values) {
   EXPECT_EQ(read_back(pprof_message(shop(), {})),
             "samples/count wall/nanoseconds | main:1 1 10| main:2 2 5| loads:1 main:1 3 40");
+}
+
+TEST(pprof, the_endpoints_at_the_roots_of_stacks_become_labels_of_the_samples) {
+  const auto marker = [](std::string_view name) {
+    return view::Label{profile::FrameKind::marker, std::string(name)};
+  };
+  PprofFacts facts;
+  facts.endpoint_labels = true;
+  const view::Label main = python_label("main"), load = python_label("load");
+  facts.others.push_back({{"await", profile::Unit::count}, call_tree_of({{{marker("GET /a"), main}, 7, 1}})});
+  EXPECT_EQ(read_back(pprof_message(call_tree_of({{{marker("GET /a"), main, load}, 40, 3},
+                                                  {{marker(view::kNoEndpoint), main}, 10, 1},
+                                                  {{marker(view::kEndpointNotRead), main}, 5, 1},
+                                                  {{}, 2, 1}}),
+                                    facts)),
+            "samples/count wall/nanoseconds await/count | all:0 1 2 0| main:1 1 10 0| main:1 1 5 0"
+            "| load:1 main:1 3 40 0 endpoint GET /a| main:1 0 0 7 endpoint GET /a");
 }
 
 TEST(pprof, native_functions_have_their_full_name_and_library) {
@@ -217,18 +243,7 @@ TEST(pprof, samples_without_a_frame_keep_their_weight) {
 TEST(pprof, file_is_gzip_of_the_message) {
   std::ostringstream out;
   ASSERT_TRUE(write_pprof(shop(), {}, out));
-  std::string packed = out.str();
-  std::string unpacked(1 << 16, '\0');
-  z_stream stream = {};
-  ASSERT_EQ(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_in = static_cast<uInt>(packed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(unpacked.data());
-  stream.avail_out = static_cast<uInt>(unpacked.size());
-  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
-  unpacked.resize(stream.total_out);
-  inflateEnd(&stream);
-  EXPECT_EQ(unpacked, pprof_message(shop(), {}));
+  EXPECT_EQ(test::gunzip(out.str()), pprof_message(shop(), {}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "phlox/exporters/recording_picture.h"
+#include "phlox/view/endpoints.h"
 #include "phlox/view/part.h"
 #include "phlox/view/quality.h"
 #include "phlox/view/resource.h"
@@ -177,6 +178,52 @@ TEST_F(IntervalsTest, await_time_is_what_rows_grew_by_since_the_last_cut) {
   EXPECT_EQ(third.samples_of_others()[0].samples, 1U);
   EXPECT_TRUE(third.samples().empty());
   EXPECT_EQ(third.thread(third.samples_of_others()[0].thread).name, "MainThread");
+}
+
+const std::string kSite = "/venv/lib/python3.12/site-packages/";
+
+std::string endpoint_of(const Profile& profile) {
+  const Endpoints endpoints(profile);
+  const uint32_t number = endpoints.of(profile.samples().at(0));
+  return number == Endpoints::kNone ? "none" : profile.frame(endpoints[number].frame).function;
+}
+
+TEST_F(IntervalsTest, what_waited_in_earlier_intervals_shows_whose_a_job_is) {
+  TaskSink& tasks = intervals.tasks();
+  const std::string pool =
+      "start;/usr/lib/python3.12/concurrent/futures/thread.py/_worker;"
+      "/usr/lib/python3.12/concurrent/futures/thread.py/_WorkItem.run;";
+  uint32_t stack = 0;
+  for (const std::string& frame :
+       {std::string("run_asgi"), kSite + "fastapi/routing.py/run_endpoint_function",
+        std::string("upload:12")}) {
+    tasks.put_task_stack(TaskStackId(stack + 1), {TaskStackId(stack), make.frame(frame)});
+    ++stack;
+  }
+  tasks.put_job_waiter(JobWaiterId(1), {ProcessId(1), make.frame("resize"), TaskStackId(stack), 4});
+  intervals.emit(SampleId(1), make.sample(main, pool + "resize:40", 10));
+  EXPECT_EQ(endpoint_of(cut(kSecond)), "none") << "too few";
+  tasks.put_job_waiter(JobWaiterId(1), {ProcessId(1), make.frame("resize"), TaskStackId(stack), 9});
+  EXPECT_TRUE(cut(2 * kSecond).frames().empty()) << "without samples";
+  intervals.emit(SampleId(2), make.sample(main, pool + "resize:40", 10));
+  EXPECT_EQ(endpoint_of(cut(3 * kSecond)), "upload");
+}
+
+TEST_F(IntervalsTest, what_is_no_handler_by_an_earlier_interval_stays_none) {
+  const std::string thread = "main;" + kSite + "anyio/_backends/_asyncio.py/WorkerThread.run;";
+  const auto next = [&](SampleId id, ThreadId of, const std::string& frames) {
+    intervals.emit(id, make.sample(of, frames, 10));
+    return endpoint_of(cut(id.value * kSecond));
+  };
+  EXPECT_EQ(next(SampleId(1), main, thread + "index"), "none") << "no Starlette was seen";
+  EXPECT_EQ(next(SampleId(2), main, "main;" + kSite + "starlette/routing.py/request_response.app;about"),
+            "about");
+  EXPECT_EQ(next(SampleId(3), main, thread + "index"), "index");
+  const ThreadId other = make.thread("worker", 12, make.process(200));
+  EXPECT_EQ(next(SampleId(4), other, thread + "index"), "none") << "another process";
+  EXPECT_EQ(next(SampleId(5), main, thread + kSite + "fastapi/telemetry/_api.py/_run_sync_endpoint;read"),
+            "read");
+  EXPECT_EQ(next(SampleId(6), main, thread + "index"), "none") << "FastAPI marks its handlers";
 }
 
 TEST_F(IntervalsTest, await_time_stays_with_its_process) {

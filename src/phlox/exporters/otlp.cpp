@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <protozero/pbf_writer.hpp>
 #include <tuple>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/time_kinds.h"
 #include "phlox/profile/sampled_events.h"
+#include "phlox/view/endpoints.h"
 #include "phlox/view/markers.h"
 #include "phlox/view/quality.h"
 #include "phlox/view/resource.h"
@@ -250,7 +252,8 @@ class OtlpWriter {
         choices_(choices),
         facts_(facts),
         types_(profile, choices),
-        tables_(choices.by.line) {}
+        tables_(choices.by.line),
+        endpoints_(profile) {}
 
   Result<std::string> message() {
     const auto filter = view::SampleFilter::make(profile_, choices_);
@@ -279,7 +282,9 @@ class OtlpWriter {
   std::vector<int64_t>& values_of(const profile::Sample& sample) {
     const bool known = sample.thread && sample.thread.value <= profile_.threads().size();
     const profile::ProcessId process = known ? profile_.thread(sample.thread).process : profile::ProcessId();
-    auto& values = sums_[process][{stack(sample.stack), thread_attributes(sample.thread, known)}];
+    auto attributes = thread_attributes(sample.thread, known);
+    if (const auto endpoint = endpoint_attribute(endpoints_.of(sample))) attributes.push_back(*endpoint);
+    auto& values = sums_[process][{stack(sample.stack), std::move(attributes)}];
     if (values.empty()) values.resize(types_.all().size());
     return values;
   }
@@ -291,6 +296,14 @@ class OtlpWriter {
     const std::string& name = thread.name.empty() ? thread.kernel_name : thread.name;
     if (thread.tid != 0) at->second.push_back(tables_.attribute("thread.id", {"", "", int64_t{thread.tid}}));
     if (!name.empty()) at->second.push_back(tables_.attribute("thread.name", {"", name, {}}));
+    return at->second;
+  }
+
+  std::optional<int32_t> endpoint_attribute(uint32_t number) {
+    if (number == view::Endpoints::kNone || number == view::Endpoints::kNotRead) return {};
+    const auto [at, added] = of_endpoints_.try_emplace(number, 0);
+    if (added)
+      at->second = tables_.attribute("endpoint", {"", endpoint_label(profile_, endpoints_, number), {}});
     return at->second;
   }
 
@@ -376,6 +389,8 @@ class OtlpWriter {
   const OtlpFacts& facts_;
   OtlpTypes types_;
   OtlpDictionary tables_;
+  view::Endpoints endpoints_;
+  std::map<uint32_t, int32_t> of_endpoints_;  // attributes by number
   std::map<profile::ProcessId, SampleSums> sums_;
   std::map<uint32_t, std::vector<int32_t>> threads_;
   std::map<uint32_t, int32_t> stacks_, locations_;

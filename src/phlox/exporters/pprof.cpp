@@ -8,6 +8,7 @@
 
 #include "phlox/exporters/gzip_stream.h"
 #include "phlox/view/await_time.h"
+#include "phlox/view/endpoints.h"
 #include "phlox/view/shown_event.h"
 
 namespace phlox::exporters {
@@ -28,7 +29,8 @@ enum ProfileField : protozero::pbf_tag_type {
   kDefaultSampleType = 14,
 };
 enum ValueTypeField : protozero::pbf_tag_type { kType = 1, kUnit = 2 };
-enum SampleField : protozero::pbf_tag_type { kLocationId = 1, kValue = 2 };
+enum SampleField : protozero::pbf_tag_type { kLocationId = 1, kValue = 2, kLabel = 3 };
+enum LabelField : protozero::pbf_tag_type { kLabelKey = 1, kLabelText = 2 };
 enum MappingField : protozero::pbf_tag_type {
   kMappingNumber = 1,
   kMappingFile = 5,
@@ -163,9 +165,9 @@ struct Values {
 };
 
 // One sample for each node with weight of its own, the leaf's location first. Readers add up samples with the
-// same stack.
+// same stack. `strings`: the stacks begin with endpoints, which become labels; null: they do not.
 void add_samples(protozero::pbf_writer& message, const view::CallTree& tree, uint64_t first_location,
-                 const Values& which) {
+                 const Values& which, PprofStrings* strings) {
   std::vector<uint64_t> own(tree.nodes.size());
   for (size_t i = tree.nodes.size(); i-- > 0;) {
     own[i] += tree.nodes[i].samples;
@@ -175,8 +177,13 @@ void add_samples(protozero::pbf_writer& message, const view::CallTree& tree, uin
   for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
     if ((own[i] == 0 || !which.samples) && tree.nodes[i].self == 0) continue;
     path.clear();
-    for (uint32_t node = i; node != 0; node = tree.nodes[node].parent)
+    uint32_t outermost = 0;
+    for (uint32_t node = i; node != 0; node = tree.nodes[node].parent) {
       path.push_back(tree.nodes[node].label + first_location);
+      outermost = node;
+    }
+    const bool has_endpoint = strings != nullptr && outermost != 0;
+    if (has_endpoint) path.pop_back();
     // Samples without frames keep the root's own name.
     if (path.empty()) path.push_back(tree.nodes[0].label + first_location);
     std::vector<int64_t> values(which.count);
@@ -185,6 +192,11 @@ void add_samples(protozero::pbf_writer& message, const view::CallTree& tree, uin
     protozero::pbf_writer sample(message, kSample);
     sample.add_packed_uint64(kLocationId, path.begin(), path.end());
     sample.add_packed_int64(kValue, values.begin(), values.end());
+    const std::string& endpoint = tree.labels[tree.nodes[outermost].label].name;
+    if (!has_endpoint || endpoint == view::kNoEndpoint || endpoint == view::kEndpointNotRead) continue;
+    protozero::pbf_writer label(sample, kLabel);
+    label.add_int64(kLabelKey, strings->index("endpoint"));
+    label.add_int64(kLabelText, strings->index(endpoint));
   }
 }
 
@@ -210,12 +222,13 @@ std::string pprof_message(const view::CallTree& tree, const PprofFacts& facts) {
   Values which{1 + has_weight + facts.others.size(), 0, {}};
   if (has_weight) which.weight = 1;
   Locations locations(message, strings, facts);
-  add_samples(message, tree, locations.add(tree), which);
+  PprofStrings* const of_labels = facts.endpoint_labels ? &strings : nullptr;
+  add_samples(message, tree, locations.add(tree), which, of_labels);
   which.samples.reset();
   which.weight = size_t{has_weight};
   for (const EventTree& other : facts.others) {
     ++*which.weight;
-    add_samples(message, other.tree, locations.add(other.tree), which);
+    add_samples(message, other.tree, locations.add(other.tree), which, of_labels);
   }
   if (facts.start > 0) message.add_int64(kTimeNanos, facts.start);
   if (facts.duration > 0) message.add_int64(kDurationNanos, facts.duration);

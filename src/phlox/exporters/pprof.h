@@ -21,6 +21,8 @@ struct PprofFacts {
   bool awaits = false;  // the tree is of await time
   std::vector<EventTree> others;
   bool by_line = false;
+  // Each stack begins with its endpoint (view/endpoints.h), which becomes a label of its samples.
+  bool endpoint_labels = false;
   int64_t start = 0;     // ns since 1970; 0: not known
   int64_t duration = 0;  // ns
   int64_t period = 0;    // ns of CPU time from one sample to the next, as it was asked for; 0: not written

@@ -11,6 +11,7 @@
 #include "phlox/exporters/pprof.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/time_kinds.h"
+#include "phlox/view/endpoints.h"
 #include "phlox/view/part.h"
 #include "phlox/view/quality.h"
 #include "phlox/view/resource.h"
@@ -51,6 +52,7 @@ Result<std::string> pprof_of_process(const profile::Profile& profile, const view
   facts.modules = &profile.modules();
   facts.weight = view::Weight::cpu;
   facts.by_line = choices.by.line;
+  facts.endpoint_labels = true;
   facts.start = recording_start_time(profile);
   facts.duration = view::summarize_quality(profile).elapsed;
   if (rate_hz > 0) facts.period = static_cast<int64_t>(static_cast<double>(kSecond) / rate_hz);
@@ -79,7 +81,9 @@ Result<std::string> pprof_of_process(const profile::Profile& profile, const view
 Result<std::vector<ProcessSeries>> process_series(const profile::Profile& profile,
                                                   const view::Choices& choices, double rate_hz) {
   std::vector<ProcessSeries> all;
-  for (const profile::Profile& part : view::by_process(profile)) {
+  profile::Profile rooted = profile;
+  view::show_endpoints(rooted);
+  for (const profile::Profile& part : view::by_process(rooted)) {
     auto pprof = pprof_of_process(part, choices, rate_hz);
     if (!pprof) return fail(pprof);
     ProcessSeries& series = all.emplace_back();

@@ -7,7 +7,7 @@
 namespace phlox::profile {
 
 std::string route_key(std::string_view function, int32_t first_line, std::string_view file) {
-  return fmt::format("route\t{}\t{}\t{}", first_line, function, file);
+  return fmt::format("{}{}\t{}\t{}", kRoutes, first_line, function, file);
 }
 
 std::vector<std::string> routes_of(const Profile& profile, const Frame& frame) {

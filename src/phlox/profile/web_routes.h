@@ -11,6 +11,7 @@
 
 namespace phlox::profile {
 
+inline constexpr std::string_view kRoutes = "route\t";  // begins the keys of these facts
 // The key of the fact; its value has one route a line: "GET /items/{item_id}".
 std::string route_key(std::string_view function, int32_t first_line, std::string_view file);
 

@@ -1,5 +1,7 @@
 #include "phlox/view/intervals.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -7,10 +9,13 @@
 #include <vector>
 
 #include "phlox/profile/counters.h"
+#include "phlox/profile/web_routes.h"
 #include "phlox/view/await_time.h"
+#include "phlox/view/endpoints.h"
 #include "phlox/view/loop_threads.h"
 #include "phlox/view/part.h"
 #include "phlox/view/resource.h"
+#include "phlox/view/task_endpoints.h"
 
 namespace phlox::view {
 
@@ -20,7 +25,8 @@ namespace {
 
 // Other facts are of the whole recording, and some grow with it.
 bool is_kept_fact(std::string_view key) {
-  constexpr std::array<std::string_view, 4> kKept = {"host", "container.", "control_group.", kResource};
+  constexpr std::array<std::string_view, 5> kKept = {"host", "container.", "control_group.", kResource,
+                                                     kRoutes};
   return std::any_of(kKept.begin(), kKept.end(),
                      [&](std::string_view kept) { return key.starts_with(kept); });
 }
@@ -73,6 +79,17 @@ void Intervals::forget_ended() {
   }
 }
 
+// By what was seen in earlier intervals, too.
+void Intervals::learn_endpoints(PartCopy& copy, Profile& part, TaskRows& tasks) {
+  tasks_.add_waiters(copy, tasks);
+  learn_task_endpoints(part, tasks);
+  keep_dispatchers_seen(part, tasks);
+  copy.each_process([&](ProcessId known, ProcessId here) {
+    known_.emit_meta(fmt::format("{}{}", kDispatchersSeen, known.value),
+                     part.meta().at(fmt::format("{}{}", kDispatchersSeen, here.value)));
+  });
+}
+
 Profile Intervals::cut(const Moment& begin, const Moment& end) {
   Profile part;
   std::vector<std::pair<Key, Sample>> rows(sums_.begin(), sums_.end());
@@ -87,6 +104,7 @@ Profile Intervals::cut(const Moment& begin, const Moment& end) {
   part.emit_meta("end_monotonic_ns", std::to_string(end.monotonic));
   part.emit(Counter{ProcessId(), std::string(counters::kElapsed), end.monotonic - begin.monotonic});
   name_loop_threads(tasks, part);
+  if (!part.samples().empty() || !tasks.times.empty()) learn_endpoints(copy, part, tasks);
   add_await_time(part, tasks);
   return part;
 }

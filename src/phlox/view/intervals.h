@@ -60,6 +60,7 @@ class Intervals : public profile::Sink {
 
   void add(profile::SampleId id, const profile::Sample& sample);
   void forget_ended();
+  void learn_endpoints(PartCopy& copy, profile::Profile& part, profile::TaskRows& tasks);
 
   profile::Profile known_;  // without samples
   TaskIntervals tasks_;

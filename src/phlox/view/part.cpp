@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string_view>
 
+#include "phlox/view/endpoints.h"
 #include "phlox/view/resource.h"
 #include "phlox/view/shown_event.h"
 
@@ -15,14 +17,14 @@ using namespace profile;
 
 namespace {
 
-// Keys that name a process by its id; those that name a row have kResource before it.
+// Keys that name a process, by its id or by its row.
 constexpr std::array<std::string_view, 2> kFactsOfPid = {"container.", "control_group."};
+constexpr std::array<std::string_view, 2> kFactsOfRow = {kResource, kDispatchersSeen};
 
 bool is_of_process(std::string_view key) {
-  for (const std::string_view of_pid : kFactsOfPid) {
-    if (key.starts_with(of_pid)) return true;
-  }
-  return key.starts_with(kResource);
+  const auto begins = [&](std::string_view fact) { return key.starts_with(fact); };
+  return std::any_of(kFactsOfPid.begin(), kFactsOfPid.end(), begins) ||
+         std::any_of(kFactsOfRow.begin(), kFactsOfRow.end(), begins);
 }
 
 template <class RowId>
@@ -59,7 +61,8 @@ void PartCopy::put_facts(ProcessId old, ProcessId fresh) {
     const std::string key = fmt::format("{}{}", of_pid, from_.process(old).pid);
     copy(key, key);
   }
-  copy(fmt::format("{}{}", kResource, old.value), fmt::format("{}{}", kResource, fresh.value));
+  for (const std::string_view of_row : kFactsOfRow)
+    copy(fmt::format("{}{}", of_row, old.value), fmt::format("{}{}", of_row, fresh.value));
 }
 
 ProcessId PartCopy::process(ProcessId id) {

@@ -24,6 +24,11 @@ class PartCopy {
   profile::ProcessId process(profile::ProcessId id);
   profile::ThreadId thread(profile::ThreadId id);
   profile::FrameId frame(profile::FrameId id);
+  // The ids of each process that was copied: in `from`, and in `into`.
+  template <class Call>
+  void each_process(Call&& call) const {
+    for (const auto& [old, fresh] : processes_) call(profile::ProcessId(old), fresh);
+  }
 
  private:
   template <class RowId>
