@@ -62,7 +62,7 @@ def test_a_row_leads_to_the_stacks_and_to_the_waker(waits):
 
 
 def test_times_from_sampling_are_not_shown_as_exact(waits):
-    assert waits().locator(".waits .notes").inner_text() == "From samples: waits between two samples are not known. Only a recording of --way kernel knows what ended a wait."
+    assert waits().locator(".waits .notes").inner_text() == "From samples: waits between two samples are not known. Only a recording of --mode kernel knows what ended a wait."
 
 
 def test_the_tooltip_of_a_frame_lists_its_wait_targets(open_page):

@@ -45,7 +45,7 @@ def test_it_is_recorded_from_outside(contained):
         assert FOUND.search(done.stdout), done.stdout
         assert MODE in done.stderr if not as_owner and AS_ROOT else "same CPU" in done.stderr
         assert "unproved" not in done.stderr
-    done = contained.outside("record", "--way", "no-kernel", "-p", contained.pid, "-d", "0.5", "-o", "-")
+    done = contained.outside("record", "--mode", "no-kernel", "-p", contained.pid, "-d", "0.5", "-o", "-")
     assert done.returncode == 0, done.stderr
     assert FOUND.search(done.stdout), done.stdout
     assert "same CPU" in done.stderr and "unproved" not in done.stderr
@@ -217,7 +217,7 @@ while True: sum(range(200))
 
 
 @only_root
-@pytest.mark.parametrize("mode, program", [([], ["/inner/app.py"]), (["--way", "hands-off"], ["/inner/app.py"]), ([], ["-c", BESIDE])],
+@pytest.mark.parametrize("mode, program", [([], ["/inner/app.py"]), (["--mode", "hands-off"], ["/inner/app.py"]), ([], ["-c", BESIDE])],
                          ids=["on_its_cpu", "from_elsewhere", "beside_the_holder"])
 def test_a_quota_shows_as_waiting_for_a_cpu(start, tmp_path, mode, program):
     """Held back by its control group for four fifths of its time, a program that only computes is found runnable, not running."""
@@ -254,7 +254,7 @@ def test_a_cpuset_that_keeps_phlox_off_its_cpu(start, tmp_path):
                 (group / "cpuset.mems").write_text(memory.read_text())
         container = Container(start, tmp_path, "pivot_root", groups=[its])
         before = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', ours]
-        for options, mode in (([], MODE if MODE.startswith("in the kernel") else "ptrace stop"), (["--way", "no-kernel"], "ptrace stop")):
+        for options, mode in (([], MODE if MODE.startswith("in the kernel") else "ptrace stop"), (["--mode", "no-kernel"], "ptrace stop")):
             done = container.outside("record", *options, "-p", container.pid, "-d", "0.6", "-o", "-", before=before)
             assert done.returncode == 0, done.stderr
             assert FOUND.search(done.stdout) and mode in done.stderr

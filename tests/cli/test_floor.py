@@ -13,7 +13,7 @@ FLAT_OUT = ("-r", "max", "--max-overhead", "off")
 OPTIONS = {
     "max": FLAT_OUT,
     "rate": ("-r", "50000", "--max-overhead", "off"),
-    "ptrace": (*FLAT_OUT, "--way", "ptrace"),
+    "ptrace": (*FLAT_OUT, "--mode", "ptrace"),
     "native": (*FLAT_OUT, "--native"),
     "native-ptrace": (*FLAT_OUT, "--native", "--native-source", "ptrace"),
 }

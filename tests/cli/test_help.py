@@ -67,7 +67,7 @@ _phlox; printf '%s\\n' "${{COMPREPLY[@]}}"
 def test_bash_completes_commands_options_and_values():
     assert complete("phlox rec") == ["record"]
     assert "--max-overhead" in complete("phlox record --m")
-    assert complete("phlox record --way p") == ["ptrace"]
+    assert complete("phlox record --mode p") == ["ptrace"]
     assert complete("phlox export a.phlox --weight c") == ["cpu"]
     assert complete("phlox completions f") == ["fish"]
     assert "true" in complete("phlox record -- tru")

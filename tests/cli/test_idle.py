@@ -37,7 +37,7 @@ def report(request, tmp_path_factory):
     program = subprocess.Popen([PYTHON, folder / "app.py"], stdout=subprocess.PIPE, text=True)
     try:
         assert program.stdout.readline() == "ready\n"
-        done = phlox("record", "--way", request.param, "-p", program.pid, "-d", "1", "-o", folder / "a.phlox")
+        done = phlox("record", "--mode", request.param, "-p", program.pid, "-d", "1", "-o", folder / "a.phlox")
         assert done.returncode == 0, done.stderr
     finally:
         program.kill()

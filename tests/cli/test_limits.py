@@ -11,7 +11,7 @@ MB = 1 << 20
 COMMANDS = {
     "record": ("record", "-p", "{pid}", "-d", "0.5", "-o", "{name}.phlox"),
     "native": ("record", "--native", "-p", "{pid}", "-d", "0.5", "-o", "{name}.phlox"),
-    "no-kernel": ("record", "--way", "no-kernel", "-p", "{pid}", "-d", "0.5", "-o", "{name}.phlox"),
+    "no-kernel": ("record", "--mode", "no-kernel", "-p", "{pid}", "-d", "0.5", "-o", "{name}.phlox"),
     "dump": ("dump", "-p", "{pid}"),
     "report": ("report", "whole.phlox"),
     "diff": ("diff", "whole.phlox", "whole.phlox"),

@@ -19,7 +19,7 @@ def record_without(calls, busy):
     """A recording by a phlox that is refused these calls: what it printed, and its modes()."""
     # A phlox built with the address sanitizer searches for leaks at its end, by ptrace.
     without_leaks = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"} if "ptrace" in calls else {}
-    done = subprocess.run(["/usr/bin/python3", "-c", REFUSE, calls, PHLOX, "record", "-v", "--way", "no-kernel", "-p", str(busy.pid), "-d", "0.6", "-r", "100",
+    done = subprocess.run(["/usr/bin/python3", "-c", REFUSE, calls, PHLOX, "record", "-v", "--mode", "no-kernel", "-p", str(busy.pid), "-d", "0.6", "-r", "100",
                            "--max-overhead", "off", "-o", "a.phlox"], capture_output=True, text=True, timeout=60,
                           env=os.environ | without_leaks)
     if done.stderr.startswith("no seccomp"):
@@ -77,7 +77,7 @@ def test_a_kernel_that_does_not_count_schedules_proves_nothing_and_says_so(busy,
     over = f"/proc/{busy.pid}/task/{busy.pid}"
     if subprocess.run(["unshare", "-m", "true"]).returncode != 0:
         pytest.skip("may not make a mount namespace")
-    done = subprocess.run(["unshare", "-m", "sh", "-c", lay + ' || exit 99\nshift; exec "$@"', "sh", over, PHLOX, "record", "-v", "--way", "no-kernel",
+    done = subprocess.run(["unshare", "-m", "sh", "-c", lay + ' || exit 99\nshift; exec "$@"', "sh", over, PHLOX, "record", "-v", "--mode", "no-kernel",
                            "-p", str(busy.pid), "-d", "1.5", "-r", "100", "--max-overhead", "off", "-o", "a.phlox"],
                           capture_output=True, text=True, timeout=60)
     if done.returncode == 99:
@@ -101,7 +101,7 @@ def test_a_real_time_program_is_read_and_does_not_hold_the_recorder(start, workd
     busy = start([PYTHON, "-c", REAL_TIME + BUSY, "10"], stderr=subprocess.DEVNULL)
     if busy.stdout.readline() != "ready\n":
         pytest.skip("no right to real time")
-    done = phlox("record", "--way", "no-kernel", "-p", busy.pid, "-d", "1", "-r", "200", "--max-overhead", "off", "-o", "a.phlox")
+    done = phlox("record", "--mode", "no-kernel", "-p", busy.pid, "-d", "1", "-r", "200", "--max-overhead", "off", "-o", "a.phlox")
     assert done.returncode == 0, done.stderr
     assert busy.poll() is None, "it was waited for"
     mode, proved = modes()

@@ -20,14 +20,14 @@ FAST = ("-r", "400", "--max-overhead", "off")
 
 MODES = {
     "auto": (),
-    "no-kernel": ("--way", "no-kernel"),
-    "same-cpu": ("--way", "same-cpu"),
-    "ptrace": ("--way", "ptrace"),
-    "hands-off": ("--way", "hands-off"),
+    "no-kernel": ("--mode", "no-kernel"),
+    "same-cpu": ("--mode", "same-cpu"),
+    "ptrace": ("--mode", "ptrace"),
+    "hands-off": ("--mode", "hands-off"),
     "native": ("--native",),
-    "native-no-kernel": ("--native", "--way", "no-kernel"),
+    "native-no-kernel": ("--native", "--mode", "no-kernel"),
     "native-ptrace": ("--native", "--native-source", "ptrace"),
-    "both-ptrace": ("--way", "ptrace", "--native", "--native-source", "ptrace"),
+    "both-ptrace": ("--mode", "ptrace", "--native", "--native-source", "ptrace"),
 }
 STORMS = {"signals": ("directed", "timer", "children"), "job-control": ("stopped",)}
 
@@ -268,7 +268,7 @@ def test_a_thread_on_a_refused_cpu_is_stopped_and_that_is_reported(start, workdi
     before, cpus = on_one_cpu
     target = Storm(start, "quiet")
     pinned(target, cpus, 1)
-    run = in_cpuset(before, target.pid, "--way", "no-kernel")
+    run = in_cpuset(before, target.pid, "--mode", "no-kernel")
     _, said = run.communicate(timeout=LIMIT)
     of, counters, mode = qualities()
     assert counters["cpu_refused"] > 0 and counters["unproved"] == 0 and of[0] > 100
@@ -282,7 +282,7 @@ def test_the_others_are_still_read_on_their_own_cpu(start, workdir, on_one_cpu):
     before, cpus = on_one_cpu
     target = Storm(start, "quiet")
     pinned(target, cpus, 1)
-    run = in_cpuset(before, target.pid, "--way", "no-kernel")
+    run = in_cpuset(before, target.pid, "--mode", "no-kernel")
     time.sleep(1)
     pinned(target, cpus, 0)
     _, said = run.communicate(timeout=LIMIT)
@@ -296,7 +296,7 @@ def test_mode_same_cpu_stops_no_thread(start, workdir, on_one_cpu):
     before, cpus = on_one_cpu
     target = Storm(start, "quiet")
     pinned(target, cpus, 1)
-    run = in_cpuset(before, target.pid, "--way", "same-cpu")
+    run = in_cpuset(before, target.pid, "--mode", "same-cpu")
     traced = 0
     while run.poll() is None:
         traced += sum(tracer != 0 for _, tracer in states_of(target.pid).values())

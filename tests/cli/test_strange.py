@@ -50,7 +50,7 @@ def rows_of(path):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("options", [["--way", "no-kernel"], ["--way", "no-kernel", "--native"], [], ["--native"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["--mode", "no-kernel"], ["--mode", "no-kernel", "--native"], [], ["--native"]], ids=" ".join)
 def test_a_thread_of_the_kernel_has_no_stack_and_is_counted(start, workdir, options):
     process, worker = ring(start, 30000, "wakes")
     done = phlox("record", *options, "-d", "1", "-o", "a.phlox", "-p", process.pid)
@@ -108,7 +108,7 @@ def test_a_dump_shows_the_threads_that_go_on_without_the_first(headless, workdir
     assert len(re.findall(r"^Thread ", done.stdout, re.M)) == 1, done.stdout
 
 
-@pytest.mark.parametrize("options", [[], ["--native"], ["--way", "no-kernel"], ["--way", "no-kernel", "--native"], ["--way", "ptrace"]], ids=" ".join)
+@pytest.mark.parametrize("options", [[], ["--native"], ["--mode", "no-kernel"], ["--mode", "no-kernel", "--native"], ["--mode", "ptrace"]], ids=" ".join)
 def test_threads_that_go_on_without_the_first_are_recorded(headless, workdir, options):
     done = phlox("record", *options, "-d", "1", "-o", "a.phlox", "-p", headless.pid)
     assert done.returncode == 0, done.stderr
@@ -132,7 +132,7 @@ def test_the_first_thread_may_end_while_it_is_recorded(start, workdir):
         if mode == "no-kernel":
             process = start([PYTHON, "-c", HEADLESS.replace("time.sleep(0.2)", "time.sleep(1.5)")])
             assert process.stdout.readline() == "ready\n"
-        done = phlox("record", "--way", mode, "-d", "3", "-o", f"{mode}.phlox", "-p", process.pid)
+        done = phlox("record", "--mode", mode, "-d", "3", "-o", f"{mode}.phlox", "-p", process.pid)
         assert done.returncode == 0, done.stderr
         rows = rows_of(f"{mode}.phlox")
         assert sum(row["wall_ns"] for row in rows if row["tid"] != process.pid) > 2.5e9

@@ -300,7 +300,7 @@ def test_two_dozen_sleeping_processes_cost_little_and_are_in_every_sample(start,
     server = start([PYTHON, app], start_new_session=True)
     try:
         server.stdout.readline()
-        done = phlox("record", "--way", "no-kernel", "-p", server.pid, "-r", "100", "--max-overhead", "off", "-d", "4", "-o", "a.phlox")
+        done = phlox("record", "--mode", "no-kernel", "-p", server.pid, "-r", "100", "--max-overhead", "off", "-d", "4", "-o", "a.phlox")
     finally:
         os.killpg(server.pid, signal.SIGKILL)
     assert done.returncode == 0, done.stderr

@@ -40,7 +40,7 @@ def test_did_you_mean(workdir, words, message, hint):
     ("record -p 1 -d soon", "-d: 'soon' is not a duration"), ("record -p 1 --duration soon", "--duration: 'soon' is not a duration"),
     ("record -p 1 -r fast", "-r: 'fast' is not a rate"), ("record -p 1 -rfast", "-r: 'fast' is not a rate"),
     ("record -p 1 -o app.py", "-o: cannot tell from 'app.py'"), ("record -p 1 --max-overhead x", "--max-overhead: 'x' is not"),
-    ("record -p 1 --way magic", "--way: 'magic' is none of"), ("export a.phlox -f gif", "-f: 'gif' is none of"),
+    ("record -p 1 --mode magic", "--mode: 'magic' is none of"), ("record -p 1 --way magic", "--mode: 'magic' is none of"), ("export a.phlox -f gif", "-f: 'gif' is none of"),
     ("export a.phlox --format gif", "--format: 'gif' is none of"), ("export a.phlox --state asleep", "--state: "),
     ("report a.phlox --time later", "--time: "), ("report a.phlox --pid x", "--pid: 'x' is not the id"), ("dump -p x", "-p: 'x' is not the id"),
     ("record -p 1 --debuginfod", "--debuginfod without --native"),

@@ -99,7 +99,7 @@ def test_a_traced_process_is_read_without_a_stop_and_that_is_reported(traced, wo
     assert f"traced by process {os.getpid()}" in done.stderr
     assert count("a.phlox") > 0
     os.unlink("a.phlox")
-    check(phlox("record", "--way", "ptrace", "-p", traced.pid, "-d", "0.4", "-o", "a.phlox"), STATE, "already traced")
+    check(phlox("record", "--mode", "ptrace", "-p", traced.pid, "-d", "0.4", "-o", "a.phlox"), STATE, "already traced")
     assert os.listdir() == []
 
 
@@ -249,8 +249,8 @@ record -p 1 -r 0
 record -p 1 -r nan
 record -p 1 -d -1
 record -p 1 --max-overhead 0
-record -p 1 --way magic
-record -p 1 --hands-off --way ptrace
+record -p 1 --mode magic
+record -p 1 --hands-off --mode ptrace
 record -p 1 --no-such-option
 record -p 1 --by colour
 record -p 1 -o a.svg --thread (

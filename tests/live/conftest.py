@@ -51,7 +51,7 @@ def record(tmp_path):
     def run(pid, seconds, *options, expect=0):
         seconds *= SLOWER
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.phlox"
-        mode = [] if {"--way", "--hands-off"} & set(options) else ["--way", "no-kernel"]
+        mode = [] if {"--mode", "--hands-off"} & set(options) else ["--mode", "no-kernel"]
         done = subprocess.run([PHLOX, "record", *mode, "-p", str(pid), "-d", str(seconds), "-o", str(path), *map(str, options)],
                               capture_output=True, text=True, timeout=seconds + 60)
         assert done.returncode == expect, done.stderr

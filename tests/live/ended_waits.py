@@ -20,7 +20,7 @@ def one_round(python, folder, limit):
     path = folder / "ended.phlox"
     with Noise(), subprocess.Popen([python, "-u", PROGRAM, folder / "log"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         program.stdout.readline()
-        subprocess.run([PHLOX, "record", "--way", "kernel", "-p", str(program.pid), "-d", str(SECONDS), "-o", path, "--max-overhead", limit],
+        subprocess.run([PHLOX, "record", "--mode", "kernel", "-p", str(program.pid), "-d", str(SECONDS), "-o", path, "--max-overhead", limit],
                        check=True, capture_output=True)
         (folder / "log.enough").touch()
         while "done" not in program.stdout.readline():

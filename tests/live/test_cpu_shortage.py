@@ -48,10 +48,10 @@ def test_on_how_many_cpus_it_may_run_is_kept(tmp_path):
         assert recording.execute("SELECT value FROM meta WHERE key = 'cpus_allowed'").fetchall() == [("1",)]
 
 
-@pytest.mark.parametrize("mode", [(), ("--way", "kernel")], ids=["looks", "kernel"])
+@pytest.mark.parametrize("mode", [(), ("--mode", "kernel")], ids=["looks", "kernel"])
 def test_a_quota_that_is_used_up_is_named(mode, tight_group, tmp_path):
     if mode and not possible():
-        pytest.skip("phlox doctor: --way kernel cannot be had here")
+        pytest.skip("phlox doctor: --mode kernel cannot be had here")
     with subprocess.Popen([sys.executable, "-c", BURN], stdout=subprocess.PIPE, text=True) as target:
         try:
             assert target.stdout.readline().startswith("ready")

@@ -73,7 +73,7 @@ def test_a_recording_without_a_sample_is_an_error_with_its_reason(python, tmp_pa
     if os.uname().machine != "x86_64":
         pytest.skip("the number of the system call is another one")
     with Program(python.path, "-u", FORKS, "raw") as child:
-        done = subprocess.run([PHLOX, "record", "--way", "no-kernel", "-p", str(child.pid), "-d", "0.5", "-o", tmp_path / "a.phlox"],
+        done = subprocess.run([PHLOX, "record", "--mode", "no-kernel", "-p", str(child.pid), "-d", "0.5", "-o", tmp_path / "a.phlox"],
                               capture_output=True, text=True, timeout=60)
     assert done.returncode == NOTHING_SEEN, done.stderr
     assert re.search(r"no sample was taken of process \d+.*1 thread state of Python", done.stderr)

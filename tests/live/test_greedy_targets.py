@@ -40,7 +40,7 @@ KINDS = ["names", "files", "lines", "many", "deep", "threads"]
 def test_it_ends_in_time_with_little_memory(python, tmp_path, what, mode, shortest):
     with Target(python, GREEDY, what) as target, open(tmp_path / "said", "w+") as said:
         start = time.monotonic()
-        recorder = subprocess.Popen([PHLOX, "record", "--way", mode, "-p", str(target.pid), "-d", "1.5", "-o", tmp_path / "a.phlox"], stderr=said)
+        recorder = subprocess.Popen([PHLOX, "record", "--mode", mode, "-p", str(target.pid), "-d", "1.5", "-o", tmp_path / "a.phlox"], stderr=said)
         seconds, memory = ended(recorder, start)
         said.seek(0)
         words = said.read()

@@ -1,4 +1,4 @@
-"""The capture inside the kernel (--way kernel): the checks of test_truth.py, and those that only it allows."""
+"""The capture inside the kernel (--mode kernel): the checks of test_truth.py, and those that only it allows."""
 import collections
 import ctypes
 import os
@@ -15,7 +15,7 @@ import pytest
 from live_support import PHLOX, TARGETS, Recording, Target, begins_with_the_generator, families_never_mix, names_are_of_one_moment, once_a_version, since, sound
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-MODE = ("--way", "kernel", "-r", "2000", "--max-overhead", "off")
+MODE = ("--mode", "kernel", "-r", "2000", "--max-overhead", "off")
 
 
 def possible():
@@ -23,7 +23,7 @@ def possible():
     return re.search(r"^yes +BPF", said, re.M) is not None
 
 
-pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --mode kernel cannot be had here")
 
 
 @pytest.fixture

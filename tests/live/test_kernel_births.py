@@ -1,4 +1,4 @@
-"""Children of a recorded process are recorded from their birth on (--way kernel), compared with what the program writes about them."""
+"""Children of a recorded process are recorded from their birth on (--mode kernel), compared with what the program writes about them."""
 import contextlib
 import json
 import pathlib
@@ -13,7 +13,7 @@ from live_support import PHLOX, Recording, Target, few_pythons, once_a_version, 
 from test_kernel import MODE, possible
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --mode kernel cannot be had here")
 
 
 @since(3, 8)

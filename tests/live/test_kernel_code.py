@@ -1,4 +1,4 @@
-"""The library in which a line spends its time, in a recording without --native (--way kernel)."""
+"""The library in which a line spends its time, in a recording without --native (--mode kernel)."""
 import json
 import pathlib
 import subprocess
@@ -9,7 +9,7 @@ from live_support import PHLOX, Target, once_a_version, since
 from test_kernel import MODE, possible
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --mode kernel cannot be had here")
 
 
 @since(3, 8)

@@ -50,7 +50,7 @@ def test_bpf_and_perfmon_are_enough(tmp_path):
     with subprocess.Popen(["/usr/bin/python3", "-c", "while True: sum(range(1000))"]) as program:
         try:
             done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}",
-                                   tmp_path / "phlox", "record", "--way", "kernel", "-p", str(program.pid), "-d", "1", "-o", tmp_path / "a.phlox"],
+                                   tmp_path / "phlox", "record", "--mode", "kernel", "-p", str(program.pid), "-d", "1", "-o", tmp_path / "a.phlox"],
                                   capture_output=True, text=True, cwd=tmp_path)
         finally:
             program.kill()

@@ -1,4 +1,4 @@
-"""`--way kernel --native`: registers, C stack and the kernel's frames come from the same interrupt as the Python frames."""
+"""`--mode kernel --native`: registers, C stack and the kernel's frames come from the same interrupt as the Python frames."""
 import re
 import subprocess
 
@@ -12,8 +12,8 @@ from test_native import (HERE, NESTED, PROGRAM, SECONDS, WITH_HEADERS, extension
                          trampolines_are_named, mode, whole, with_headers)
 from test_native_judge import NESTED as EVALUATIONS, SYSTEM, needs
 
-pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
-MODE = ("--native", "--way", "kernel", "-r", "1000", "--max-overhead", "off")
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --mode kernel cannot be had here")
+MODE = ("--native", "--mode", "kernel", "-r", "1000", "--max-overhead", "off")
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_long_waits_of_a_program_that_switches_more_often_than_is_paid_for(recor
                                          "[threading.Thread(target=spin, daemon=True).start() for _ in range(7)]\n"
                                          "print('ready', os.getpid(), flush=True)\nspin()\n")
     with Target(SYSTEM, tmp_path / "passing.py") as target:
-        recording = record(target.pid, 4, "--native", "--way", "kernel", "-r", "100", "--max-overhead", "1")
+        recording = record(target.pid, 4, "--native", "--mode", "kernel", "-r", "100", "--max-overhead", "1")
     waits = recording.query("SELECT s.stack, s.wall_ns FROM sample s JOIN state ON state.id = s.state WHERE state.cpu = 3 AND s.wall_ns > 1000000 "
                             "AND state.waker IS NOT NULL")
     assert len(waits) > 50
@@ -185,7 +185,7 @@ def test_numpy(inside):
 
 
 def test_another_source_of_native_frames_is_refused_by_name():
-    done = subprocess.run([PHLOX, "record", "--way", "kernel", "--native", "--native-source", "ptrace", "-p", "1"], capture_output=True, text=True)
+    done = subprocess.run([PHLOX, "record", "--mode", "kernel", "--native", "--native-source", "ptrace", "-p", "1"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "--native-source" in done.stderr
 

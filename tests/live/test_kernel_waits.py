@@ -1,4 +1,4 @@
-"""Waits, their lengths, wait targets and wakers (--way kernel), compared with what the programs themselves write."""
+"""Waits, their lengths, wait targets and wakers (--mode kernel), compared with what the programs themselves write."""
 import collections
 import json
 import pathlib
@@ -13,7 +13,7 @@ from noise import Noise
 from wait_judge import WaitTargets, Ended, Handovers, read_ended, rows_by_thread
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --mode kernel cannot be had here")
 
 
 def log_of(target, path, between=None):
@@ -140,7 +140,7 @@ time.sleep(3600)
 def test_a_long_wait_while_another_thread_switches_all_the_time(python, record, tmp_path):
     (tmp_path / "beside.py").write_text(BESIDE_ONE_THAT_SWITCHES)
     with Target(python, tmp_path / "beside.py") as target:
-        recording = record(target.pid, 2, "--way", "kernel")
+        recording = record(target.pid, 2, "--mode", "kernel")
     waits = {tid for tid, name in recording.query("SELECT tid, name FROM thread") if name.startswith("waits")}
     known = unknown = 0
     for tid, wall, stack in recording.query("SELECT t.tid, s.wall_ns, s.stack FROM sample s JOIN thread t ON s.thread = t.id"):
@@ -184,7 +184,7 @@ def test_short_waits_that_stand_for_others(python, budget, seconds, apart, recor
     log = tmp_path / "short.times"
     (tmp_path / "short.py").write_text(SHORT_WAITS.replace("short.times", str(log)))
     with Target(python, tmp_path / "short.py") as target:
-        recording = record(target.pid, seconds, "--way", "kernel", "--max-overhead", budget)
+        recording = record(target.pid, seconds, "--mode", "kernel", "--max-overhead", budget)
     slept, locked = map(int, log.read_text().split())
     blocked, ours = collections.Counter(), collections.Counter()
     for cpu, wall, call, stack in recording.query("SELECT cpu, wall_ms, system_call, stack FROM span"):

@@ -471,7 +471,7 @@ def test_code_that_was_moved_to_memory_without_a_file_keeps_its_names(record, tm
     python = collections.namedtuple("Python", "name path")("system", "/usr/bin/python3")
     with Target(python, program, library) as target:
         maps = pathlib.Path(f"/proc/{target.pid}/maps").read_text()
-        recording = record(target.pid, SECONDS, "--native", "--way", mode, *RATE)
+        recording = record(target.pid, SECONDS, "--native", "--mode", mode, *RATE)
     assert not re.search(r" r-xp .*libmoved", maps), "its code is not where its file is mapped"
     assert share(stacks(recording), lambda frames: in_order(frames, ["calls", "computes_moved"])) > 0.8
     assert share(stacks(recording), lambda frames: any("JIT" in frame for frame in frames)) < 0.05

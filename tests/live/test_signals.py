@@ -12,7 +12,7 @@ from test_kernel import possible
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "deaths.py"
 COUNT = int(os.environ.get("PHLOX_DEATHS", "10"))
 
-pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --mode kernel cannot be had here")
 
 
 def report(path):
@@ -28,7 +28,7 @@ def row_of(rows, pid, name):
 @few_pythons
 @pytest.mark.parametrize("kind", ["killed", "aborted", "stopped", "crashed", "raised"])
 def test_who_ended_a_process_and_where_it_was(python, tmp_path, kind):
-    done = subprocess.run([PHLOX, "record", "--way", "kernel", "-o", tmp_path / "a.phlox", "--", python.path, PROGRAM, kind, str(COUNT), tmp_path / "log"],
+    done = subprocess.run([PHLOX, "record", "--mode", "kernel", "-o", tmp_path / "a.phlox", "--", python.path, PROGRAM, kind, str(COUNT), tmp_path / "log"],
                           capture_output=True, text=True, env={**os.environ, "PYTHONFAULTHANDLER": ""})
     assert done.returncode == 0, done.stderr
     said = report(tmp_path / "a.phlox")
@@ -55,7 +55,7 @@ def test_who_ended_a_process_and_where_it_was(python, tmp_path, kind):
 @few_pythons
 def test_an_end_that_was_asked_for_is_no_finding(python, tmp_path):
     program = "import os, signal, time; time.sleep(0.5); pid = os.fork(); time.sleep(0.5); pid and (os.kill(pid, signal.SIGTERM), os.wait())"
-    done = subprocess.run([PHLOX, "record", "--way", "kernel", "-o", tmp_path / "a.phlox", "--", python.path, "-c", program], capture_output=True, text=True)
+    done = subprocess.run([PHLOX, "record", "--mode", "kernel", "-o", tmp_path / "a.phlox", "--", python.path, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     said = report(tmp_path / "a.phlox")
     (row,) = said["signals"]
@@ -65,7 +65,7 @@ def test_an_end_that_was_asked_for_is_no_finding(python, tmp_path):
 
 def test_a_flood_of_signals_that_a_program_handles_is_cut_short(tmp_path):
     program = "import os, signal, time\ntime.sleep(0.5)\nsignal.signal(signal.SIGTERM, lambda *_: None)\nfor i in range(20000): os.kill(os.getpid(), signal.SIGTERM)\nos.kill(os.getpid(), signal.SIGKILL)"
-    subprocess.run([PHLOX, "record", "--way", "kernel", "-o", tmp_path / "a.phlox", "--", "/usr/bin/python3", "-c", program], capture_output=True, text=True)
+    subprocess.run([PHLOX, "record", "--mode", "kernel", "-o", tmp_path / "a.phlox", "--", "/usr/bin/python3", "-c", program], capture_output=True, text=True)
     rows = report(tmp_path / "a.phlox")["signals"]
     assert len(rows) < 1000
     last = row_of(rows, rows[0]["pid"], "SIGKILL")

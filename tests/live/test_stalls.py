@@ -18,7 +18,7 @@ def possible():
     return re.search(r"^yes +BPF", subprocess.run([PHLOX, "doctor"], capture_output=True, text=True).stdout, re.M) is not None
 
 
-pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+pytestmark = pytest.mark.skipif(not possible(), reason="phlox doctor: --mode kernel cannot be had here")
 
 
 @pytest.mark.usefixtures("loops")
@@ -30,7 +30,7 @@ def test_each_stall_of_the_programs_log_is_found(python, kind, tmp_path):
         pytest.skip("this interpreter has no uvloop")
     log, path = tmp_path / "log", tmp_path / "stalls.phlox"
     with Target(python, PROGRAM, log, kind) as target:
-        with subprocess.Popen([PHLOX, "record", "--way", "kernel", "--stall", "110ms", "-p", str(target.pid), "-o", str(path)],
+        with subprocess.Popen([PHLOX, "record", "--mode", "kernel", "--stall", "110ms", "-p", str(target.pid), "-o", str(path)],
                               stderr=subprocess.PIPE, text=True) as recorder:
             assert target.process.stdout.readline() == "done\n"
             recorder.terminate()

@@ -29,7 +29,7 @@ if os.environ.get("PHLOX_EVERY_VERSION"):
 WAYS = ["kernel", "no-kernel"] if possible() else ["no-kernel"]
 everywhere = pytest.mark.parametrize("which", PYTHONS, ids=lambda path: path.strip("/").replace("/", "-")[-30:])
 each_way = pytest.mark.parametrize("way", WAYS)
-kernel_only = pytest.mark.skipif(not possible(), reason="phlox doctor: --way kernel cannot be had here")
+kernel_only = pytest.mark.skipif(not possible(), reason="phlox doctor: --mode kernel cannot be had here")
 WITHIN = 60 * SLOWER  # seconds: what needs longer hangs
 
 
@@ -91,7 +91,7 @@ def watch(start, tmp_path):
     """A recorder that is recording; `folder` has its incidents."""
     def watch_(target, *conditions, way=WAYS[0], before=1, after=0.3, more=()):
         on = [word for condition in conditions for word in ("--on", condition)]
-        one = start(PHLOX, "record", "-v", "--way", way, *on, "--before", before, "--after", after, *more, "-o", tmp_path / "incidents", "-p", target.pid)
+        one = start(PHLOX, "record", "-v", "--mode", way, *on, "--before", before, "--after", after, *more, "-o", tmp_path / "incidents", "-p", target.pid)
         one.folder = tmp_path / "incidents"
         one.err.wait("recording into")
         seen_samples(one.folder / "recording.phlox", before + 0.5)
@@ -366,7 +366,7 @@ def test_an_end_that_was_asked_for_is_no_incident(program, watch):
 
 
 def test_outside_the_kernel_the_end_of_the_program_is_known_and_the_rest_is_said(start, tmp_path):
-    recorder = start(PHLOX, "record", "--way", "no-kernel", "--on", "death", "-o", tmp_path / "incidents", "--", SYSTEM, PROGRAM)
+    recorder = start(PHLOX, "record", "--mode", "no-kernel", "--on", "death", "-o", tmp_path / "incidents", "--", SYSTEM, PROGRAM)
     recorder.folder = tmp_path / "incidents"
     recorder.out.wait("ready")
     recorder.err.wait("only the end of the program itself is known")

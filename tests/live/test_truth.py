@@ -98,7 +98,7 @@ def test_calls_have_no_more_than_their_share(python, record, threads, options):
 # the sample before.
 @since(3, 13)  # how a thread is held does not depend on the version
 @once_a_version
-@pytest.mark.parametrize("options", [(), ("--way", "hands-off"), ("--native", "--native-source", "ptrace")], ids=["python", "hands-off", "native"])
+@pytest.mark.parametrize("options", [(), ("--mode", "hands-off"), ("--native", "--native-source", "ptrace")], ids=["python", "hands-off", "native"])
 def test_a_wait_for_a_cpu_uses_none(python, record, options):
     with contextlib.ExitStack() as stack:
         target = stack.enter_context(Target(python, PROGRAMS / "gives_way.py", 60))

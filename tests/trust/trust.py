@@ -31,7 +31,7 @@ SHARES = {"kill_at_an_instant": (15, 1), "kill_at_a_call": (20, 1), "stop_the_re
 def recordings(phlox, python, folder):
     """Small ones, for the trial that changes their bytes."""
     made = []
-    for name, options in {"plain": ("--way", "no-kernel"), "kernel": (), "native": ("--native",)}.items():
+    for name, options in {"plain": ("--mode", "no-kernel"), "kernel": (), "native": ("--native",)}.items():
         with trials.Program(python) as program:
             path = pathlib.Path(folder) / f"{name}.phlox"
             trials.run(phlox, "record", "-q", "-p", program.pid, "-d", "0.5", "-o", path, *options)

@@ -50,10 +50,10 @@ list(generates())
 """
 
 MODES = {
-    **({"kernel": ("--way", "kernel")} if os.geteuid() == 0 else {}),
-    "same-cpu": ("--way", "same-cpu"),
-    "ptrace": ("--way", "ptrace"),
-    "native-ptrace": ("--native", "--native-source", "ptrace", "--way", "no-kernel"),
+    **({"kernel": ("--mode", "kernel")} if os.geteuid() == 0 else {}),
+    "same-cpu": ("--mode", "same-cpu"),
+    "ptrace": ("--mode", "ptrace"),
+    "native-ptrace": ("--native", "--native-source", "ptrace", "--mode", "no-kernel"),
 }
 FAST = ("-r", "1000", "--max-overhead", "off")
 MOST_MEMORY = 1 << 30  # bytes
@@ -265,7 +265,7 @@ def stop_the_recorder(phlox, python, random, instants=50):
 
 COMMANDS = {
     "record": ("record", "-p", "{pid}", "-o", "a.phlox"),
-    "record-no-kernel": ("record", "--way", "no-kernel", "-p", "{pid}", "-o", "a.phlox"),
+    "record-no-kernel": ("record", "--mode", "no-kernel", "-p", "{pid}", "-o", "a.phlox"),
     "top": ("top", "-p", "{pid}"),
     "dump": ("dump", "-p", "{pid}"),
     "report": ("report", "whole.phlox"),

@@ -21,7 +21,8 @@ class CommandBuilder {
   CommandBuilder(CLI::App& app, CommandText& text) : app_(app), text_(text) {}
 
   void value(const std::string& names, std::string& into, OptionText words) {
-    add(app_.add_option(names, into, words.text), names, std::move(words));
+    const std::string all = words.older.empty() ? names : names + "," + words.older;
+    add(app_.add_option(all, into, words.text), names, std::move(words));
   }
   void values(const std::string& names, std::vector<std::string>& into, OptionText words) {
     words.repeatable = true;

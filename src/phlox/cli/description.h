@@ -18,6 +18,7 @@ struct OptionText {
   bool file = false;                      // completed with file names
   bool repeatable = false;                // may be given several times
   bool processes = false;                 // completed with the ids of running Pythons
+  std::string older = {};                 // a name that still works, and is not listed
   std::vector<std::string> items = {};    // if the value is a list of these, separated by commas
 };
 

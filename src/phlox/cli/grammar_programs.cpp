@@ -70,8 +70,8 @@ void describe_the_recording(CommandBuilder& b, RecordArguments& a) {
                    "recording's name to this open file descriptor, and close it"});
 }
 
-// Of --way, for record and agent.
-std::vector<std::string> ways() {
+// Of --mode, for record and agent.
+std::vector<std::string> modes() {
   return {"auto", "kernel", "same-cpu", "ptrace", "hands-off", "no-kernel"};
 }
 
@@ -86,14 +86,16 @@ void describe_the_sampling(CommandBuilder& b, RecordArguments& a) {
            .text = "where threads are stopped for microseconds: when phlox itself is stopped meanwhile "
                    "(Ctrl-Z), it lets the thread go after this (default 10ms)"});
   b.flag("--hands-off", a.hands_off,
-         "read only from other CPUs than the program's; stacks are not proved (same as --way hands-off)");
+         "read only from other CPUs than the program's; stacks are not proved (same as --mode hands-off)");
   b.value(
-      "--way", a.mode,
-      {.value = "WAY",
+      "--mode", a.mode,
+      {.value = "MODE",
        .text = "how to read the program. kernel: inside the kernel, as root; same-cpu: on the thread's own "
                "CPU; ptrace: while the thread is stopped for microseconds; hands-off: from other CPUs; "
-               "no-kernel: the best of the last three (default auto: the first that this host allows)",
-       .choices = ways()});
+               "no-kernel: the best of the last three (default auto: the first that this host allows). Its "
+               "older name is --way",
+       .choices = modes(),
+       .older = "--way"});
 }
 
 void describe_the_profiles(CommandBuilder& b, AgentArguments& a) {
@@ -104,10 +106,11 @@ void describe_the_profiles(CommandBuilder& b, AgentArguments& a) {
           {.value = "PERCENT",
            .text = "how much of a CPU sampling may take from a program; beyond that the rate is lowered. "
                    "off: no limit (default 1)"});
-  b.value("--way", a.mode,
-          {.value = "WAY",
+  b.value("--mode", a.mode,
+          {.value = "MODE",
            .text = "how to read the programs, as with phlox record (default auto)",
-           .choices = ways()});
+           .choices = modes(),
+           .older = "--way"});
   b.flag("--no-async", a.no_async, "do not send what tasks of asyncio and trio await");
 }
 

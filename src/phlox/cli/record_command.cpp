@@ -207,7 +207,7 @@ class Recording {
         return fail(ErrorKind::target_state,
                     fmt::format("process {} is already traced by process {} ({}): only one can", pid,
                                 state->status.tracer, state->tracer_name),
-                    "without --way ptrace it is read without stopping it");
+                    "without --mode ptrace it is read without stopping it");
       }
       for (const std::string& remark : process::remarks_on(*state)) talk_.warn(remark);
       if (pid != pids_.front()) continue;

@@ -87,11 +87,11 @@ Result<void> read_mode(const RecordArguments& a, sampler::Options& options) {
   if (*mode != sampler::Mode::kernel) return {};
   if (*native && *native != sampler::NativeSource::automatic) {
     return fail(ErrorKind::usage,
-                "--native-source does not apply to --way kernel, which reads native frames itself",
-                "without --native-source, or without --way kernel");
+                "--native-source does not apply to --mode kernel, which reads native frames itself",
+                "without --native-source, or without --mode kernel");
   }
   // Checked before a program is started.
-  return sampler::check_kernel_capture("record --way kernel");
+  return sampler::check_kernel_capture("record --mode kernel");
 }
 
 // The view of the picture or the page that is written when the recording is over.

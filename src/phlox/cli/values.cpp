@@ -131,7 +131,7 @@ Result<std::optional<double>> parse_overhead(std::string_view text) {
 
 Result<sampler::Mode> parse_mode(std::string_view text, bool hands_off) {
   if (hands_off && !text.empty() && text != "hands-off") {
-    return fail(ErrorKind::usage, fmt::format("--hands-off and --way {} contradict each other", text),
+    return fail(ErrorKind::usage, fmt::format("--hands-off and --mode {} contradict each other", text),
                 "give one of them");
   }
   if (hands_off || text == "hands-off") return sampler::Mode::hands_off;

@@ -43,7 +43,7 @@ struct Findings {
   process::CpuTrial cpus;
   int stop = 0;  // errno of a stop, on a child of ours; 0: it works
   int bpf = 0;
-  std::optional<Error> no_kernel_capture;  // why --way kernel is not possible; none: it is
+  std::optional<Error> no_kernel_capture;  // why --mode kernel is not possible; none: it is
   sampler::SchedulingClass scheduling = sampler::SchedulingClass::ordinary;
   int real_time = 0;         // errno of SCHED_FIFO, if it was not granted
   bool schedstat = false;    // exists, and counts

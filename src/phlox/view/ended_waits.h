@@ -1,4 +1,4 @@
-// The wakers of waits, where a recording knows them (--way kernel): which thread released the lock, put into
+// The wakers of waits, where a recording knows them (--mode kernel): which thread released the lock, put into
 // the queue or wrote to the pipe. Similar ones are added up. Pure.
 #pragma once
 

@@ -199,14 +199,14 @@ std::string cost_warning(const QualitySummary& quality) {
            " of a CPU from the program, which ran that much slower while it was recorded: use a lower rate "
            "(-r) "
            "or --max-overhead" +
-           (quality.in_kernel() ? ", or --way no-kernel if its threads leave their CPUs often" : "");
+           (quality.in_kernel() ? ", or --mode no-kernel if its threads leave their CPUs often" : "");
   }
   const bool is_above = quality.max_overhead > 0 && share > quality.max_overhead * kMuchMore;
   if (!is_above || !quality.in_kernel() || quality.processes > 1 || quality.elapsed < kSecond) return {};
   // Above the budget, and a lower rate does not help.
   return fmt::format(
       "its threads leave their CPUs so often that recording these switches took {} of a CPU from it, above "
-      "the limit of {} (--max-overhead); --way no-kernel takes less, and knows less about waits",
+      "the limit of {} (--max-overhead); --mode no-kernel takes less, and knows less about waits",
       percent(share), percent(quality.max_overhead));
 }
 

@@ -23,8 +23,8 @@ function noteWords({ recordings, head }: Catalogue): string {
   const notes = [exact.every((one) => one)
     ? "Wait times are exact, from the scheduler. What ended a wait is shown if the wait took a millisecond or more and the recording proves it."
     : exact.some((one) => one)
-    ? "Only one of the recordings knows what ended a wait (--way kernel)."
-    : "From samples: waits between two samples are not known. Only a recording of --way kernel knows what ended a wait."];
+    ? "Only one of the recordings knows what ended a wait (--mode kernel)."
+    : "From samples: waits between two samples are not known. Only a recording of --mode kernel knows what ended a wait."];
   if (head.merged) notes.push("Which thread held the GIL is not known: the page was merged to fit.");
   return notes.join(" ");
 }

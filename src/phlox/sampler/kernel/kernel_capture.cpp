@@ -44,7 +44,7 @@ namespace phlox::sampler {
 namespace {
 
 // The hint for a user who cannot have this mode.
-constexpr const char* kOtherwise = "without --way kernel phlox takes the best of the other modes";
+constexpr const char* kOtherwise = "without --mode kernel phlox takes the best of the other modes";
 
 tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::string hint = kOtherwise) {
   return fail(kind, "cannot sample inside the kernel: " + why, std::move(hint));

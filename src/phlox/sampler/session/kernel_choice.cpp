@@ -10,8 +10,8 @@ Result<std::unique_ptr<KernelSources>> open_kernel(Host& host, const std::vector
                                                    const Options& options, std::string& why_not) {
   if (!wants_kernel({options.mode, options.native})) return nullptr;
   const std::string retry = roots.size() == 1 && !options.launched
-                                ? fmt::format("record --way kernel -p {}", roots.front())
-                                : std::string("record --way kernel");
+                                ? fmt::format("record --mode kernel -p {}", roots.front())
+                                : std::string("record --mode kernel");
   auto kernel = KernelSources::open(host, options.rate_hz, options.max_overhead_percent,
                                     options.native.has_value(), options.follow, retry);
   if (kernel || options.mode == Mode::kernel) return kernel;

@@ -13,7 +13,7 @@ std::vector<std::string> refusals(const Options& options, const Progress& progre
                     "a CPU that is "
                     "kept free): {}",
                     progress.cpu_refused,
-                    stops ? "it was stopped for microseconds instead (--way same-cpu stops no thread)"
+                    stops ? "it was stopped for microseconds instead (--mode same-cpu stops no thread)"
                           : "it was read as it ran, unproved"));
   }
   if (progress.stop_refused > 0) {
