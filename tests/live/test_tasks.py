@@ -216,7 +216,6 @@ def test_a_job_of_trio_has_the_frames_of_the_thread_that_runs_it(python, words):
     for name, function in (("first", "first_job"), ("second", "second_job")):
         job = tasks[name]["job"]
         assert tasks[name]["awaited_kind"] == "thread_job" and not job["queued"]
-        # anyio has a function of its own between trio and the job.
         inner = [frame["function"] for frame in job["frames"]]
         assert inner[:3] == [function, "leaf", "wait"], job
         assert function in [frame["function"] for frame in threads[job["python_id"]]["frames"]], job
