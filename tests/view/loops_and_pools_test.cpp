@@ -63,13 +63,16 @@ TEST_F(LoopsAndPools, a_wait_that_was_not_read_counts_for_the_loop_if_it_is_know
   const ThreadId thread = maker.thread("MainThread", 4711);
   const std::string unread = "(a wait whose stack was not read)";
   blocked(thread, unread, 5 * kMs, kEpoll);
-  for (int i = 0; i < 100; ++i) blocked(thread, kPoll, 2 * kMs, kEpoll);
+  for (int i = 0; i < 100; ++i) {
+    blocked(thread, kPoll, 2 * kMs, kEpoll);
+    maker.add(thread, kOnce, 1 * kMs);
+  }
   blocked(thread, unread, 30 * kMs, kEpoll);
   blocked(thread, unread, 40 * kMs, kRecv);
   maker.add(thread, kCallback + "handle", 100 * kMs);
   const auto rows = loops();
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].wall, 330 * kMs);
+  EXPECT_EQ(rows[0].wall, 430 * kMs);
   EXPECT_EQ(rows[0].idle, 230 * kMs);
   EXPECT_EQ(rows[0].unknown, 0);
 }

@@ -436,6 +436,14 @@ TEST_F(Work, a_wait_that_was_not_read_is_like_all_others_of_its_thread_in_that_c
             "0.40 s of waiting for something to do, in 1 of 2 threads: 1 in _run_once (base_events.py)");
 }
 
+// A long wait has several rows.
+TEST_F(Work, one_long_wait_says_nothing_of_another_that_was_not_read) {
+  const ThreadId loop = main();
+  for (int i = 0; i < 150; ++i) blocked(loop, kOnce + kSelector, 1000 * kMs, kEpoll);
+  blocked(loop, "(a wait whose stack was not read)", 5 * kMs, kEpoll);
+  EXPECT_EQ(doing(150), Doing::waiting_unknown);
+}
+
 // --native reads the C frames of such a wait, and they do not show what is in Python above them.
 TEST_F(Work, native_frames_below_a_wait_that_was_not_read_prove_nothing) {
   const ThreadId worker = worker_thread();

@@ -15,18 +15,18 @@ namespace {
 constexpr Nanoseconds kRounding = 2'000;
 
 struct Going {
-  StackId stack;
-  int16_t system_call = -1;
-  Nanoseconds end = 0;
+  OngoingWait wait;
   std::vector<size_t> samples;
-
-  bool goes_on_with(const Sample& sample) const {
-    return !samples.empty() && stack == sample.stack && system_call == sample.system_call &&
-           sample.start <= end + kRounding && end <= sample.start + kRounding;
-  }
 };
 
 }  // namespace
+
+bool OngoingWait::take(const Sample& sample) {
+  const bool goes_on = !is_over && stack == sample.stack && system_call == sample.system_call &&
+                       sample.start <= end + kRounding && end <= sample.start + kRounding;
+  *this = {sample.stack, sample.system_call, sample.start + sample.wall, false};
+  return goes_on;
+}
 
 bool is_ended_wait(const Sample& sample) {
   return sample.cpu_state == CpuState::blocked && sample.gil_state != GilState::waits;
@@ -39,15 +39,12 @@ std::vector<WakerId> wakers_of_whole_waits(const Profile& profile) {
   for (size_t i = 0; i < wakers.size(); ++i) {
     const Sample& sample = profile.samples()[i];
     if (!is_ended_wait(sample)) continue;
-    Going& wait = going[sample.thread];
-    if (!wait.goes_on_with(sample)) wait.samples.clear();
-    wait.stack = sample.stack;
-    wait.system_call = sample.system_call;
-    wait.end = sample.start + sample.wall;
-    wait.samples.push_back(i);
+    auto& [wait, samples] = going[sample.thread];
+    if (!wait.take(sample)) samples.clear();
+    samples.push_back(i);
     if (!sample.waker || sample.waker.value > profile.wakers().size()) continue;
-    for (const size_t part : wait.samples) wakers[part] = sample.waker;
-    wait.samples.clear();
+    for (const size_t part : samples) wakers[part] = sample.waker;
+    wait.is_over = true;
   }
   return wakers;
 }

@@ -7,6 +7,17 @@
 
 namespace phlox::view {
 
+// Of one thread: a long wait has several rows, each of which begins where the one before it ends.
+struct OngoingWait {
+  profile::StackId stack;
+  int16_t system_call = -1;
+  Nanoseconds end = 0;
+  bool is_over = true;
+
+  // The thread's next row: returns whether it belongs to the same wait.
+  bool take(const profile::Sample& sample);
+};
+
 // Blocked, but not for the GIL: gil_holders.h is for that.
 bool is_ended_wait(const profile::Sample& sample);
 

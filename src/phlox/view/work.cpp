@@ -12,6 +12,7 @@
 #include "phlox/view/await_time.h"
 #include "phlox/view/markers.h"
 #include "phlox/view/system_calls.h"
+#include "phlox/view/whole_waits.h"
 
 namespace phlox::view {
 
@@ -62,10 +63,10 @@ bool WorkRule::is_unread(const Sample& sample) const {
 }
 
 void WorkRule::learn_calls() {
+  std::vector<OngoingWait> last(threads_.size());
   for (const Sample& sample : profile_.samples()) {
-    if (sample.cpu_state != CpuState::blocked || sample.gil_state == GilState::waits ||
-        sample.system_call < 0 || sample.quality == Quality::rejected || !sample.thread ||
-        sample.thread.value >= threads_.size() || is_unread(sample)) {
+    if (!is_ended_wait(sample) || sample.system_call < 0 || sample.quality == Quality::rejected ||
+        !sample.thread || sample.thread.value >= threads_.size() || is_unread(sample)) {
       continue;
     }
     auto& calls = threads_[sample.thread.value].calls;
@@ -73,7 +74,7 @@ void WorkRule::learn_calls() {
     auto row = std::find_if(calls.begin(), calls.end(),
                             [&](const CallRow& one) { return one.system_call == sample.system_call; });
     if (row == calls.end()) row = calls.insert(row, {sample.system_call, 0, doing});
-    ++row->waits;
+    if (!last[sample.thread.value].take(sample)) ++row->waits;
     if (row->doing != doing) row->doing = Doing::waiting_unknown;
   }
 }
