@@ -18,7 +18,7 @@ import time
 import urllib.request
 
 from . import install
-from .services import free_port, listens, wait_for
+from .services import free_port, listens, on_loopback, wait_for
 from .start import cpu_of, peak_of
 from .statistics import median
 from .tables import number, table
@@ -101,9 +101,7 @@ class Relay:
             def log_message(self, *_):
                 pass
 
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        self.http = on_loopback(Handler)
 
     @property
     def url(self):

@@ -35,29 +35,26 @@ def venv(cache):
     return directory
 
 
-def packages(cache, python, version):
-    """The interpreter of an environment with the imports of forest.py and dataflow.py."""
-    directory = os.path.join(cache, "packages-" + version)
+def environment(directory, python, *packages):
+    """Its interpreter; made anew if an earlier attempt was not finished."""
     inside = os.path.join(directory, "bin", "python")
     done = os.path.join(directory, "complete")
     if not os.path.exists(done):
         subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
-        subprocess.run([inside, "-m", "pip", "-q", "install", "--only-binary", ":all:", "pandas<3", "scikit-learn<2", "bytewax<0.22"], check=True)
+        subprocess.run([inside, "-m", "pip", "-q", "install", "--only-binary", ":all:", *packages], check=True)
         open(done, "w").close()
     return inside
+
+
+def packages(cache, python, version):
+    """The interpreter of an environment with the imports of forest.py and dataflow.py."""
+    return environment(os.path.join(cache, "packages-" + version), python, "pandas<3", "scikit-learn<2", "bytewax<0.22")
 
 
 def huge_packages(cache, python, version):
     """The interpreter of an environment with the imports of huge.py. torch is left out: with what it needs, it takes
     gigabytes. Install it there to measure with it."""
-    directory = os.path.join(cache, "huge-" + version)
-    inside = os.path.join(directory, "bin", "python")
-    done = os.path.join(directory, "complete")
-    if not os.path.exists(done):
-        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
-        subprocess.run([inside, "-m", "pip", "-q", "install", "--only-binary", ":all:", "numpy", "scipy", "scikit-learn", "polars", "pyarrow"], check=True)
-        open(done, "w").close()
-    return inside
+    return environment(os.path.join(cache, "huge-" + version), python, "numpy", "scipy", "scikit-learn", "polars", "pyarrow")
 
 
 def server_packages(cache, python, version):
@@ -121,11 +118,4 @@ def sid(cache):
 
 def host_packages(cache, python, version):
     """The interpreter of an environment with the servers and NumPy that the section `hosts` runs."""
-    directory = os.path.join(cache, "host-" + version)
-    inside = os.path.join(directory, "bin", "python")
-    done = os.path.join(directory, "complete")
-    if not os.path.exists(done):
-        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
-        subprocess.run([inside, "-m", "pip", "-q", "install", "--only-binary", ":all:", "gunicorn", "uvicorn", "numpy"], check=True)
-        open(done, "w").close()
-    return inside
+    return environment(os.path.join(cache, "host-" + version), python, "gunicorn", "uvicorn", "numpy")

@@ -2,6 +2,7 @@
 every process with the kernel's. The kernel's is the sum of /proc/PID/task/*/schedstat (as in getrusage, in
 nanoseconds), read fifty times a second for every descendant, taken at the moments between which phlox says
 that it recorded the process; for a process started under the recorder, all of it."""
+import http.server
 import os
 import shutil
 import signal
@@ -124,6 +125,14 @@ def wait_for(condition, what, seconds=60):
             return
         time.sleep(0.05)
     raise TimeoutError("waited for " + what)
+
+
+def on_loopback(handler):
+    """A web server with this handler, on a port that is free, in a thread of its own."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
 
 
 def listens(port):

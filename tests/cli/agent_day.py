@@ -19,7 +19,6 @@ import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,9 @@ import urllib.request
 from profile_server import Otlp, sampled
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "bench"))
+from harness.services import free_port, listens, on_loopback, wait_for  # noqa: E402
+
 PROGRAMS = HERE.parents[1] / "bench" / "hosts"
 COLLECTOR = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "phlox" / "otelcol" / "otelcol"
 CONFIG = """
@@ -63,23 +65,10 @@ int clock_gettime(clockid_t clock, struct timespec* time) {
 # What happens, and for which share of the time. Whatever remains at the end is sent then.
 PHASES = [("all is well", 0.1), ("the collector is killed", 0.2), ("it is slow", 0.15), ("it asks for pauses", 0.1), ("it takes small pushes only", 0.1),
           ("its disk is full", 0.15), ("the clock jumps", 0.1), ("all is well again", 0.1)]
+PATIENCE = 240  # seconds
 IDLE, WORKERS, COMING = 26, 6, 8  # 40 Pythons
 MOST_MEMORY, MOST_GROWTH = 100 * 2**20, 20 * 2**20
 MOST_CPU, MOST_TAKEN = 0.01, 0.005  # of the host; of each program
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def until(condition, what, seconds=240):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError("waited for " + what)
-        time.sleep(0.1)
 
 
 class Disk:
@@ -163,9 +152,7 @@ class Relay:
             def log_message(self, *_):
                 pass
 
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        self.http = on_loopback(Handler)
 
     @property
     def url(self):
@@ -233,11 +220,7 @@ class Day:
         with open(self.folder / "collector.log", "a") as log:
             self.collector = subprocess.Popen([COLLECTOR, "--config", config, "--feature-gates=service.profilesSupport"], stderr=log)
 
-        def listens():
-            with socket.socket() as one:
-                return one.connect_ex(("127.0.0.1", self.relay.to)) == 0
-
-        until(listens, "the collector")
+        wait_for(lambda: listens(self.relay.to), "the collector", PATIENCE)
 
     def kill_collector(self):
         self.collector.kill()
@@ -290,14 +273,14 @@ class Day:
 
     def buffer_disk_is_full(self, agent):
         """Pushes that cannot be stored are lost, counted and said once; afterwards nothing is."""
-        until(lambda: self.metric("phlox_agent_buffered") == 0, "all to be sent")
+        wait_for(lambda: self.metric("phlox_agent_buffered") == 0, "all to be sent", PATIENCE)
         before = {name: self.metric(f"phlox_agent_{name}_total") for name in ("intervals", "sent", "lost")}
         self.relay.mode = "the buffer's disk is full"
         self.state.fill()
         self.watch(agent, 4 * self.options.interval)
         self.state.free()
         self.watch(agent, 3 * self.options.interval)
-        until(lambda: self.metric("phlox_agent_buffered") == 0, "all to be sent")
+        wait_for(lambda: self.metric("phlox_agent_buffered") == 0, "all to be sent", PATIENCE)
         # All three are read while nothing is under way.
         since = {name: self.metric(f"phlox_agent_{name}_total") - before[name] for name in before}
         said = (self.folder / "agent.log").read_text()
@@ -310,7 +293,7 @@ class Day:
         try:
             self.start_collector()
             agent = self.start_agent(programs.files.name)
-            until(lambda: self.relay.accepted, "the first push")
+            wait_for(lambda: self.relay.accepted, "the first push", PATIENCE)
             begun = time.monotonic()
             for name, share in PHASES:
                 self.phase(agent, name, 60 * self.options.minutes * share)
@@ -318,7 +301,7 @@ class Day:
             cpu, taken = self.metric("process_cpu_seconds_total"), self.metric("phlox_agent_taken_seconds_total")
             lost, samples = self.metric("phlox_agent_lost_total"), self.metric("phlox_agent_samples_total")
             self.relay.mode = "in the end"
-            until(lambda: self.metric("phlox_agent_buffered") == 0, "all to be sent")
+            wait_for(lambda: self.metric("phlox_agent_buffered") == 0, "all to be sent", PATIENCE)
             agent.send_signal(signal.SIGTERM)
             agent.wait(120)
             sums, ids, times = self.relay.sums()
@@ -338,7 +321,7 @@ class Day:
             self.check("the programs' loss is small", of_each <= MOST_TAKEN, share_of_a_cpu_of_each=of_each)
             self.relay.accepted.clear()
             agent = self.start_agent(programs.files.name)
-            until(lambda: self.relay.accepted, "a push of the second agent")
+            wait_for(lambda: self.relay.accepted, "a push of the second agent", PATIENCE)
             self.buffer_disk_is_full(agent)
             agent.send_signal(signal.SIGTERM)
             self.check("the agent ends in order", agent.wait(120) == 0)

@@ -41,7 +41,8 @@ std::string why_not(Refused refused, int error) {
 std::string hint_for(const std::string& file, Refused refused, int error) {
   if (refused == Refused::link) return fmt::format("name the file itself: realpath {}", file);
   if (refused == Refused::private_file) return "let only its owner write into the folder: chmod go-w";
-  if (refused == Refused::rights) return "";
+  if (refused == Refused::rights)
+    return "phlox needs CAP_SETUID and CAP_SETGID to read with that user's rights";
   if (file.starts_with("~")) return "phlox does not know ~: write $HOME";
   if (error == ENOENT) return "touch makes an empty one; phlox follows it when it is rotated";
   if (error == EACCES)

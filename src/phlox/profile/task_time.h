@@ -1,7 +1,7 @@
 // What tasks of event loops awaited, over time: rows of the recording's tables task_census, event_loop,
 // task_stack, task_time, task_group, ready_tasks, task_waiter and job_waiter (docs/recording.md). Apart from
-// the samples
-// of threads: many tasks wait at once in one thread, so their times add up to more than the recording lasted.
+// the samples of threads: many tasks wait at once in one thread, so their times add up to more than the
+// recording lasted.
 // Sampled: the time between two censuses of the tasks counts half for what the one found and half for what
 // the other did.
 #pragma once

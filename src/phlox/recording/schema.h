@@ -75,8 +75,7 @@ inline constexpr const char* kAddTaskWaiters =
 // Which tasks wait for the jobs of thread pools. Older recordings lack it.
 inline constexpr const char* kAddJobWaiters =
     "CREATE TABLE job_waiter (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, frame INTEGER NOT NULL, "
-    "stack "
-    "INTEGER, seen INTEGER NOT NULL)";
+    "stack INTEGER, seen INTEGER NOT NULL)";
 
 // What the sampling error of await time follows from, as blobs. Older rows lack it. Older versions open a
 // recording only if all columns are INTEGER or TEXT, and SQLite does not convert a blob to TEXT.

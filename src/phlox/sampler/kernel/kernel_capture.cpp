@@ -9,6 +9,7 @@
 
 #include "phlox/base/machine.h"
 #include "phlox/process/host_rights.h"
+#include "phlox/sampler/kernel/process_config.h"
 
 #ifndef PHLOX_KERNEL_CAPTURE_MISSING
 #include <bpf/bpf.h>
@@ -43,10 +44,7 @@
 namespace phlox::sampler {
 namespace {
 
-// The hint for a user who cannot have this mode.
-constexpr const char* kOtherwise = "without --mode kernel phlox takes the best of the other modes";
-
-tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::string hint = kOtherwise) {
+tl::unexpected<Error> refused(ErrorKind kind, const std::string& why, std::string hint = kOtherModes) {
   return fail(kind, "cannot sample inside the kernel: " + why, std::move(hint));
 }
 
@@ -375,8 +373,8 @@ tl::unexpected<Error> refusal(const char* what, int error) {
   // Not ErrorKind::permission, which means that a process's memory may not be read.
   return refused(ErrorKind::system, why,
                  denied ? "a locked-down kernel or a filter of system calls may refuse it: phlox doctor; " +
-                              std::string(kOtherwise)
-                        : "phlox doctor; " + std::string(kOtherwise));
+                              std::string(kOtherModes)
+                        : "phlox doctor; " + std::string(kOtherModes));
 }
 
 Result<void> LibbpfCapture::attach(double rate_hz) {

@@ -228,7 +228,7 @@ Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter)
     return fail(ErrorKind::unsupported_python,
                 fmt::format("cannot sample CPython {} ({}) inside the kernel: {}", interpreter.version,
                             interpreter.build, why),
-                "without --mode kernel phlox takes the best of the other modes");
+                kOtherModes);
   };
   if (layout.traits.python2 || layout.major < 3 || layout.minor < 8)
     return unsupported("only 3.8 and newer are walked there");

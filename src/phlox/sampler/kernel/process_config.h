@@ -13,6 +13,9 @@
 
 namespace phlox::sampler {
 
+// The hint for a user who cannot have this mode.
+inline constexpr const char* kOtherModes = "without --mode kernel phlox takes the best of the other modes";
+
 // Pure. Error: a Python that cannot be walked in the kernel, and why.
 Result<kernel_process> kernel_process_of(const python::Interpreter& interpreter);
 

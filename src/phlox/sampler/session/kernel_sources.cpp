@@ -93,7 +93,7 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
         fmt::format("cannot sample process {} inside the kernel: another program emulates its CPU, and "
                     "the kernel knows only the registers of that one",
                     program.pid),
-        "without --mode kernel phlox takes the best of the other modes");
+        kOtherModes);
   auto place = kernel_process_of(program.interpreter);
   if (!place) return place;
   place->walks.share = walk_share_;
@@ -106,7 +106,7 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
                 fmt::format("cannot sample process {} inside the kernel: none of its libraries has a "
                             "pthread_self() that is known here",
                             program.pid),
-                "without --mode kernel phlox takes the best of the other modes");
+                kOtherModes);
   place->python.thread_block = *block;
   const bool has_key = program.interpreter.layout.runtime.autoTSSkey.present();
   for (const Nanoseconds until = host_.now() + kPatience;;) {
@@ -120,7 +120,7 @@ Result<kernel_process> KernelSources::place(Program& program, const Descriptor& 
               fmt::format("cannot sample process {} inside the kernel: none of its thread states says which "
                           "thread it is of",
                           program.pid),
-              "without --mode kernel phlox takes the best of the other modes");
+              kOtherModes);
 }
 
 KernelSources::Member::Member(KernelSources& sources, Program& program, const kernel_process& place,
