@@ -97,6 +97,73 @@ TEST_F(LoopStallsOf, a_poll_that_did_not_wait_parts_two_turns) {
   EXPECT_TRUE(stalls().rows.empty());
 }
 
+// asyncio.run() ends without another wait for events: what blocked the loop last is known until then.
+TEST_F(LoopStallsOf, a_turn_after_which_the_loop_was_left_took_at_least_so_long) {
+  ticks(5);
+  idle(10 * kMs);
+  for (int i = 0; i < 40; ++i) ran(kCallback + "work:" + std::to_string(i % 2 + 3), 10 * kMs);
+  ran("main;" + kLib + "asyncio/runners.py/_cancel_all_tasks", 4 * kMs);
+  ran(kOnce, 1 * kMs);
+  ran("main", 100 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.rows[0].wall, 400 * kMs);
+  EXPECT_TRUE(found.rows[0].is_cut);
+}
+
+// A program may run a loop again and again: what lies between is in no turn.
+TEST_F(LoopStallsOf, time_between_two_runs_of_a_loop_is_in_no_turn) {
+  ticks(5);
+  blocked(kCallback + "reads:5", 60 * kMs, kNanosleep);
+  ran("main;other:9", 500 * kMs);
+  blocked(kCallback + "reads:5", 70 * kMs, kNanosleep);
+  idle(10 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u) << "where the second run of the loop began is not known";
+  EXPECT_EQ(found.rows[0].wall, 61 * kMs);
+  EXPECT_TRUE(found.rows[0].is_cut);
+}
+
+// Short waits are reported together, with the stack of one of them, or of one that was long ago: before the
+// loop began, perhaps.
+TEST_F(LoopStallsOf, short_waits_with_the_stack_of_another_moment_leave_no_loop) {
+  for (const bool runnable : {false, true}) {
+    SCOPED_TRACE(runnable);
+    profile.replace_samples({}, profile.stacks());
+    ticks(5);
+    idle(10 * kMs);
+    for (int i = 0; i < 40; ++i) {
+      ran(kCallback + "work:" + std::to_string(i % 2 + 3), 10 * kMs);
+      if (i % 10 != 9) continue;
+      Sample sample = maker.blocked(thread, "main;prepares:3", kMs / 8, kRead);
+      if (runnable) sample.cpu_state = CpuState::runnable;
+      maker.put(sample);
+    }
+    idle(10 * kMs);
+    const LoopStalls found = stalls();
+    ASSERT_EQ(found.rows.size(), 1u);
+    EXPECT_EQ(found.rows[0].wall, 400 * kMs + kMs / 2);
+    EXPECT_FALSE(found.rows[0].is_cut);
+  }
+}
+
+// Time of which nobody knows whether it was in a turn says nothing about other turns.
+TEST_F(LoopStallsOf, callbacks_that_are_in_no_turn_make_no_stall_usual) {
+  ran("main", 1 * kMs);
+  ran(kCallback + "work:3", 300 * kMs, 3000);
+  ran("main", 1 * kMs);
+  ran(kCallback + "work:3", 300 * kMs, 3000);
+  ran("main;reads:7", 1 * kMs);
+  ran(kCallback + "work:3", 300 * kMs, 3000);
+  ticks(5);
+  idle(10 * kMs);
+  for (int i = 0; i < 40; ++i) ran(kCallback + "work:" + std::to_string(i % 2 + 3), 10 * kMs);
+  idle(10 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_FALSE(found.rows.empty());
+  EXPECT_EQ(found.rows[0].wall, 400 * kMs);
+}
+
 // The poll lets go of the GIL: a wait for it there is the end of a poll.
 TEST_F(LoopStallsOf, a_wait_for_the_gil_in_the_poll_parts_two_turns) {
   ticks(5);

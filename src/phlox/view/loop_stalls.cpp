@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,10 +21,8 @@ namespace {
 
 // While a wait grows, the kernel is asked only once in this time (KernelSource::kSilence).
 constexpr Nanoseconds kGrowth = kSecond / 10;
-// The kernel adds up waits that are shorter than a limit of 1 to 32 ms (ShortestWait). Their sum is below two
-// and a half times that limit, and looks like one wait.
-constexpr double kSumOfShort = 2.5;
-constexpr Nanoseconds kLongestSum = 80'000'000, kShortSum = 2'500'000;
+// The longest sum of short waits (loop_turns.h) at the smallest limit.
+constexpr Nanoseconds kShortSum = 2'500'000;
 // The most that may be left of a turn, apart from its longest wait, if that wait counts as the turn.
 constexpr double kMostLeft = 0.02;
 constexpr Nanoseconds kLittle = 5'000'000;
@@ -96,6 +95,8 @@ class Judge {
  private:
   const Sample& sample(const LoopSample& row) const { return profile_.samples()[row.sample]; }
   Nanoseconds end(const LoopSample& row) const { return sample(row).start + sample(row).wall; }
+  OwnShare usual_share(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns,
+                       bool exact) const;
   bool is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const OwnShare& usual) const;
   Nanoseconds longest_wait(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
   bool is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) const;
@@ -117,6 +118,26 @@ class Judge {
   std::vector<Nanoseconds>
       recorded_short_;  // starts of waits with their own record, short compared with a stall
 };
+
+// In whole turns that are no stalls. Time that is in no turn may be a part of a long one.
+OwnShare Judge::usual_share(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns,
+                            bool exact) const {
+  OwnShare usual;
+  const auto count = [&](const LoopSample& row, bool is_own) {
+    usual.all += sample(row).samples;
+    if (is_own) usual.own += sample(row).samples;
+  };
+  for (const LoopTurn& turn : turns) {
+    if (turn.is_cut || turn.end - turn.start >= shortest_) continue;
+    for (size_t i = turn.first; i < turn.last; ++i) {
+      if (rows[i].step != LoopStep::unread) count(rows[i], rows[i].step != LoopStep::turn);
+    }
+  }
+  for (const LoopSample& row : rows) {
+    if (!exact && row.step == LoopStep::waits) count(row, true);
+  }
+  return usual;
+}
 
 // Whether this many samples in callbacks would be unlikely if these turns were like the others.
 bool Judge::is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const OwnShare& usual) const {
@@ -335,18 +356,11 @@ LoopStalls Judge::of(ThreadId thread, const std::vector<uint32_t>& samples, bool
   out.interval = out.exact ? 0 : interval_;
   if (!out.exact && interval_ == 0) return out;
   const std::vector<LoopSample> rows = turns_.rows(samples, own_stacks);
-  std::vector<LoopTurn> long_ones = turns_.turns(rows);
-  std::erase_if(long_ones, [&](const LoopTurn& turn) { return turn.end - turn.start < shortest_; });
-  OwnShare usual;
-  for (size_t i = 0, next = 0; i < rows.size(); ++i) {
-    while (next < long_ones.size() && i >= long_ones[next].last) ++next;
-    if (next < long_ones.size() && i >= long_ones[next].first) continue;
-    const LoopStep step = rows[i].step;
-    const bool is_known = step != LoopStep::outside && step != LoopStep::unknown && step != LoopStep::unread;
-    if (!is_known || (step == LoopStep::waits && out.exact)) continue;
-    usual.all += sample(rows[i]).samples;
-    if (step != LoopStep::turn) usual.own += sample(rows[i]).samples;
-  }
+  const std::vector<LoopTurn> turns = turns_.turns(rows);
+  std::vector<LoopTurn> long_ones;
+  std::copy_if(turns.begin(), turns.end(), std::back_inserter(long_ones),
+               [&](const LoopTurn& turn) { return turn.end - turn.start >= shortest_; });
+  const OwnShare usual = usual_share(rows, turns, out.exact);
   for (const LoopTurn& turn : long_ones) {
     Stall stall = stall_of(rows, turn, out.exact);
     if (is_beyond(stall) || (stall.least < shortest_ && !is_worth(rows, turn, usual))) continue;

@@ -26,6 +26,10 @@ constexpr SystemCall kPollCalls[] = {system_call("poll"),        system_call("pp
                                      system_call("epoll_wait"),  system_call("epoll_pwait"),
                                      system_call("epoll_pwait2")};
 
+bool is_off_cpu(const Sample& row) {
+  return row.cpu_state == CpuState::blocked || row.cpu_state == CpuState::runnable;
+}
+
 // The turns found so far, and the one that goes on.
 class OpenTurn {
  public:
@@ -45,7 +49,6 @@ class OpenTurn {
     turn_.is_cut = true;
     close(last, at);
   }
-  void forget() { open_ = false; }
   void goes_on() { in_poll_ = false; }
   void polls(size_t row, Nanoseconds start) {
     if (in_poll_ && open_) return;
@@ -54,8 +57,7 @@ class OpenTurn {
   }
   // Whether a row of the loop's poll is too short to end the turn.
   bool takes_brief(const Sample& row) {
-    const bool is_off_cpu = row.cpu_state == CpuState::blocked || row.cpu_state == CpuState::runnable;
-    const bool is_brief = is_off_cpu && row.wall < (row.samples == 0 ? kBriefPiece : kBrief);
+    const bool is_brief = is_off_cpu(row) && row.wall < (row.samples == 0 ? kBriefPiece : kBrief);
     const auto room = std::max(kBrief, Nanoseconds(kBriefShare * double(row.start - turn_.start)));
     if (!open_ || !is_brief || turn_.brief + row.wall >= room) return false;
     turn_.brief += row.wall;
@@ -90,6 +92,8 @@ LoopSample LoopTurns::row_of(uint32_t index, bool own_stacks) {
   if (row.place.at == InLoop::not_in_it && own_stacks) row.place.at = InLoop::callback;
   // Such a row has the stack of another moment (docs/recording.md).
   if (sample.samples == 0 && sample.cpu_state != CpuState::blocked) return {index, LoopStep::unread, {}};
+  if (row.place.at == InLoop::not_in_it && is_off_cpu(sample) && sample.wall < kLongestSum)
+    return {index, LoopStep::unread, {}};
   const bool blocked = sample.cpu_state == CpuState::blocked && sample.gil_state != GilState::waits;
   const Doing doing = rule_.of(sample);
   switch (row.place.at) {
@@ -136,7 +140,8 @@ std::vector<LoopTurn> LoopTurns::turns(const std::vector<LoopSample>& rows) cons
     const LoopStep step = rows[i].step;
     const bool gap = i > 0 && now.start > end(rows[i - 1]) + kStallRounding;
     if (step == LoopStep::outside) {
-      turn.forget();
+      // The loop has been left: what was seen of the turn until then is certain.
+      if (i > 0) turn.cut(end(rows[i - 1]), i);
     } else if (step == LoopStep::unknown) {
       turn.cut(gap ? end(rows[i - 1]) : now.start, i);
       turn.begin(i + 1, end(rows[i]), true);

@@ -34,6 +34,11 @@ struct LoopTurn {
   Nanoseconds brief = 0;  // short waits for events, somewhere within it
 };
 
+// The kernel adds up waits that are shorter than a limit of 1 to 32 ms (ShortestWait). Their sum is below two
+// and a half times that limit, looks like one wait, and has the stack of one of them, or of an earlier one.
+inline constexpr double kSumOfShort = 2.5;
+inline constexpr Nanoseconds kLongestSum = 80'000'000;
+
 // poll, select, epoll_wait and their relatives: how a loop waits for events.
 bool is_poll_call(int16_t system_call, bool aarch64);
 
