@@ -4,7 +4,7 @@
 
 #include "phlox/view/endpoints.h"
 #include "phlox/view/together.h"
-#include "support/profile_of.h"
+#include "support/tasks_of.h"
 
 namespace phlox::view {
 namespace {
@@ -12,69 +12,29 @@ namespace {
 using namespace profile;
 using test::ProfileMaker;
 
-const std::string kLoop =
-    "main;/usr/lib/python3.12/asyncio/runners.py/Runner.run;"
-    "/usr/lib/python3.12/asyncio/base_events.py/BaseEventLoop.run_forever;"
-    "/usr/lib/python3.12/asyncio/base_events.py/BaseEventLoop._run_once;"
-    "/usr/lib/python3.12/asyncio/events.py/Handle._run;";
-const std::string kUvloop = "main;/usr/lib/python3.12/asyncio/runners.py/Runner.run;";
-const std::string kPool =
-    "bootstrap;/usr/lib/python3.12/concurrent/futures/thread.py/_worker;"
-    "/usr/lib/python3.12/concurrent/futures/thread.py/_WorkItem.run;";
-const std::string kAnyio =
-    "bootstrap;/venv/lib/python3.12/site-packages/anyio/_backends/_asyncio.py/WorkerThread.run;";
-const std::string kFastApi = "/venv/lib/python3.12/site-packages/fastapi/routing.py/run_endpoint_function";
+using test::kAnyio;
+using test::kFastApi;
+using test::kLoop;
+using test::kPool;
+using test::kUvloop;
 
-class TaskEndpointsTest : public testing::Test {
+class TaskEndpointsTest : public testing::Test, public test::TasksOf {
  protected:
-  TaskEndpointsTest() : thread_(maker_.thread("MainThread")) {
-    tasks_.put_event_loop(EventLoopId(1), {ProcessId(1), thread_, "asyncio"});
-  }
-
-  TaskStackId stack(const std::vector<std::string>& frames) {
-    TaskStackId parent;
-    for (const std::string& frame : frames) {
-      const TaskStackId id(static_cast<uint32_t>(tasks_.stacks.size() + 1));
-      tasks_.put_task_stack(id, {parent, maker_.frame(frame)});
-      parent = id;
-    }
-    TaskTime time{EventLoopId(1), parent};
-    tasks_.put_task_time(TaskTimeId(static_cast<uint32_t>(tasks_.times.size() + 1)), time);
-    return parent;
-  }
-  TaskStackId handler(const std::string& name) { return stack({"run_asgi", kFastApi, name}); }
-  // Tasks of `coroutine` that a task at `waiter` waited for.
-  void waits(const std::string& coroutine, TaskStackId waiter, uint64_t seen) {
-    const TaskGroupId group(static_cast<uint32_t>(tasks_.groups.size() + 1));
-    tasks_.put_task_group(group, {EventLoopId(1), maker_.frame(coroutine)});
-    tasks_.put_task_waiter(TaskWaiterId(static_cast<uint32_t>(tasks_.waiters.size() + 1)),
-                           {group, waiter, seen});
-  }
-  // Threads of a pool that run `function`, for which a task at `waiter` waited.
-  void waits_for_job(const std::string& function, TaskStackId waiter, uint64_t seen) {
-    tasks_.put_job_waiter(JobWaiterId(static_cast<uint32_t>(tasks_.job_waiters.size() + 1)),
-                          {ProcessId(1), maker_.frame(function), waiter, seen});
-  }
   std::string of(const std::string& frames) {
-    const Sample sample = maker_.sample(thread_, frames, 10);
-    maker_.put(sample);
-    const Endpoints endpoints(profile_);
+    const Sample sample = maker.sample(thread, frames, 10);
+    maker.put(sample);
+    const Endpoints endpoints(profile);
     const uint32_t number = endpoints.of(sample.stack);
     if (number == Endpoints::kNone) return "none";
-    return profile_.frame(endpoints[number].frame).function + (endpoints[number].certain ? "" : "?");
+    return profile.frame(endpoints[number].frame).function + (endpoints[number].certain ? "" : "?");
   }
-
-  Profile profile_;
-  ProfileMaker maker_{profile_};
-  ThreadId thread_;
-  TaskRows tasks_;
 };
 
 TEST_F(TaskEndpointsTest, a_task_that_only_one_handler_waits_for_belongs_to_it) {
   waits("price", handler("dashboard:12"), 9);
   waits("price", {}, 1);
   EXPECT_EQ(of(kLoop + "price:40;parse:7"), "none") << "nothing has been learnt";
-  learn_task_endpoints(profile_, tasks_);
+  learn_task_endpoints(profile, rows);
   EXPECT_EQ(of(kLoop + "price:40;parse:7"), "dashboard?");
   EXPECT_EQ(of(kUvloop + "price:41"), "dashboard?");
   EXPECT_EQ(of(kLoop + "other:3"), "none");
@@ -92,7 +52,7 @@ TEST_F(TaskEndpointsTest, a_task_belongs_to_no_endpoint_if_it_is_not_clear_which
   waits("mostly_alone", dashboard, 8);
   waits("mostly_alone", {}, 2);
   waits("of_a_worker", stack({"worker:5"}), 50);
-  learn_task_endpoints(profile_, tasks_);
+  learn_task_endpoints(profile, rows);
   for (const char* name : {"of_two", "seldom", "mostly_alone", "of_a_worker"})
     EXPECT_EQ(of(kLoop + name), "none") << name;
 }
@@ -102,7 +62,7 @@ TEST_F(TaskEndpointsTest, a_task_of_a_task_belongs_to_the_handler_of_both) {
   waits("middle", stack({"outer:5"}), 7);
   waits("outer", handler("dashboard:12"), 8);
   waits("itself", stack({"itself:2"}), 9);
-  learn_task_endpoints(profile_, tasks_);
+  learn_task_endpoints(profile, rows);
   for (const char* name : {"leaf", "middle", "outer"}) EXPECT_EQ(of(kLoop + name), "dashboard?") << name;
   EXPECT_EQ(of(kLoop + "itself:2"), "none");
 }
@@ -111,7 +71,7 @@ TEST_F(TaskEndpointsTest, a_job_that_only_one_handler_waits_for_belongs_to_it) {
   waits_for_job("resize", handler("upload:12"), 9);
   waits_for_job("resize", {}, 1);
   EXPECT_EQ(of(kPool + "resize:40;encode:7"), "none") << "nothing has been learnt";
-  learn_task_endpoints(profile_, tasks_);
+  learn_task_endpoints(profile, rows);
   EXPECT_EQ(of(kPool + "resize:40;encode:7"), "upload?");
   EXPECT_EQ(of(kPool + "/usr/lib/python3.14/concurrent/futures/thread.py/run;resize:40"), "upload?");
   EXPECT_EQ(of(kAnyio + "resize:41"), "upload?");
@@ -131,7 +91,7 @@ TEST_F(TaskEndpointsTest, a_job_belongs_to_no_endpoint_if_it_is_not_clear_which)
   waits_for_job("mostly_alone", {}, 2);
   waits_for_job("of_a_worker", stack({"worker:5"}), 50);
   waits("price", upload, 50);
-  learn_task_endpoints(profile_, tasks_);
+  learn_task_endpoints(profile, rows);
   for (const char* name : {"of_two", "seldom", "mostly_alone", "of_a_worker"})
     EXPECT_EQ(of(kPool + name), "none") << name;
   EXPECT_EQ(of(kPool + "price:3"), "none") << "it is no job";
@@ -145,7 +105,7 @@ TEST_F(TaskEndpointsTest, a_job_of_a_task_that_a_handler_waits_for_belongs_to_th
   waits("shared", handler("report:30"), 9);
   waits_for_job("encode", stack({"run_asgi", kFastApi, "upload:14", "shared:3"}), 9);
   waits_for_job("other", stack({"shared:3"}), 9);
-  learn_task_endpoints(profile_, tasks_);
+  learn_task_endpoints(profile, rows);
   EXPECT_EQ(of(kPool + "resize:40"), "upload?");
   EXPECT_EQ(of(kPool + "encode:40"), "upload?");
   EXPECT_EQ(of(kPool + "other:40"), "none");
@@ -161,7 +121,7 @@ TEST_F(TaskEndpointsTest, a_job_that_handlers_wait_for_is_no_handler) {
   waits_for_job("index", stack({"run_asgi", "run_in_threadpool"}), 9);
   EXPECT_EQ(of(kLoop + "run_asgi;" + starlette + "about:3"), "about");
   EXPECT_EQ(of(kAnyio + "of_two:7"), "of_two?");
-  learn_task_endpoints(profile_, tasks_);
+  learn_task_endpoints(profile, rows);
   EXPECT_EQ(of(kAnyio + "resize:40"), "upload?");
   EXPECT_EQ(of(kAnyio + "of_two:7"), "none");
   EXPECT_EQ(of(kAnyio + "index:7"), "index?");
@@ -169,25 +129,25 @@ TEST_F(TaskEndpointsTest, a_job_that_handlers_wait_for_is_no_handler) {
 
 TEST_F(TaskEndpointsTest, several_recordings_keep_what_was_learnt_of_each) {
   waits("price", handler("dashboard:12"), 9);
-  learn_task_endpoints(profile_, tasks_);
+  learn_task_endpoints(profile, rows);
   Profile all;
   add_recording(all, Profile());
-  add_recording(all, profile_);
+  add_recording(all, profile);
   ASSERT_EQ(task_endpoints(all).size(), 1u);
   EXPECT_EQ(all.frame(task_endpoints(all).begin()->second.handler).function, "dashboard");
 }
 
 TEST_F(TaskEndpointsTest, rows_and_facts_that_refer_to_nothing_are_left_out) {
-  tasks_.put_task_group(TaskGroupId(1), {EventLoopId(1), FrameId(999)});
-  tasks_.put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(77), 9});
-  tasks_.put_task_waiter(TaskWaiterId(2), {TaskGroupId(5), {}, 9});
-  tasks_.put_job_waiter(JobWaiterId(1), {ProcessId(9), FrameId(999), TaskStackId(77), 9});
-  learn_task_endpoints(profile_, tasks_);
-  profile_.emit_meta("tasks of\tx", "FastAPI\t1\tnobody\t/app/app.py");
-  profile_.emit_meta("tasks of\t1\tprice\t/app/app.py", "Unheard\t1\tprice\t/app/app.py");
-  profile_.emit_meta("tasks of\t2\tprice\t/app/app.py", "FastAPI");
-  profile_.emit_meta("jobs of\tx", "");
-  EXPECT_TRUE(task_endpoints(profile_).empty());
+  rows.put_task_group(TaskGroupId(1), {EventLoopId(1), FrameId(999)});
+  rows.put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(77), 9});
+  rows.put_task_waiter(TaskWaiterId(2), {TaskGroupId(5), {}, 9});
+  rows.put_job_waiter(JobWaiterId(1), {ProcessId(9), FrameId(999), TaskStackId(77), 9});
+  learn_task_endpoints(profile, rows);
+  profile.emit_meta("tasks of\tx", "FastAPI\t1\tnobody\t/app/app.py");
+  profile.emit_meta("tasks of\t1\tprice\t/app/app.py", "Unheard\t1\tprice\t/app/app.py");
+  profile.emit_meta("tasks of\t2\tprice\t/app/app.py", "FastAPI");
+  profile.emit_meta("jobs of\tx", "");
+  EXPECT_TRUE(task_endpoints(profile).empty());
 }
 
 }  // namespace

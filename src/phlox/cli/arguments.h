@@ -22,7 +22,7 @@ struct GlobalArguments {
 struct ViewArguments {
   std::string by, show, states, thread, pid, time, weight, label, endpoint;
   std::string native_names;  // only of export
-  bool all_frames = false, inherited_frames = false;
+  bool all_frames = false, inherited_frames = false, no_awaiters = false;
 };
 
 // Options of commands that read a process.

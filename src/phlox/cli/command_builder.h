@@ -149,7 +149,8 @@ class CommandBuilder {
            .text = "with --on: write no more when the incidents in the folder take this much (default 1G)"});
   }
   // `with_pid`: not for record, whose --pid has another meaning.
-  void view(ViewArguments& into, bool with_pid) {
+  // `with_awaiters`: not for diff, which compares stacks as they were.
+  void view(ViewArguments& into, bool with_pid, bool with_awaiters = true) {
     std::vector<OptionText> own;
     own.swap(text_.options);
     list("--by", into.by,
@@ -175,6 +176,10 @@ class CommandBuilder {
     flag("--inherited-frames", into.inherited_frames,
          "for a forked process, also show the frames that its parent had at the fork, before \"(forked "
          "here)\"");
+    if (with_awaiters) {
+      flag("--no-awaiters", into.no_awaiters,
+           "for a task of an event loop, do not show the coroutines that await it, before \"(awaits)\"");
+    }
     text_.view_options = std::move(text_.options);
     text_.options = std::move(own);
   }

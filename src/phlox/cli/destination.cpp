@@ -16,7 +16,6 @@
 #include "phlox/view/await_time.h"
 #include "phlox/view/loop_threads.h"
 #include "phlox/view/prepared.h"
-#include "phlox/view/task_endpoints.h"
 
 namespace phlox::cli {
 Result<std::unique_ptr<Destination>> Destination::open(Options options, const std::string& name) {
@@ -95,7 +94,7 @@ Result<void> Destination::finish() {
   profile_ = *std::move(read);
   if (auto sound = recording::check_tasks(task_rows_, profile_, where_); !sound) return sound;
   view::name_loop_threads(task_rows_, profile_);
-  view::learn_task_endpoints(profile_, task_rows_);
+  view::prepare_tasks(profile_, task_rows_, options_.choices);
   if (!exported_) return view::prepare_view(profile_, options_.choices, options_.inherited);
   const exporters::Format* format = exporters::find_format(options_.output.format);
   const auto choices = options_.show_given ? options_.choices : choices_for(*format, options_.choices);

@@ -18,7 +18,6 @@
 #include "phlox/view/endpoints.h"
 #include "phlox/view/forks.h"
 #include "phlox/view/prepared.h"
-#include "phlox/view/task_endpoints.h"
 
 namespace phlox::cli {
 
@@ -86,7 +85,7 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (!tasks) return fail(tasks);
   auto profile = read_recording(request.file, request.input, talk);
   if (!profile) return fail(profile);
-  view::learn_task_endpoints(*profile, *tasks);
+  view::prepare_tasks(*profile, *tasks, *choices);
   if (const auto unfinished = profile::unfinished_words(*profile); !unfinished.empty()) talk.note(unfinished);
   if (request.view.show.empty()) *choices = choices_for(format, *choices);
   if (auto settled = settle_weight(*choices, request.view, request.input, *profile); !settled) return settled;

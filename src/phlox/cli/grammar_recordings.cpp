@@ -66,7 +66,7 @@ void Grammar::describe_diff() {
            .text = "report only differences above this share of a function's time, and above a tenth of this "
                    "share of the whole (default 10)"});
   b.input(a.input);
-  b.view(a.view, true);
+  b.view(a.view, true, false);
 }
 
 void Grammar::describe_query() {

@@ -71,6 +71,7 @@ constexpr OptionParameter kView[] = {{"by", "--by"},
                                      {"event", "--event"},
                                      {"all_frames", "--all-frames", Kind::flag},
                                      {"inherited_frames", "--inherited-frames", Kind::flag}};
+constexpr OptionParameter kNoAwaiters = {"no_awaiters", "--no-awaiters", Kind::flag};
 constexpr OptionParameter kTop = {"top", "--top", Kind::integer, {}, 1, 1000};
 constexpr OptionParameter kStall = {"stall", "--stall"};
 constexpr OptionParameter kDiffOptions[] = {{"per", "--per"}, {"margin", "--margin"}};
@@ -89,7 +90,7 @@ std::vector<OptionParameter> options_of_tool(std::string_view tool, bool locals)
   } else if (tool == "record") {
     add(kRecordOptions);
   } else if (tool == "report") {
-    all = {kTop, kStall};
+    all = {kTop, kStall, kNoAwaiters};
     add(kView);
   } else if (tool == "diff") {
     all = {kTop};

@@ -16,7 +16,6 @@
 #include "phlox/view/empty_view.h"
 #include "phlox/view/loop_threads.h"
 #include "phlox/view/prepared.h"
-#include "phlox/view/task_endpoints.h"
 #include "phlox/view/together.h"
 
 namespace phlox::cli {
@@ -41,7 +40,7 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
     if (!one) return one;
     if (auto sound = recording::check_tasks(*tasks, *one, file); !sound) return fail(sound);
     view::name_loop_threads(*tasks, *one);
-    view::learn_task_endpoints(*one, *tasks);
+    view::prepare_tasks(*one, *tasks, options.choices);
     if (auto settled = settle_weight(options.choices, a.view, a.input, *one); !settled) return fail(settled);
     view::prepare_processes(*one, inherited_of(a.view));
     if (a.files.size() > 1) {

@@ -309,6 +309,7 @@ Result<view::Choices> choices_of(const ViewArguments& view) {
     choices.native_names = *names;
   }
   choices.all_frames = view.all_frames;
+  choices.awaiters = !view.no_awaiters;
   return choices;
 }
 

@@ -93,6 +93,7 @@ struct Choices {
   Weight weight = Weight::wall;
   NativeNames native_names = NativeNames::by_format;
   bool all_frames = false;  // also the interpreter's own C: show_native_frames() checks this first
+  bool awaiters = true;     // in the stacks of tasks (awaiters.h): prepare_tasks() checks this first
 };
 
 std::string_view show_name(Show show);  // "work", "computing", "waiting", "everything"

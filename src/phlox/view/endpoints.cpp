@@ -10,6 +10,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/web_routes.h"
+#include "phlox/view/awaiters.h"
 #include "phlox/view/dispatchers.h"
 #include "phlox/view/forks.h"
 #include "phlox/view/frame_labels.h"
@@ -31,6 +32,7 @@ struct Place {
   bool wrapped = false;            // `handler` is a decorator of the program, or was called by one
   uint32_t handler = 0;            // by number
   bool not_read = false;           // frames are missing that may show a dispatcher
+  bool awaits = false;             // the next function is a task's, and the ones so far await it
   uint32_t families = 0;           // of all dispatchers so far
   bool in_threads = false;         // one of them runs handlers in threads
   FrameId last;                    // the last Python function
@@ -88,7 +90,7 @@ class FindingEndpoints {
   }
 
  private:
-  enum class Kind : uint8_t { other, python, of_a_handler, dispatcher, hides_python, fork };
+  enum class Kind : uint8_t { other, python, of_a_handler, dispatcher, hides_python, fork, awaits };
   using Seen = Endpoints::Seen;
 
   // The same for all stacks, of which there are many more than frames.
@@ -98,6 +100,7 @@ class FindingEndpoints {
       return of_tasks_.contains(function_of(frame)) ? Kind::of_a_handler : Kind::python;
     }
     if (is_fork_marker(frame)) return Kind::fork;
+    if (is_awaits_marker(frame)) return Kind::awaits;
     return hides_python(frame) ? Kind::hides_python : Kind::other;
   }
 
@@ -121,6 +124,11 @@ class FindingEndpoints {
       case Kind::fork:
         place = Place();
         return;
+      case Kind::awaits:
+        place.awaits = true;
+        place.looking = false;
+        if (place.handler == 0) place.by = nullptr;
+        return;
       case Kind::hides_python:
         place.looking = false;
         place.not_read = place.not_read || place.handler == 0;
@@ -136,6 +144,7 @@ class FindingEndpoints {
         break;
     }
     place.last = id;
+    place.awaits = false;
   }
 
   void dispatch(Place& place, FrameId id) {
@@ -156,7 +165,8 @@ class FindingEndpoints {
     // The thread pool may be a dispatcher that also calls what is no handler.
     const bool is_pool = task.kind == Outermost::job && place.handler == 0 && place.is_likely();
     if ((place.by != nullptr && !is_pool) || place.not_read || !place.last ||
-        !runs(task.kind, profile_.frame(place.last)))
+        (!runs(task.kind, profile_.frame(place.last)) &&
+         !(place.awaits && task.kind == Outermost::coroutine)))
       return false;
     place.by = nullptr;
     place.looking = false;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "phlox/profile/recorded_words.h"
+#include "phlox/view/awaiters.h"
 #include "phlox/view/forks.h"
 #include "phlox/view/markers.h"
 
@@ -96,7 +97,7 @@ const LoopPlace& LoopStacks::of_stack(StackId stack) {
 LoopPlace LoopStacks::find(StackId stack) const {
   LoopPlace place;
   FrameId outermost;  // that is not in a library
-  bool waits = true, for_events = false;
+  bool waits = true, for_events = false, is_task = true;
   for (StackId at = stack; at && at.value < stacks_.size();) {
     const Stack& row = profile_.stack(at);
     const StackId above = row.parent < at ? row.parent : StackId();
@@ -105,6 +106,7 @@ LoopPlace LoopStacks::find(StackId stack) const {
     const bool hides = frame.kind == FrameKind::marker && (at == stack || hides_python(frame));
     if (hides && !place.callback) return {InLoop::not_read, {}, {}, {}};
     if (is_fork_marker(frame)) break;
+    is_task = is_task && !is_awaits_marker(frame);
     if (frame.kind == FrameKind::python) {
       const KnownFunction* known = known_[row.frame.value - 1];
       if (is_loop(known) || is_loop_[at.value]) {
@@ -113,6 +115,8 @@ LoopPlace LoopStacks::find(StackId stack) const {
         place.loop = at;
         return place;
       }
+      at = above;
+      if (!is_task && !is_handle(known)) continue;  // an awaiter does not run
       waits = waits && known != nullptr && is_waiting(known->role);
       for_events = for_events || (waits && known->role == Role::waits_for_events);
       if (!waits && !(is_handle(known) && place.callback)) place.callback = row.frame;

@@ -1,10 +1,17 @@
 #include "phlox/view/prepared.h"
 
+#include "phlox/view/awaiters.h"
 #include "phlox/view/native_frames.h"
 #include "phlox/view/process_names.h"
+#include "phlox/view/task_endpoints.h"
 #include "phlox/view/time_labels.h"
 
 namespace phlox::view {
+
+void prepare_tasks(profile::Profile& profile, const profile::TaskRows& tasks, const Choices& choices) {
+  learn_task_endpoints(profile, tasks);
+  if (choices.awaiters) show_awaiters(profile, tasks);
+}
 
 Result<void> prepare_view(profile::Profile& profile, const Choices& choices, Inherited inherited) {
   prepare_processes(profile, inherited);
