@@ -1,12 +1,14 @@
 #include "phlox/python/recognise.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
 
 #include "phlox/base/as_text.h"
+#include "phlox/base/clock.h"
 #include "phlox/base/text.h"
 #include "phlox/memory/living_thread.h"
 
@@ -84,17 +86,32 @@ std::string executable_of(pid_t pid) {
   return path;
 }
 
-bool Recogniser::is_python(pid_t pid, const process::Module& module, const std::string& executable,
-                           const process::Budget& budget) {
+Recogniser::Verdict Recogniser::judge_file(pid_t pid, const process::Module& module,
+                                           const std::string& executable, const process::Budget& budget) {
   const Rank rank = rank_of(module, executable);
-  const auto [at, fresh] =
-      files_.try_emplace({{module.device, module.inode}, rank == Rank::executable}, rank == Rank::libpython);
-  if (!fresh || rank == Rank::libpython) return at->second;
+  if (rank == Rank::libpython) return Verdict::python;
+  File file{module.device, module.inode};
+  if (rank == Rank::executable) {
+    struct stat there {};
+    file.changed = ::stat((memory::proc_folder(pid) + "/exe").c_str(), &there) == 0
+                       ? int64_t{there.st_ctim.tv_sec} * kSecond + there.st_ctim.tv_nsec
+                       : 0;
+  }
+  // A host may build programs all day.
+  constexpr size_t kMostFiles = 10'000;
+  if (files_.size() >= kMostFiles && !files_.contains(file)) files_.clear();
+  const auto [at, fresh] = files_.try_emplace(file, Verdict::no);
+  if (!fresh) return at->second;
   const auto loaded = process::load_module(pid, module, budget);
-  // A file that can no longer be opened is judged by its name.
-  at->second = !loaded               ? base_name(module.path).starts_with("python")
-               : rank == Rank::other ? exports_interpreter(*loaded)
-                                     : looks_like_python(*loaded);
+  const auto is_python = [&] {
+    return rank == Rank::other ? exports_interpreter(*loaded) : looks_like_python(*loaded);
+  };
+  if (loaded) {
+    at->second = is_python() ? Verdict::python : Verdict::no;
+  } else {
+    // A file that can no longer be opened is judged by its name.
+    at->second = base_name(module.path).starts_with("python") ? Verdict::python : Verdict::unread;
+  }
   return at->second;
 }
 
@@ -105,14 +122,17 @@ Recogniser::Verdict Recogniser::judge(pid_t pid) {
   const auto modules = process::modules_of(*maps);
   if (!other_implementation(modules, executable).empty()) return Verdict::python;
   const auto budget = std::make_shared<elf::ReadBudget>();
+  Verdict verdict = Verdict::no;
   for (const process::Module& module : modules) {
     // Only a module with writable memory can hold an interpreter.
     if (std::none_of(module.mappings.begin(), module.mappings.end(),
                      [](const process::Mapping& m) { return m.writable; }))
       continue;
-    if (is_python(pid, module, executable, budget)) return Verdict::python;
+    const Verdict of_file = judge_file(pid, module, executable, budget);
+    if (of_file == Verdict::python) return of_file;
+    if (of_file == Verdict::unread) verdict = of_file;
   }
-  return Verdict::no;
+  return verdict;
 }
 
 }  // namespace phlox::python

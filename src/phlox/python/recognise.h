@@ -32,15 +32,22 @@ std::string executable_of(pid_t pid);
 // mapped it.
 class Recogniser {
  public:
-  enum class Verdict { no, python, hidden };  // hidden: the process may not be read
+  // hidden: the process may not be read. unread: no file is a Python's, but not all could be read.
+  enum class Verdict { no, python, hidden, unread };
   Verdict judge(pid_t pid);
 
  private:
-  bool is_python(pid_t pid, const process::Module& module, const std::string& executable,
-                 const process::Budget& budget);
+  // An executable that was replaced has another time of change, also if it has the same inode.
+  struct File {
+    uint64_t device = 0, inode = 0;
+    int64_t changed = -1;  // nanoseconds since 1970; -1: it is no executable of a process
 
-  // By device, inode, and whether it is an executable of a process.
-  std::map<std::pair<std::pair<uint64_t, uint64_t>, bool>, bool> files_;
+    friend auto operator<=>(const File&, const File&) = default;
+  };
+  Verdict judge_file(pid_t pid, const process::Module& module, const std::string& executable,
+                     const process::Budget& budget);
+
+  std::map<File, Verdict> files_;
 };
 
 }  // namespace phlox::python

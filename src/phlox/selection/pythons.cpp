@@ -53,7 +53,8 @@ Pythons find_pythons(std::span<const pid_t> processes, python::Recogniser& recog
   Pythons pythons;
   for (const pid_t pid : processes) {
     const auto verdict = recogniser.judge(pid);
-    if (verdict == python::Recogniser::Verdict::no) continue;
+    if (verdict == python::Recogniser::Verdict::no || verdict == python::Recogniser::Verdict::unread)
+      continue;
     const auto state = process::read_process_state(pid);
     if (!state || state->zombie() || state->kernel_thread()) continue;
     if (verdict == python::Recogniser::Verdict::hidden) {

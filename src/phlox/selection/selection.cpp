@@ -125,6 +125,7 @@ bool Selection::takes(pid_t pid) {
     case python::Recogniser::Verdict::python:
       return true;
     case python::Recogniser::Verdict::no:
+    case python::Recogniser::Verdict::unread:
       return false;
     case python::Recogniser::Verdict::hidden:
       break;

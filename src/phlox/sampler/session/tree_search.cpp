@@ -277,7 +277,8 @@ std::unique_ptr<Program> TreeSearch::try_one(pid_t pid, Entry& entry) {
   }
   entry.forked = false;
   if (as_before && now < entry.next) return nullptr;
-  auto found = python::locate(pid);
+  const bool is_other = recogniser_.judge(pid) == python::Recogniser::Verdict::no;
+  auto found = is_other ? Result<python::Interpreter>(fail(ErrorKind::not_python, "")) : python::locate(pid);
   if (found) {
     auto program = make_program(pid, *std::move(found), std::move(image));
     if (program && entry.start > began_ && !entry.was_given) note_birth(*program, entry.start, entry.clock);

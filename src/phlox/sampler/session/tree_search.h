@@ -16,6 +16,7 @@
 #include "phlox/base/clock.h"
 #include "phlox/process/process_clock.h"
 #include "phlox/process/process_tree.h"
+#include "phlox/python/recognise.h"
 #include "phlox/sampler/session/finder.h"
 #include "phlox/sampler/session/program.h"
 
@@ -127,6 +128,8 @@ class TreeSearch {
   std::map<pid_t, Other> others_;
   uint64_t lists_ = 0;
   std::vector<Known> known_;
+  // Programs that are no Pythons are checked again and again, and their files may be large.
+  python::Recogniser recogniser_;
   uint64_t born_ = 0;
   std::string refused_;
   Finder::Brief brief_;
