@@ -142,6 +142,17 @@ TEST(RecordEnd, an_empty_one_is_an_error_with_a_hint) {
   EXPECT_EQ(last_messages(end).back().hint, "a longer recording may see it: -d 60");
 }
 
+TEST(RecordEnd, an_empty_one_of_a_program_that_was_never_seen_says_that_it_ended) {
+  RecordEnd end = empty();
+  end.outcome.why_no_python = "";
+  end.outcome.why = sampler::Ended::target_ended;
+  EXPECT_EQ(last_messages(end).back(),
+            (Message{Kind::error,
+                     "no sample was taken of process 7, so the recording is empty: it ended before the first "
+                     "sample",
+                     "let it do more work; --append adds several runs up"}));
+}
+
 TEST(RecordEnd, an_empty_one_of_a_selection_names_what_runs) {
   RecordEnd end = empty();
   end.pid = 0;

@@ -90,6 +90,28 @@ TEST_P(TaskCensusOf, adds_up_what_each_one_finds) {
   EXPECT_EQ(seen_.groups[0].lasted, 60 * kMs);
 }
 
+TEST_P(TaskCensusOf, the_tasks_of_the_last_census_were_there_until_the_program_ended) {
+  wait_for_a_future(12);
+  take(100 * kMs);
+  census_->end(kBegin + 180 * kMs);
+  census_->put();
+  ASSERT_EQ(seen_.times.size(), 1u);
+  EXPECT_EQ(seen_.times[0].time, 180 * kMs);
+  EXPECT_EQ(seen_.times[0].seen, 1u);
+  EXPECT_EQ(seen_.times[0].at_end, 1u);
+  EXPECT_EQ(seen_.censuses[0].times, 1u);
+  EXPECT_EQ(seen_.censuses[0].span, 180 * kMs);
+}
+
+TEST_P(TaskCensusOf, no_time_is_added_at_the_end_of_a_program_without_tasks) {
+  program_.import_modules();
+  take(100 * kMs);
+  census_->end(kBegin + 180 * kMs);
+  census_->put();
+  EXPECT_TRUE(seen_.censuses.empty());
+  EXPECT_TRUE(seen_.times.empty());
+}
+
 TEST_P(TaskCensusOf, counts_tasks_that_ended_before_they_were_read) {
   wait_for_a_future(12);
   program_.task("freed", RemoteAddress(), RemoteAddress());

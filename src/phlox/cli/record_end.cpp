@@ -72,10 +72,15 @@ Error nothing_seen(const RecordEnd& end) {
     return {ErrorKind::system, "the recording is empty: " + (why.empty() ? end.none_runs : why),
             "which Pythons are running: phlox list"};
   }
+  const bool ended = end.outcome.why == sampler::Ended::target_ended;
+  const std::string_view otherwise =
+      ended ? "it ended before the first sample" : "the recording ended before the first sample";
   return {ErrorKind::system,
-          fmt::format("no sample was taken of process {}, so the recording is empty: {}", end.pid, why),
-          end.native ? "a longer recording may see it: -d 60"
-                     : fmt::format("what it does outside of Python: phlox record --native -p {}", end.pid)};
+          fmt::format("no sample was taken of process {}, so the recording is empty: {}", end.pid,
+                      why.empty() ? otherwise : why),
+          ended        ? "let it do more work; --append adds several runs up"
+          : end.native ? "a longer recording may see it: -d 60"
+                       : fmt::format("what it does outside of Python: phlox record --native -p {}", end.pid)};
 }
 
 void add_what_was_written(const RecordEnd& end, const std::optional<Error>& error,

@@ -3,7 +3,7 @@
 // the samples of threads: many tasks wait at once in one thread, so their times add up to more than the
 // recording lasted.
 // Sampled: the time between two censuses of the tasks counts half for what the one found and half for what
-// the other did.
+// the other did; from the last one to the end of the program it counts for what that one found.
 #pragma once
 
 #include <array>

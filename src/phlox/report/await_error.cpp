@@ -60,7 +60,8 @@ CensusError census_error(const profile::Profile& profile, const profile::TaskRow
     error.step = std::max(error.step, every);
     error.unseen += unseen_of(census);
     if (!census.process || census.process.value > profile.processes().size()) continue;
-    // A recorder that stops takes a last census of a process that lives on.
+    // A recorder that stops takes a last census of a process that lives on. Of others, the tasks of the last
+    // census may have ended before the process did.
     const profile::Process& process = profile.processes()[census.process.value - 1];
     if (process.end != 0 && process.how_ended != kRecordingEnded)
       error.missing_end[census.process.value] = every;

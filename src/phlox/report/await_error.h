@@ -24,8 +24,8 @@ struct CensusError {
   // Await time of tasks that censuses found and could not read, or counted without their coroutines: it may
   // belong to anything.
   double unseen = 0;
-  std::vector<double>
-      missing_end;  // by process: ns from the last census to the end of the process, on average
+  // By process: ns from the last census to the end of the process, on average.
+  std::vector<double> missing_end;
 };
 double unseen_of(const profile::TaskCensus& census);
 CensusError census_error(const profile::Profile& profile, const profile::TaskRows& tasks);

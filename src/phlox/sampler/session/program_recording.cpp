@@ -362,6 +362,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   end_ = host_.now();
   if (const auto ended = source_->end(); ended && end != End::recording_ended)
     end_ = std::min(end_, ended->time);
+  if (census_ && end != End::recording_ended) census_->end(end_);
   if (end == End::gone && !consumer_.has_begun() && (program_->birth || program_->started)) {
     if (const auto used = used_at_end()) consumer_.put_unseen(begin_, end_, *used);
   }

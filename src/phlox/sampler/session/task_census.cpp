@@ -10,7 +10,8 @@ namespace phlox::sampler {
 void CensusPace::taken(Nanoseconds now, Nanoseconds cost, bool found_tasks) {
   cost_ = cost_ ? (*cost_ + cost) / 2 : cost;
   const auto affordable = static_cast<Nanoseconds>(static_cast<double>(*cost_) / share_);
-  schedule_.set_interval(std::max(found_tasks ? kEvery : kRarely, affordable));
+  const bool often = found_tasks || now - begin_ < kFirst;
+  schedule_.set_interval(std::max(often ? kEvery : kRarely, affordable));
   due_ = now + schedule_.draw();
 }
 
@@ -26,7 +27,7 @@ TaskCensus::TaskCensus(Host& host, profile::ProcessId process, Nanoseconds begin
       sink_(sink),
       ids_(ids),
       sums_(process, sink, interner, ids, begin),
-      pace_(max_overhead_percent, static_cast<uint64_t>(begin) ^ process.value),
+      pace_(max_overhead_percent, static_cast<uint64_t>(begin) ^ process.value, begin),
       last_(begin) {
   counts_.process = process;
 }
@@ -97,6 +98,15 @@ void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,
   }
   not_first_ = true;
   pace_.taken(now, cost, found);
+}
+
+void TaskCensus::end(Nanoseconds now) {
+  const Nanoseconds weight = now - last_;
+  if (weight <= 0 || last_counts_.tasks == 0) return;
+  last_ = now;
+  sums_.end(weight);
+  counts_.span += weight;
+  put_ = 0;
 }
 
 void TaskCensus::put() {

@@ -26,15 +26,17 @@ class Host;
 class CensusPace {
  public:
   static constexpr Nanoseconds kEvery = kSecond / 10;
-  // While there is no task: programs without an event loop cost next to nothing.
-  static constexpr Nanoseconds kRarely = kSecond / 2;
+  // While there is no task: programs without an event loop cost next to nothing. Not in the first seconds of
+  // a recording, in which the first tasks of a program begin: when they did is known to half a pause.
+  static constexpr Nanoseconds kRarely = kSecond / 2, kFirst = 5 * kSecond;
   // Of --max-overhead. Reading takes a CPU of Phlox's and none of the program's, but that may be the same.
   static constexpr double kShare = 0.5;
   // Without a budget: of one CPU.
   static constexpr double kMost = 0.25;
 
-  CensusPace(std::optional<double> max_overhead_percent, uint64_t seed)
-      : share_(max_overhead_percent ? *max_overhead_percent / 100 * kShare : kMost),
+  CensusPace(std::optional<double> max_overhead_percent, uint64_t seed, Nanoseconds begin)
+      : begin_(begin),
+        share_(max_overhead_percent ? *max_overhead_percent / 100 * kShare : kMost),
         schedule_(kEvery, seed) {}
 
   Nanoseconds due() const { return due_; }
@@ -42,6 +44,7 @@ class CensusPace {
   void taken(Nanoseconds now, Nanoseconds cost, bool found_tasks);
 
  private:
+  Nanoseconds begin_;
   double share_;
   Schedule schedule_;
   Nanoseconds due_ = 0;
@@ -60,6 +63,8 @@ class TaskCensus {
   bool has_tasks() const { return any_; }
   // `between`: as in TaskSources; its time is not the census's.
   void take(Nanoseconds now, const TaskSums::ThreadOf& thread_of, const std::function<void()>& between);
+  // The program ended at `now`, or called execve: the tasks of the last census were there until then.
+  void end(Nanoseconds now);
   // The rows that have grown.
   void put();
 
@@ -84,7 +89,7 @@ class TaskCensus {
   python::KnownModules known_;
   int not_read_ = 0;  // censuses since
   profile::TaskCensus last_counts_, counts_;
-  uint64_t put_ = 0;  // of counts_.times
+  uint64_t put_ = 0;  // of counts_.times; 0: they have grown
   bool any_ = false, not_first_ = false;
 };
 

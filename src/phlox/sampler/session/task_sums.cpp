@@ -205,6 +205,10 @@ void TaskSums::add_again(Nanoseconds weight) {
   }
 }
 
+void TaskSums::end(Nanoseconds weight) {
+  for (const auto& [address, seen] : last_) add_time(seen.row, weight);
+}
+
 void TaskSums::put() {
   for (Row& row : rows_) {
     if (row.has_grown) sink_.put_task_time(row.id, row.time);

@@ -1,5 +1,6 @@
 // Adds up what tasks awaited, over the censuses of one program: equal tasks are one row. The time between two
-// censuses counts half for what the one found and half for what the other did. Also counts the tasks of each
+// censuses counts half for what the one found and half for what the other did; the time from the last one to
+// the end of the program counts for what that one found. Also counts the tasks of each
 // outermost coroutine (task_groups.h), what waits for these and for jobs (task_waiters.h), and those that
 // were ready to run. Pure: gets what was read, and passes rows to a TaskSink. Called by the recorder's
 // thread.
@@ -58,6 +59,8 @@ class TaskSums {
            Nanoseconds took = 0);
   // Nothing has changed since the last census: every task is where it was.
   void add_again(Nanoseconds weight);
+  // The time from the last census to the end of the program. No task was found again.
+  void end(Nanoseconds weight);
   // Reports the rows that have grown since.
   void put();
   uint64_t without_stack() const { return without_stack_; }
