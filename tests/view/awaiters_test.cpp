@@ -142,6 +142,16 @@ TEST_F(AwaitersTest, they_do_not_change_what_an_event_loop_does) {
             maker.frame("handler:7"));
 }
 
+TEST_F(AwaitersTest, a_chain_that_is_too_long_is_not_shown) {
+  const std::vector<std::string> frames(1000, "handler:7");
+  waits("price", stack(frames), 9);
+  std::vector<std::string> too_many = frames;
+  too_many.push_back("handler:7");
+  waits("stock", stack(too_many), 9);
+  EXPECT_EQ(with_awaiters("stock:40"), "stock:40");
+  EXPECT_NE(with_awaiters("price:40"), "price:40");
+}
+
 TEST_F(AwaitersTest, rows_of_a_damaged_file_are_left_out) {
   put(kLoop + "price:40");
   rows.put_task_group(TaskGroupId(1), {EventLoopId(1), FrameId(999)});

@@ -18,8 +18,8 @@ using namespace profile;
 
 namespace {
 
-// A damaged file may have longer ones, and tasks may wait for each other.
-constexpr size_t kMostFrames = 1000;
+// A damaged or hostile file may have more. Without a limit its stacks would be multiplied.
+constexpr size_t kMostFrames = 1000, kMostAdded = 1'000'000;
 
 // How often censuses saw tasks of one coroutine, and with which awaiters: their frames, outermost first.
 struct SeenAwaiters {
@@ -58,7 +58,7 @@ class ShowingAwaiters {
       const uint32_t parent = row.parent.value < i ? row.parent.value : 0;
       const uint32_t function = function_at(row.frame);
       StackId below = shown[parent];
-      if (!shared_[function].empty() && callers[parent] &&
+      if (!shared_[function].empty() && callers[parent] && rows_.size() < stacks.size() + kMostAdded &&
           runs(Outermost::coroutine, profile_.frame(callers[parent])))
         below = put_awaiters(below, function);
       shown[i] = put(below, row.frame);
@@ -76,7 +76,8 @@ class ShowingAwaiters {
   // Outermost first. Empty: not known.
   std::vector<FrameId> frames_of(TaskStackId stack) const {
     std::vector<FrameId> frames;
-    while (stack && stack.value <= tasks_.stacks.size() && frames.size() < kMostFrames) {
+    while (stack && stack.value <= tasks_.stacks.size()) {
+      if (frames.size() >= kMostFrames) return {};
       const TaskStack& row = tasks_.stacks[stack.value - 1];
       if (function_at(row.frame) == 0) return {};
       frames.push_back(row.frame);
