@@ -12,6 +12,7 @@
 #include "phlox/profile/wait_target.h"
 #include "phlox/profile/web_routes.h"
 #include "phlox/report/await_groups.h"
+#include "phlox/report/endpoint_parts.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/finding_limits.h"
 #include "phlox/report/json_rows.h"
@@ -37,6 +38,7 @@ struct Sum {
       std::tuple<WaitClass, int16_t, uint32_t>;  // with the system call, and a group of WaitTargetGroups
   std::map<Wait, Nanoseconds> waits;
   std::map<std::pair<std::string, std::string>, Nanoseconds> awaits;  // by kind and class
+  EndpointPartSums parts;
 };
 
 class Adding {
@@ -82,6 +84,7 @@ class Adding {
 
   void add_samples(const view::SampleFilter& filter) {
     view::WaitClasses classes(profile_);
+    const view::EndpointParts parts(profile_);
     for (const profile::Sample& sample : profile_.samples()) {
       const auto part = filter.part_of_everything(sample);
       if (!part.passes) continue;
@@ -95,8 +98,10 @@ class Adding {
       sum.cpu += part.cpu;
       all_cpu_ += part.cpu;
       sum.samples += static_cast<uint64_t>(part.samples);
-      const WaitClass waits = classes.of(sample);
-      if (waits == WaitClass::none || part.doing == view::Doing::waiting_for_work) continue;
+      const WaitClass waits =
+          part.doing == view::Doing::waiting_for_work ? WaitClass::none : classes.of(sample);
+      sum.parts.add(profile_, parts.of(sample.stack), sample, part.cpu, waits, part.wall);
+      if (waits == WaitClass::none) continue;
       if (waits == WaitClass::gil) {
         sum.gil += part.wall;
       } else if (waits == WaitClass::cpu) {
@@ -149,6 +154,7 @@ class Adding {
     name(row, number);
     row.total = estimate_of(share(sum, variances_[place(number) + 1]), analysis_);
     row.cpu = sum.cpu;
+    if (row.kind == EndpointKind::endpoint) row.parts = sum.parts.rows(profile_);
     row.cpu_share = time_share(sum.cpu, all_cpu_);
     std::tie(row.gil, row.no_cpu, row.waiting, row.await) =
         std::tie(sum.gil, sum.no_cpu, sum.waiting, sum.await);
@@ -325,6 +331,7 @@ void write_endpoints(JsonText& json, const Report& report) {
     json.text("awaits_for", row.awaits_for);
     json.integer("awaits_for_ns", row.awaits_for_time);
     json.count("samples", row.samples);
+    write_endpoint_parts(json, row);
   });
 }
 

@@ -16,6 +16,7 @@
 #include "phlox/profile/descendants.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/task_time.h"
+#include "phlox/view/endpoint_parts.h"
 #include "phlox/view/loop_stalls.h"
 #include "phlox/view/loops_and_pools.h"
 #include "phlox/view/quality.h"
@@ -305,6 +306,16 @@ struct SignalRow {
 // The time of requests to one endpoint (view/endpoints.h): in threads, with all of their time, and of
 // tasks that awaited something. Two rows are of no endpoint.
 enum class EndpointKind { endpoint, none, not_read };
+// The threads' time of one part of the work for an endpoint. Of a handler, the names are those of the
+// endpoint.
+struct EndpointPartRow {
+  view::EndpointPart part = view::EndpointPart::handler;
+  std::string name, full, file;  // of the outermost function of the task or the job
+  int32_t line = 0;
+  Nanoseconds cpu = 0, gil = 0, no_cpu = 0, waiting = 0;  // as of the endpoint
+  size_t threads = 0, processes = 0;
+  Nanoseconds time() const { return cpu + gil + no_cpu + waiting; }
+};
 struct EndpointRow {
   EndpointKind kind = EndpointKind::endpoint;
   std::string name;  // of the handler; of no endpoint: "(no endpoint)"
@@ -326,6 +337,7 @@ struct EndpointRow {
   std::string awaits_for;  // the longest part of that
   Nanoseconds awaits_for_time = 0;
   uint64_t samples = 0;
+  std::vector<EndpointPartRow> parts = {};  // empty: there is only the handler
   Nanoseconds waited() const { return gil + no_cpu + waiting + await; }
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "phlox/report/await_rows.h"
+#include "phlox/report/endpoint_parts.h"
 #include "phlox/report/endpoint_rows.h"
 #include "phlox/report/estimate.h"
 #include "phlox/report/native_column.h"
@@ -251,7 +252,11 @@ std::vector<Table> tables(const Report& report) {
   if (!report.native_functions.empty()) all.push_back(native_table(report));
   all.push_back(function_table(report, false));
   all.push_back(line_table(report));
-  if (report.by_endpoint) all.insert(all.begin(), endpoint_table(report));
+  if (report.by_endpoint) {
+    if (Table parts = endpoint_part_table(report); !parts.rows.empty())
+      all.insert(all.begin(), std::move(parts));
+    all.insert(all.begin(), endpoint_table(report));
+  }
   if (!report.recordings.empty()) all.insert(all.begin(), recording_table(report));
   if (!report.programs.empty()) {
     all.push_back(program_table(report));
