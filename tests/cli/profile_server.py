@@ -60,6 +60,7 @@ class Otlp:
         self.strings = [text.decode() for text in tables[5]]
         self.attributes = [fields(row) for row in tables[6]]
         self.stacks = [packed(fields(row)[1][0]) if row else [] for row in tables[7]]
+        self.mappings = tables[1]
         self.locations, self.functions = [fields(row) for row in tables[2]], [fields(row) for row in tables[3]]
         self.resources = []
         for resource in map(fields, top[1]):
@@ -85,6 +86,9 @@ class Otlp:
         return self.strings[row[1][0]], any_value(row[2][0])
 
     def _function(self, index):
+        if not self.locations[index][3]:  # the receiver knows it by build-id and address
+            (mapping,) = self.locations[index][1]
+            return f"{self.strings[fields(self.mappings[mapping])[4][0]]}@{self.locations[index][2][0]:x}"
         line = fields(self.locations[index][3][0])
         return self.strings[self.functions[line[1][0]][1][0]]
 

@@ -2,6 +2,7 @@
 happens on the way. The agent's own recording (-o) has the truth."""
 import collections
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -173,6 +174,29 @@ def test_jobs_and_tasks_have_the_label_of_the_endpoint_that_waits_for_them(start
     agent.end()
     label = f"upload (service.py:{SERVICE.splitlines().index('async def upload():') + 1})"
     assert labels() == {("resize", label), ("price", label), ("upload", label), ("lonely", None)}
+
+
+@live
+@pytest.mark.parametrize("option", ["--otlp", "--pyroscope"])
+def test_native_functions_have_their_names(start, serve, targets, tmp_path, option):
+    """Of the C library, whose exported functions have names on every host. The totals are those of the recording, whatever is folded."""
+    (first, _), mark = targets
+    server = serve()
+    agent = Running(start, tmp_path, mark, option, server.url, "--native", "-o", tmp_path / "a.phlox")
+    wait = re.compile("clock_nanosleep|select|epoll_wait")
+
+    def named(s):
+        if option == "--pyroscope":
+            return any(wait.search(gzip.decompress(pprof).decode(errors="replace")) for path, body in s.taken for _, _, pprof in Push(body).series)
+        return any(wait.search(name) for _, profile in s.profiles() for stack, _, _ in profile["samples"] for name in stack)
+
+    server.wait(named, "a name")
+    said = agent.end()
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.phlox")) as db:
+        rows = db.execute("select function from frame where kind = 1 and module is not null").fetchall()
+    assert len(rows) > 3 and all(name for (name,) in rows), said
+    if option == "--otlp":
+        assert server.sums() == sampled(tmp_path / "a.phlox"), said
 
 
 @live

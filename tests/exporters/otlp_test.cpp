@@ -204,7 +204,7 @@ TEST_F(OtlpTest, time_of_an_endpoint_has_its_label) {
 TEST_F(OtlpTest, a_series_of_a_process_has_labels_of_endpoints) {
   make.put(
       running(main, "main;/venv/lib/python3.12/site-packages/flask/app.py/dispatch_request;index:7", 10, 0));
-  const auto series = process_series(profile, {}, 20);
+  const auto series = process_series(profile, {}, 20, Unnamed::name_of_address);
   ASSERT_TRUE(series);
   ASSERT_EQ(series->size(), 1U);
   const std::string pprof = test::gunzip((*series)[0].pprof);
@@ -303,6 +303,49 @@ TEST_F(OtlpTest, pyroscope_gets_a_series_for_each_process) {
             "__name__=process_cpu service_name=app.py pid=4711 python_version=3.12.1 : an id\n"
             "__name__=process_cpu service_name=worker.py pid=200 python_version=3.12.1 : an id\n");
   EXPECT_EQ(pyroscope_message(profile::Profile(), {}, of_push).value_or("?"), "");
+}
+
+// For a receiver that knows functions by build-id and address.
+TEST(Otlp, a_native_function_without_a_name_can_have_its_address_alone) {
+  profile::Profile profile;
+  test::ProfileMaker maker(profile);
+  const profile::ThreadId thread = maker.thread("main");
+  profile.emit(profile::ModuleId(1), {"/lib/libfoo.so", "c0ffee", 0});
+  profile.emit(profile::ModuleId(2), {"/lib/libbar.so", "", 0});
+  profile::Frame frame;
+  frame.kind = profile::FrameKind::native;
+  profile::StackId stack;
+  uint32_t id = 0;
+  for (const auto& [module, name] : std::vector<std::pair<uint32_t, std::string>>{
+           {1, "libfoo.so+0x1230"}, {1, "named"}, {2, "libbar.so+0x1230"}, {1, ""}}) {
+    frame.module = profile::ModuleId(module);
+    frame.function = frame.qualified_name = name;
+    frame.address = 0x1234 + id;
+    profile.emit(profile::FrameId(++id), frame);
+    profile.emit(profile::StackId(id), {stack, profile::FrameId(id)});
+    stack = profile::StackId(id);
+  }
+  profile::Sample sample = maker.sample(thread, "", kSecond);
+  sample.stack = stack;
+  profile.emit(profile::SampleId(1), sample);
+  view::Choices choices;
+  choices.by.line = true;
+  for (const bool leaves : {false, true}) {
+    OtlpFacts facts;
+    facts.leaves_addresses = leaves;
+    const auto message = otlp_message(profile, choices, facts);
+    ASSERT_TRUE(message);
+    const auto locations = all(fields_of(only(fields_of(*message), 2)), 2);
+    ASSERT_EQ(locations.size(), 5u);  // and the zero value
+    std::vector<bool> has_line;
+    for (size_t i = 1; i < 5; ++i) {
+      const Fields location = fields_of(locations[i]);
+      EXPECT_EQ(number(location, 2), 0x1234u + 4 - i);
+      has_line.push_back(location.contains(3));
+    }
+    // The innermost comes first.
+    EXPECT_EQ(has_line, (std::vector<bool>{!leaves, true, true, !leaves})) << leaves;
+  }
 }
 
 }  // namespace

@@ -287,6 +287,41 @@ def test_a_signal_to_phlox(program, watch, way):
     stop(recorder)
 
 
+def native_names(db):
+    """What each address of a file is called, the function that has the code first, then those that were inlined there; the addresses without a name."""
+    columns = "frame.id, kind, path, address, inlined_in, function, qualified_name, file, line, first_line, role"
+    rows = {row[0]: row[1:] for row in db.execute(f"SELECT {columns} FROM frame JOIN module ON module.id = frame.module")}
+    inner = {row[3]: i for i, row in rows.items() if row[3] is not None}
+    names, without = {}, []
+    for i, (kind, path, address, outer, function, *_) in rows.items():
+        if outer is not None:
+            continue
+        if not function:
+            without.append((kind, path, address))
+            continue
+        levels = names[kind, path, address] = [rows[i][4:]]
+        while (i := inner.get(i)) is not None:
+            levels.append(rows[i][4:])
+    return names, without
+
+
+@each_way
+def test_native_names_of_an_incident_are_those_that_a_recording_gets_at_its_end(program, watch, way, tmp_path):
+    target = program()
+    recorder = watch(target, "signal=USR2", way=way, before=4, more=["--native"])
+    recorder.send_signal(signal.SIGUSR2)
+    names, without = native_names(Incident(recorder).db)
+    stop(recorder)
+    # All but those that came in the last seconds.
+    assert len(names) > 10 and len(without) <= 0.2 * len(names), (len(names), without)
+    subprocess.run([PHLOX, "record", "--native", "--mode", way, "-d", "4", "-o", tmp_path / "whole.phlox", "-p", str(target.pid)], check=True, capture_output=True)
+    with contextlib.closing(sqlite3.connect(tmp_path / "whole.phlox")) as db:
+        at_the_end, _ = native_names(db)
+    both = names.keys() & at_the_end.keys()
+    assert len(both) > 10 and any(len(names[one]) > 1 for one in both) == any(len(at_the_end[one]) > 1 for one in both), (len(names), len(at_the_end), len(both))
+    assert {one: names[one] for one in both} == {one: at_the_end[one] for one in both}
+
+
 def test_a_signal_that_is_a_condition_does_not_reach_the_program(start, tmp_path):
     recorder = start(PHLOX, "record", "-v", "--on", "signal=USR1", "--after", "0.5", "-o", tmp_path / "incidents", "--", SYSTEM, PROGRAM)
     recorder.folder = tmp_path / "incidents"

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/view/endpoints.h"
 #include "phlox/view/part.h"
@@ -61,6 +63,28 @@ class IntervalsTest : public testing::Test {
   ThreadId main = make.thread("MainThread", 11);
   Intervals::Moment begin_ = {0, kUnix};
 };
+
+TEST_F(IntervalsTest, a_function_comes_with_what_was_inlined_into_it) {
+  intervals.emit(ModuleId(1), {"/lib/libfoo.so", "", 0});
+  Sample sample = make.sample(main, "main;outer", kMillisecond);
+  sample.samples = 1;
+  // Named later, as LiveNames does.
+  const FrameId outer(2), middle(3), inner(4);
+  for (const auto& [id, into, name] : std::vector<std::tuple<FrameId, FrameId, std::string>>{
+           {outer, {}, "outer"}, {middle, outer, "middle"}, {inner, middle, "inner"}}) {
+    Frame frame;
+    frame.kind = FrameKind::native;
+    frame.function = name;
+    frame.module = ModuleId(1);
+    if (into) frame.inlined_in = into;
+    intervals.emit(id, frame);
+  }
+  intervals.emit(SampleId(1), sample);
+  const Profile part = cut(kSecond);
+  ASSERT_EQ(part.frames().size(), 4u);
+  for (uint32_t i = 3; i <= 4; ++i) EXPECT_EQ(part.frame(FrameId(i)).inlined_in, FrameId(i - 1)) << i;
+  EXPECT_EQ(part.frame(FrameId(4)).function, "inner");
+}
 
 TEST_F(IntervalsTest, a_row_that_grows_over_a_cut_counts_once) {
   Sample sample = make.sample(main, "main;load", 100 * kMillisecond);

@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 
+#include "phlox/base/private_folder.h"
 #include "phlox/base/text.h"
 #include "phlox/cli/agent_metrics.h"
 #include "phlox/cli/agent_output.h"
@@ -30,6 +31,7 @@
 #include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/triggers.h"
+#include "phlox/naming/live_names.h"
 #include "phlox/process/container.h"
 #include "phlox/process/text_file.h"
 #include "phlox/push/metrics_port.h"
@@ -44,6 +46,7 @@ namespace {
 
 // For the last interval, when the agent is asked to end.
 constexpr Nanoseconds kLastPush = 5 * kSecond;
+constexpr Nanoseconds kLastNames = 2 * kSecond;  // of CPU time
 // A recorder commits four times a second.
 constexpr Nanoseconds kLongestSilence = 10 * kSecond;
 
@@ -166,6 +169,11 @@ class Agent {
     request_.recorder.on_descendant = [this](pid_t pid) {
       talk_.detail(fmt::format("also recording process {}", pid));
     };
+    if (request_.recorder.native) {
+      naming::LiveNames::Limits limits;
+      if (!recording_) limits.missing = 0;
+      request_.recorder.native_files = &names_.emplace(request_.debug_search, limits);
+    }
     auto recorder = sampler::Recorder::attach({}, request_.recorder, stop_, &attempts);
     say_attempts(attempts, talk_);
     if (!recorder) return failed(selection::explain_attach_error(recorder.error(), 0, "agent"));
@@ -179,6 +187,7 @@ class Agent {
     profile::Sink* recording = recording_.get();
     if (triggers_) {
       recording = &triggers_->watch(*recording_, request_.recording, false);
+      if (names_) triggers_->on_begin([this] { names_->hurry(); });
       triggers_->start();
     }
     AgentSink sink(
@@ -188,11 +197,21 @@ class Agent {
                      (triggers_ ? ", and writes no incidents" : ""));
         });
     if (request_.tasks) (*recorder)->with_tasks(sink);
-    const sampler::Outcome outcome = (*recorder)->run(sink, stop_, [this](const sampler::Progress& p) {
+    profile::Sink* rows = &sink;
+    if (names_) {
+      names_->begin(sink, [&] { return (*recorder)->new_frame(); });
+      rows = &*names_;
+    }
+    const sampler::Outcome outcome = (*recorder)->run(*rows, stop_, [this](const sampler::Progress& p) {
       overdue_->alive();
       note_progress(p);
     });
     recorder->reset();
+    if (names_) {
+      names_->finish({kLastNames, kLastNames});
+      keep_within(request_.recorder.unwind_cache);
+      keep_within(request_.debug_search.name_cache);
+    }
     overdue_.reset();
     return finish(outcome);
   }
@@ -367,6 +386,7 @@ class Agent {
   std::atomic<uint64_t> samples_{0}, rejected_{0}, lost_{0}, intervals_made_{0}, processes_{0}, kept_rows_{0};
   std::unique_ptr<AgentOutput> output_;
   std::unique_ptr<recording::Writer> recording_;
+  std::optional<naming::LiveNames> names_;
   std::unique_ptr<Triggers> triggers_;
   std::unique_ptr<push::MetricsPort> port_;
   std::optional<Overdue> overdue_;  // the threads of this and the next member use the members above

@@ -13,6 +13,7 @@
 #include "phlox/exporters/parca.h"
 #include "phlox/exporters/pyroscope.h"
 #include "phlox/push/gzip.h"
+#include "phlox/view/native_frames.h"
 
 namespace phlox::cli {
 namespace {
@@ -105,8 +106,9 @@ void AgentOutput::encode() {
   while (true) {
     changed_.wait(lock, [this] { return interval_ || over_; });
     if (!interval_) return;
-    const profile::Profile interval = *std::exchange(interval_, std::nullopt);
+    profile::Profile interval = *std::exchange(interval_, std::nullopt);
     lock.unlock();
+    view::show_native_frames(interval, {});
     for (const auto& lane : lanes_) put(*lane, interval);
     lock.lock();
     busy_ = false;
@@ -122,7 +124,7 @@ Result<std::string> AgentOutput::body_for(const push::Target& target,
     return exporters::pyroscope_message(interval, choices, {new_uuid, options_.rate_hz});
   if (target.protocol == push::Protocol::parca)
     return exporters::parca_message(interval, choices, options_.rate_hz);
-  const auto message = exporters::otlp_message(interval, choices, {new_id});
+  const auto message = exporters::otlp_message(interval, choices, {new_id, true});
   if (!message) return fail(message);
   return message->empty() ? *message : push::gzip(*message);
 }

@@ -160,6 +160,11 @@ Result<void> read_recorder(const CommandLine& line, AgentRequest& request) {
   auto mode = parse_mode(a.mode, false);
   if (!mode) return fail(mode);
   recorder.mode = *mode;
+  auto native = native_source_of(a.native);
+  if (!native) return fail(native);
+  recorder.native = *native;
+  if (recorder.native) recorder.unwind_cache = unwind_cache();
+  request.debug_search = debug_search_of(a.native);
   recorder.follow = true;
   // One that lives for fewer than two samples says little.
   recorder.search_pause = static_cast<Nanoseconds>(2 * static_cast<double>(kSecond) / recorder.rate_hz);

@@ -12,6 +12,7 @@
 #include "phlox/push/target.h"
 #include "phlox/sampler/session/recorder.h"
 #include "phlox/selection/selection.h"
+#include "phlox/symbols/debug_files.h"
 
 namespace phlox::cli {
 
@@ -27,6 +28,7 @@ struct AgentRequest {
   Nanoseconds keep = 3600 * kSecond;      // of that
   std::string listen;                     // empty: no port
   std::string certificates;
+  symbols::DebugSearch debug_search;  // for native names
   std::vector<std::string> warnings;
   TriggerRequest triggers;
 };

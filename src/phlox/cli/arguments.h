@@ -124,6 +124,7 @@ struct AgentArguments {
   std::string interval, rate, max_overhead, mode;
   std::string buffer, state, header_file, listen, output, keep;
   bool no_async = false;
+  NativeArguments native;
   TriggerArguments triggers;
 };
 

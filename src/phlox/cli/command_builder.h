@@ -60,20 +60,24 @@ class CommandBuilder {
     words.value = name;
     text_.options.push_back(std::move(words));
   }
-  void native(NativeArguments& into) {
+  // What it records, and where its names are on this host.
+  void native_here(NativeArguments& into) {
     flag("--native", into.native,
          "also record frames of C, C++ and Rust, below and between those of Python, and threads that run no "
          "Python");
+    values("--debug-path", into.debug_paths,
+           {.value = "FOLDER",
+            .text = "first look here for separate debug files; may be repeated",
+            .file = true});
+  }
+  void native(NativeArguments& into) {
+    native_here(into);
     value("--native-source", into.source,
           {.value = "HOW",
            .text = "how --native reads a running thread. perf: at a CPU-clock event, without a stop; ptrace: "
                    "during a stop of microseconds; syscall: not at all, only blocked threads (default auto: "
                    "the first that this host allows)",
            .choices = {"auto", "perf", "ptrace", "syscall"}});
-    values("--debug-path", into.debug_paths,
-           {.value = "FOLDER",
-            .text = "first look here for separate debug files; may be repeated",
-            .file = true});
     flag("--debuginfod", into.debuginfod, "fetch missing debug files from the servers in $DEBUGINFOD_URLS");
   }
   void page_size(std::string& into) {

@@ -29,7 +29,7 @@ class Destination {
     Weighed weighed = Weighed::threads;
     bool show_given = false;  // by --show
     view::Inherited inherited = view::Inherited::hidden;
-    bool native = false;
+    bool native = false;  // names native frames at the end
     symbols::DebugSearch debug_search;
     bool source = false;  // a page contains the program's source
     bool append = false;  // to the existing recording

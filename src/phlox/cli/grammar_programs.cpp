@@ -112,6 +112,7 @@ void describe_the_profiles(CommandBuilder& b, AgentArguments& a) {
            .choices = modes(),
            .older = "--way"});
   b.flag("--no-async", a.no_async, "do not send what tasks of asyncio and trio await");
+  b.native_here(a.native);
 }
 
 // What is sent with the profiles, and where they wait and stay.

@@ -28,6 +28,7 @@
 #include "phlox/cli/triggers.h"
 #include "phlox/cli/values.h"
 #include "phlox/mcp/json.h"
+#include "phlox/naming/live_names.h"
 #include "phlox/process/container.h"
 #include "phlox/process/launch.h"
 #include "phlox/process/process_state.h"
@@ -75,11 +76,17 @@ class Recording {
     if (!program_ && !options_.follow && !request_.selection) check_siblings(false);
     Nanoseconds next_check = clock_now() + kCheckSiblingsEvery;
     if (options_.duration) overdue_->due_after(*options_.duration);
-    profile::Sink& sink =
-        triggers_ ? triggers_->watch(destination_->sink(), destination_->recording(), program_.has_value())
-                  : destination_->sink();
-    if (triggers_) triggers_->start();
-    sampler::Outcome outcome = (*recorder)->run(sink, stop_, [&](const sampler::Progress& p) {
+    profile::Sink* sink = &destination_->sink();
+    if (triggers_) {
+      sink = &triggers_->watch(*sink, destination_->recording(), program_.has_value());
+      if (names_) triggers_->on_begin([this] { names_->hurry(); });
+      triggers_->start();
+    }
+    if (names_) {
+      names_->begin(*sink, [&] { return (*recorder)->new_frame(); });
+      sink = &*names_;
+    }
+    sampler::Outcome outcome = (*recorder)->run(*sink, stop_, [&](const sampler::Progress& p) {
       overdue_->alive();
       say_descendants();
       talk_.progress(progress_lines(p));
@@ -223,6 +230,7 @@ class Recording {
       auto triggers = Triggers::open(request_.triggers, watch_.mask_before(), talk_);
       if (!triggers) return fail(triggers);
       triggers_ = *std::move(triggers);
+      if (options_.native) options_.native_files = &names_.emplace(request_.destination.debug_search);
     }
     if (options_.launched) {
       options_.command = fmt::format("{}", fmt::join(request_.program, " "));
@@ -330,7 +338,7 @@ class Recording {
       const std::vector<sampler::NativeModule>& modules) {
     // A debuginfod server may take any time.
     if (request_.destination.debug_search.debuginfod) overdue_.reset();
-    auto missing = destination_->name(modules);
+    auto missing = names_ ? names_->finish({}) : destination_->name(modules);
     keep_within(options_.unwind_cache);
     keep_within(request_.destination.debug_search.name_cache);
     return missing;
@@ -373,6 +381,7 @@ class Recording {
   std::vector<pid_t> pids_;
   pid_t pid_ = 0;  // the first of pids_
   std::unique_ptr<Destination> destination_;
+  std::optional<naming::LiveNames> names_;
   std::unique_ptr<Triggers> triggers_;
   std::optional<process::LaunchedProgram> program_;
   std::vector<selection::OtherPythons> others_;

@@ -152,6 +152,7 @@ Result<void> read_triggers(const CommandLine& line, RecordRequest& request) {
   if (!request.triggers) return {};
   if (a.append) return fail(ErrorKind::usage, "--on does not go with --append", "without one of them");
   request.destination.output.path = request.triggers.recording();
+  request.destination.native = false;  // an incident does not wait for names at the end: LiveNames
   auto kept = kept_for(request.triggers, a.keep, request.destination.retention.age);
   if (!kept) return fail(kept);
   request.destination.retention.age = *kept;

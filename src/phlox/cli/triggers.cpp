@@ -133,7 +133,10 @@ void Triggers::note(Cause cause) {
     answer = plan_.note(std::move(cause), clock_now());
     dropped = plan_.dropped();
   }
-  if (answer == incidents::Plan::Answer::begins) talk_.note("incident: " + words);
+  if (answer == incidents::Plan::Answer::begins) {
+    if (begins_) begins_();
+    talk_.note("incident: " + words);
+  }
   if (answer == incidents::Plan::Answer::joins_first) talk_.note("incident, also: " + words);
   if (answer == incidents::Plan::Answer::too_many && (dropped & (dropped - 1)) == 0)
     talk_.warn(

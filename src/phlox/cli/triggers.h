@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "phlox/cli/incident_files.h"
@@ -42,6 +44,8 @@ class Triggers {
   // The recorder's sink, which passes everything on to `to`. `recording`: the path that `to` writes to. Call
   // it once, before start(). `is_child`: we started the program.
   profile::Sink& watch(profile::Sink& to, const std::string& recording, bool is_child);
+  // Whom to call when an incident begins, by any thread. Before start().
+  void on_begin(std::function<void()> begins) { begins_ = std::move(begins); }
   // After the recorder has given up the rights that it needs no more.
   void start();
   // False: no condition is about this signal. For the thread that takes signals.
@@ -71,6 +75,7 @@ class Triggers {
   std::vector<Log> logs_;
   std::unique_ptr<incidents::RowWatch> rows_;
   std::string recording_;
+  std::function<void()> begins_;
   bool is_child_ = false;
   std::atomic<bool> started_{false};
   std::set<std::string> said_;  // blind spots; the recorder's thread

@@ -14,6 +14,7 @@
 #include "phlox/profile/sampled_events.h"
 #include "phlox/view/endpoints.h"
 #include "phlox/view/markers.h"
+#include "phlox/view/native_frames.h"
 #include "phlox/view/quality.h"
 #include "phlox/view/resource.h"
 #include "phlox/view/shown_event.h"
@@ -93,8 +94,9 @@ class OtlpDictionary {
     return at->second;
   }
 
-  int32_t location(const profile::Profile& profile, const view::Label& label) {
-    const int32_t of_function = function(label);
+  // `is_named`: otherwise it has its address alone.
+  int32_t location(const profile::Profile& profile, const view::Label& label, bool is_named = true) {
+    const int32_t of_function = is_named ? function(label) : 0;
     const int32_t of_module = mapping(profile, label);
     const int32_t kind = kind_attribute(label.kind);
     const int32_t line_number = by_line_ ? label.line : 0;
@@ -104,7 +106,7 @@ class OtlpDictionary {
     protozero::pbf_writer row(out_, kLocationTable);
     if (of_module != 0) row.add_int32(kMappingIndex, of_module);
     if (label.address != 0) row.add_uint64(kLocationAddress, label.address);
-    {
+    if (is_named) {
       protozero::pbf_writer line(row, kLocationLines);
       line.add_int32(kFunctionIndex, of_function);
       if (line_number > 0) line.add_int64(kLineOfFunction, line_number);
@@ -328,8 +330,10 @@ class OtlpWriter {
     const bool known = frame && frame.value <= profile_.frames().size();
     view::Choices wanted = choices_;
     wanted.by.place = true;
-    return at->second = tables_.location(
-               profile_, known ? view::frame_label(profile_, frame, wanted) : view::unknown_frame_label());
+    const view::Label label =
+        known ? view::frame_label(profile_, frame, wanted) : view::unknown_frame_label();
+    const bool is_named = !facts_.leaves_addresses || !view::is_address_of_known_file(profile_, label);
+    return at->second = tables_.location(profile_, label, is_named);
   }
 
   // Empty: no value but 0.

@@ -16,6 +16,8 @@ namespace phlox::exporters {
 struct OtlpFacts {
   // A new id of 16 bytes for each profile, so that a receiver can tell a repeated one. None: none is written.
   std::function<std::string()> profile_id;
+  // A native function without a name has no line then: the receiver may know it by build-id and address.
+  bool leaves_addresses = false;
 };
 
 // One resource for each process, in it one profile for each kind of time (cpu, wall, off_cpu, gil_wait,

@@ -15,7 +15,7 @@ constexpr protozero::pbf_tag_type kLabelOfSet = 1, kNameOfLabel = 1, kValueOfLab
 
 Result<std::string> parca_message(const profile::Profile& profile, const view::Choices& choices,
                                   double rate_hz) {
-  const auto all = process_series(profile, choices, rate_hz);
+  const auto all = process_series(profile, choices, rate_hz, Unnamed::address);
   if (!all) return fail(all);
   std::string bytes;
   protozero::pbf_writer message(bytes);

@@ -9,6 +9,7 @@
 #include "phlox/exporters/gzip_stream.h"
 #include "phlox/view/await_time.h"
 #include "phlox/view/endpoints.h"
+#include "phlox/view/native_frames.h"
 #include "phlox/view/shown_event.h"
 
 namespace phlox::exporters {
@@ -77,8 +78,11 @@ void add_value_type(protozero::pbf_writer& message, PprofStrings& strings, const
 // unchanged if a mapping begins and ends at 0. Readers take the first mapping for the program.
 class Mappings {
  public:
-  Mappings(protozero::pbf_writer& message, PprofStrings& strings, const std::vector<profile::Module>* modules)
-      : message_(message), strings_(strings), modules_(modules) {}
+  Mappings(protozero::pbf_writer& message, PprofStrings& strings, const PprofFacts& facts)
+      : message_(message),
+        strings_(strings),
+        modules_(facts.modules),
+        leaves_addresses_(facts.leaves_addresses_of != nullptr) {}
   uint64_t of(const view::Label& label) {
     if (label.kind != profile::FrameKind::native) return 0;
     const bool known = modules_ != nullptr && label.module_id && label.module_id.value <= modules_->size();
@@ -98,6 +102,7 @@ class Mappings {
     out.add_int64(kMappingFile, strings_.index(file));
     if (!build_id.empty()) out.add_int64(kMappingBuildId, strings_.index(build_id));
     // Otherwise pprof would look for the file, and if it finds no name there, drop ours, "libfoo+0x1a40".
+    if (leaves_addresses_ && !build_id.empty()) return at->second;
     for (const auto has : {kHasFunctions, kHasFiles, kHasLines, kHasInlined}) out.add_bool(has, true);
     return at->second;
   }
@@ -105,6 +110,7 @@ class Mappings {
   protozero::pbf_writer& message_;
   PprofStrings& strings_;
   const std::vector<profile::Module>* modules_;
+  const bool leaves_addresses_;
   std::map<std::pair<std::string, std::string>, uint64_t> ids_;  // file, build-id
 };
 
@@ -116,7 +122,8 @@ class Locations {
       : message_(message),
         strings_(strings),
         by_line_(facts.by_line),
-        mappings_(message, strings, facts.modules) {}
+        leaves_addresses_of_(facts.leaves_addresses_of),
+        mappings_(message, strings, facts) {}
 
   // Returns the number of the first label's location; those of the others follow.
   uint64_t add(const view::CallTree& tree) {
@@ -127,6 +134,19 @@ class Locations {
 
  private:
   void add(const view::Label& label) {
+    const uint64_t of_function = function(label), mapping = mappings_.of(label);
+    protozero::pbf_writer location(message_, kLocation);
+    location.add_uint64(kLocationNumber, ++last_);
+    if (mapping != 0) location.add_uint64(kMappingId, mapping);
+    if (mapping != 0 && label.address != 0) location.add_uint64(kAddress, label.address);
+    if (leaves_addresses_of_ != nullptr && view::is_address_of_known_file(*leaves_addresses_of_, label))
+      return;
+    protozero::pbf_writer line(location, kLine);
+    line.add_uint64(kFunctionId, of_function);
+    if (label.line > 0) line.add_int64(kLineNumber, label.line);
+  }
+
+  uint64_t function(const view::Label& label) {
     const int32_t first_line = by_line_ ? label.first_line : label.line;
     auto [function, added] =
         functions_.try_emplace({label.whole_name(), label.file, first_line}, functions_.size() + 1);
@@ -139,19 +159,13 @@ class Locations {
       out.add_int64(kFilename, strings_.index(label.file));
       if (first_line > 0) out.add_int64(kStartLine, first_line);
     }
-    const uint64_t mapping = mappings_.of(label);
-    protozero::pbf_writer location(message_, kLocation);
-    location.add_uint64(kLocationNumber, ++last_);
-    if (mapping != 0) location.add_uint64(kMappingId, mapping);
-    if (mapping != 0 && label.address != 0) location.add_uint64(kAddress, label.address);
-    protozero::pbf_writer line(location, kLine);
-    line.add_uint64(kFunctionId, function->second);
-    if (label.line > 0) line.add_int64(kLineNumber, label.line);
+    return function->second;
   }
 
   protozero::pbf_writer& message_;
   PprofStrings& strings_;
   bool by_line_;
+  const profile::Profile* leaves_addresses_of_;
   Mappings mappings_;
   std::map<std::tuple<std::string, std::string, int32_t>, uint64_t> functions_;
   uint64_t last_ = 0;

@@ -23,6 +23,8 @@ struct PprofFacts {
   bool by_line = false;
   // Each stack begins with its endpoint (view/endpoints.h), which becomes a label of its samples.
   bool endpoint_labels = false;
+  // Native functions without a name have no line then: the receiver may know them by build-id and address.
+  const profile::Profile* leaves_addresses_of = nullptr;
   int64_t start = 0;     // ns since 1970; 0: not known
   int64_t duration = 0;  // ns
   int64_t period = 0;    // ns of CPU time from one sample to the next, as it was asked for; 0: not written

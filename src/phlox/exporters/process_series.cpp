@@ -47,8 +47,9 @@ view::Choices choices_of_kind(view::Choices choices, size_t kind) {
 }
 
 Result<std::string> pprof_of_process(const profile::Profile& profile, const view::Choices& choices,
-                                     double rate_hz) {
+                                     double rate_hz, Unnamed unnamed) {
   PprofFacts facts;
+  if (unnamed == Unnamed::address) facts.leaves_addresses_of = &profile;
   facts.modules = &profile.modules();
   facts.weight = view::Weight::cpu;
   facts.by_line = choices.by.line;
@@ -79,12 +80,13 @@ Result<std::string> pprof_of_process(const profile::Profile& profile, const view
 }  // namespace
 
 Result<std::vector<ProcessSeries>> process_series(const profile::Profile& profile,
-                                                  const view::Choices& choices, double rate_hz) {
+                                                  const view::Choices& choices, double rate_hz,
+                                                  Unnamed unnamed) {
   std::vector<ProcessSeries> all;
   profile::Profile rooted = profile;
   view::show_endpoints(rooted);
   for (const profile::Profile& part : view::by_process(rooted)) {
-    auto pprof = pprof_of_process(part, choices, rate_hz);
+    auto pprof = pprof_of_process(part, choices, rate_hz, unnamed);
     if (!pprof) return fail(pprof);
     ProcessSeries& series = all.emplace_back();
     series.pprof = *std::move(pprof);

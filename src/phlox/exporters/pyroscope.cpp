@@ -16,7 +16,7 @@ enum RawSampleField : protozero::pbf_tag_type { kRawProfile = 1, kRawId = 2 };
 
 Result<std::string> pyroscope_message(const profile::Profile& profile, const view::Choices& choices,
                                       const PyroscopeFacts& facts) {
-  const auto all = process_series(profile, choices, facts.rate_hz);
+  const auto all = process_series(profile, choices, facts.rate_hz, Unnamed::name_of_address);
   if (!all) return fail(all);
   std::string bytes;
   protozero::pbf_writer message(bytes);

@@ -71,6 +71,10 @@ FrameId Interner::frame(const Frame& frame, uint32_t owner) {
   return id;
 }
 
+FrameId Interner::new_frame() {
+  return last_frame_ < limits_.frames ? FrameId(++last_frame_) : FrameId();
+}
+
 StackId Interner::stack(StackId parent, FrameId frame) {
   // A root is always added, as long as the table has room: a stack without one would be a thread without
   // Python.

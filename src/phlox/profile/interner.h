@@ -50,6 +50,9 @@ class Interner {
     return at->second;
   }
 
+  // An id for a frame that the caller emits itself, at once. Beyond the limits: none.
+  FrameId new_frame();
+
   // `parent` none: the root of a stack. Beyond the limit: the parent.
   StackId stack(StackId parent, FrameId frame);
   // Root first, below `parent`. None if there are no frames and no parent.

@@ -29,4 +29,14 @@ struct NativeModule {
   std::optional<FileUser> user = {};  // the user whose rights open the files that it names; none: ours
 };
 
+// Gets these while a recording goes on, for names that do not wait for its end. For the recorder's thread.
+class NativeFiles {
+ public:
+  virtual ~NativeFiles() = default;
+  // As soon as frames refer to a module; now and then the files of a JIT compiler.
+  virtual void add(ProcessId process, NativeModule module) = 0;
+  // After the last frame of a process.
+  virtual void note_end(ProcessId process) = 0;
+};
+
 }  // namespace phlox::profile

@@ -113,6 +113,11 @@ bool is_called_by_all(std::string_view file) {
   return is_libc(file) || starts_with_one_of(kOthers, file);
 }
 
+// A function without a symbol is named by its file and address (symbols/module_names.cpp).
+bool is_address(std::string_view function, std::string_view file) {
+  return function.starts_with(file) && function.substr(file.size()).starts_with("+0x");
+}
+
 // An unnamed part of the C library: while only start functions are outside it, it starts the program or the
 // thread, too. Only the C library's debug information names __libc_start_call_main, start_thread and clone3.
 bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
@@ -120,10 +125,7 @@ bool is_unnamed_libc(const Profile& profile, const Frame& frame) {
     return false;
   const std::string_view path = profile.modules()[frame.module->value - 1].path;
   const std::string_view name = base_name(path);
-  if (!is_libc(name)) return false;
-  // A function without a symbol is named by its file and address (symbols/module_names.cpp).
-  const std::string_view function = frame.function;
-  return function.empty() || (function.starts_with(name) && function.substr(name.size()).starts_with("+0x"));
+  return is_libc(name) && (frame.function.empty() || is_address(frame.function, name));
 }
 
 // The innermost function of a stack is shown even if it only leads on: there is nothing to lead to.
@@ -400,6 +402,17 @@ std::vector<Module> modules_without_names(const Profile& profile) {
     out.insert(out.begin(), std::move(module));
   }
   return out;
+}
+
+bool is_address_of_known_file(const Profile& profile, const Label& label) {
+  if (label.kind != FrameKind::native || label.address == 0 || !label.module_id ||
+      label.module_id.value > profile.modules().size())
+    return false;
+  const Module& module = profile.modules()[label.module_id.value - 1];
+  // Without a name, or not named yet (frame_labels.cpp).
+  const std::string& name = label.whole_name();
+  return !module.build_id.empty() &&
+         (is_address(name, base_name(module.path)) || is_address(name, label.module));
 }
 
 void show_native_frames(Profile& profile, const Choices& choices) {

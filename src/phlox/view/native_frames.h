@@ -26,6 +26,10 @@ bool is_interpreter(const profile::Frame& frame);
 // recording without native frames.
 void show_native_frames(profile::Profile& profile, const Choices& choices);
 
+// Whether a native function has no name but its address, in a file that can be told by its build-id. With
+// By::place.
+bool is_address_of_known_file(const profile::Profile& profile, const Label& label);
+
 // "libopenblas": the library whose code a thread ran, if no native frames are known; empty: not known.
 std::string code_library(const profile::Profile& profile, const profile::Sample& sample);
 

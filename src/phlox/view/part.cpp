@@ -35,6 +35,10 @@ RowId next_row(const auto& rows) {
 }  // namespace
 
 PartCopy::PartCopy(const Profile& from, Profile& into) : from_(from), into_(into) {
+  for (uint32_t i = 1; i <= from.frames().size() && !from.modules().empty(); ++i) {
+    if (const auto& outer = from.frame(FrameId(i)).inlined_in; outer && outer->value < i)
+      inlined_[outer->value] = FrameId(i);
+  }
   for (const auto& [key, value] : from.meta()) {
     if (!is_of_process(key)) into.emit_meta(key, value);
   }
@@ -117,7 +121,23 @@ FrameId PartCopy::frame(FrameId id) {
     into_.emit(outer, row);
     frames_[missing[i].value] = outer;
   }
+  put_inlined(id);
   return outer;
+}
+
+// A stack refers to the function that has the code; what was inlined there has a frame of its own.
+void PartCopy::put_inlined(FrameId into) {
+  // Each is greater than the one before, so this ends.
+  for (auto next = inlined_.find(into.value); next != inlined_.end(); next = inlined_.find(into.value)) {
+    if (frames_.contains(next->second.value)) return;
+    Frame row = from_.frame(next->second);
+    row.inlined_in = frames_[into.value];
+    if (row.module) row.module = module(*row.module);
+    const FrameId fresh = next_row<FrameId>(into_.frames());
+    into_.emit(fresh, row);
+    into = next->second;
+    frames_[into.value] = fresh;
+  }
 }
 
 // From the innermost frame outwards to one already copied, and back.

@@ -36,6 +36,7 @@ class PartCopy {
 
   profile::ModuleId module(profile::ModuleId id);
   profile::StackId stack(profile::StackId id);
+  void put_inlined(profile::FrameId into);
   void put_facts(profile::ProcessId old, profile::ProcessId fresh);
 
   const profile::Profile& from_;
@@ -45,6 +46,7 @@ class PartCopy {
   Renumbered<profile::ThreadId> threads_;
   Renumbered<profile::ModuleId> modules_;
   Renumbered<profile::FrameId> frames_;
+  Renumbered<profile::FrameId> inlined_;  // rows of `from`, by the frame at which they were inlined
   Renumbered<profile::StackId> stacks_;
 };
 

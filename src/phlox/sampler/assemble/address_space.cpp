@@ -1,6 +1,7 @@
 #include "phlox/sampler/assemble/address_space.h"
 
 #include <elf.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <array>
@@ -89,6 +90,22 @@ Descriptor AddressSpace::take_descriptor(uint32_t module) {
   Mapped& m = *mapped_[module];
   const bool is_vdso = m.file.inode == 0 && m.loaded;
   return is_vdso ? memory_file(m.loaded->elf.bytes()) : std::move(m.descriptor);
+}
+
+Descriptor AddressSpace::copy_of(const Descriptor& descriptor) {
+  return Descriptor(descriptor ? ::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0) : -1);
+}
+
+Descriptor AddressSpace::copy_descriptor(uint32_t module) const {
+  const Mapped& m = *mapped_[module];
+  const bool is_vdso = m.file.inode == 0 && m.loaded;
+  return is_vdso ? memory_file(m.loaded->elf.bytes()) : copy_of(m.descriptor);
+}
+
+std::vector<AddressSpace::JitDump> AddressSpace::copy_jitdumps() const {
+  std::vector<JitDump> copies;
+  for (const JitDump& one : jitdumps_) copies.push_back({one.file, copy_of(one.descriptor)});
+  return copies;
 }
 
 size_t AddressSpace::opened_modules() const {

@@ -53,8 +53,11 @@ class AddressSpace {
   const unwind::UnwindTable* table_of(uint32_t module);
   unwind::CodeRules* code_of(uint32_t module);
   const Mapped& mapped(uint32_t module) { return opened(module); }
+  const process::Module& file_of(uint32_t module) const { return mapped_[module]->file; }
   // A descriptor of the module's file, or of a copy of the vdso; the caller keeps it.
   Descriptor take_descriptor(uint32_t module);
+  // Another one of the same file.
+  Descriptor copy_descriptor(uint32_t module) const;
   size_t size() const { return mapped_.size(); }
   Descriptor take_root() { return std::move(root_); }
   // The user whose rights open files that the process names.
@@ -66,10 +69,15 @@ class AddressSpace {
   };
   std::vector<JitDump> take_jitdumps() { return std::move(jitdumps_); }
   Descriptor take_perf_map();
+  // Others of the same files and folder.
+  std::vector<JitDump> copy_jitdumps() const;
+  Descriptor copy_perf_map() const { return copy_of(perf_map_); }
+  Descriptor copy_root() const { return copy_of(root_); }
   size_t opened_modules() const;
   bool is_loop(const unwind::NativeFrame& frame);
 
  private:
+  static Descriptor copy_of(const Descriptor& descriptor);
   uint32_t number_of(const process::Module& module);
   Mapped& opened(uint32_t module);
   bool is_generated(uint32_t module) const;

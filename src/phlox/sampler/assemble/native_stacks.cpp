@@ -134,6 +134,7 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
     if (!id) {
       id = profile::ModuleId(identities_.next_module++);
       sink_.emit(id, {mapped.file.path, mapped.build_id, mapped.bias});
+      fresh_.push_back(native.module);
     }
     frame.module = id;
     frame.address -= mapped.bias;
@@ -296,39 +297,59 @@ NativeStacks::Stack NativeStacks::merge(const NativeSample& sample,
   return {intern(sample, python, walk), (!walk.whole && !walk.greenlet) || walk.restarted};
 }
 
+NativeModule NativeStacks::module_of(uint32_t number, Descriptor file,
+                                     const std::shared_ptr<Descriptor>& root) const {
+  NativeModule module;
+  module.id = module_ids_[number];
+  module.path = space_.file_of(number).path;
+  module.root = root;
+  module.user = space_.user();
+  if (file) {
+    module.open_path = path_of(file);
+    module.descriptor = std::make_shared<Descriptor>(std::move(file));
+  }
+  return module;
+}
+
+void NativeStacks::put_jit_files(std::vector<AddressSpace::JitDump> dumps, Descriptor perf_map,
+                                 std::vector<NativeModule>& out) const {
+  const auto code = std::make_shared<std::set<profile::FrameId>>(code_);
+  const auto put = [&](NativeFile kind, std::string path, Descriptor file) {
+    if (!file) return;
+    NativeModule module;
+    module.kind = kind;
+    module.path = std::move(path);
+    module.code = code;
+    module.descriptor = std::make_shared<Descriptor>(std::move(file));
+    out.push_back(std::move(module));
+  };
+  for (AddressSpace::JitDump& dump : dumps)
+    put(NativeFile::jitdump, dump.file.path, std::move(dump.descriptor));
+  put(NativeFile::perf_map, "", std::move(perf_map));
+}
+
+std::vector<NativeModule> NativeStacks::fresh_modules(bool with_jit) {
+  std::vector<NativeModule> out;
+  if (!fresh_.empty()) {
+    const auto root = std::make_shared<Descriptor>(space_.copy_root());
+    for (const uint32_t number : std::exchange(fresh_, {}))
+      out.push_back(module_of(number, space_.copy_descriptor(number), root));
+  }
+  if (with_jit && code_.size() > code_handed_) {
+    code_handed_ = code_.size();
+    put_jit_files(space_.copy_jitdumps(), space_.copy_perf_map(), out);
+  }
+  return out;
+}
+
 std::vector<NativeModule> NativeStacks::take_modules() {
   std::vector<NativeModule> out;
   Descriptor perf_map = space_.take_perf_map();  // before take_root()
   const auto root = std::make_shared<Descriptor>(space_.take_root());
-  const auto code = std::make_shared<std::set<profile::FrameId>>(std::move(code_));
   for (uint32_t i = 0; i < module_ids_.size(); ++i) {
-    if (!module_ids_[i]) continue;
-    NativeModule module;
-    module.id = module_ids_[i];
-    module.path = space_.mapped(i).file.path;
-    module.root = root;
-    module.user = space_.user();
-    if (Descriptor file = space_.take_descriptor(i)) {
-      module.open_path = path_of(file);
-      module.descriptor = std::make_shared<Descriptor>(std::move(file));
-    }
-    out.push_back(std::move(module));
+    if (module_ids_[i]) out.push_back(module_of(i, space_.take_descriptor(i), root));
   }
-  for (AddressSpace::JitDump& dump : space_.take_jitdumps()) {
-    NativeModule module;
-    module.kind = NativeFile::jitdump;
-    module.path = dump.file.path;
-    module.code = code;
-    module.descriptor = std::make_shared<Descriptor>(std::move(dump.descriptor));
-    out.push_back(std::move(module));
-  }
-  if (perf_map) {
-    NativeModule module;
-    module.kind = NativeFile::perf_map;
-    module.code = code;
-    module.descriptor = std::make_shared<Descriptor>(std::move(perf_map));
-    out.push_back(std::move(module));
-  }
+  put_jit_files(space_.take_jitdumps(), std::move(perf_map), out);
   return out;
 }
 

@@ -61,8 +61,14 @@ class NativeStacks {
   const NativeCounts& counts() const { return counts_; }
   // The modules of frames, and the files of JIT compilers. Call once.
   std::vector<NativeModule> take_modules();
+  // Modules that frames refer to since it was last called, in copies; `with_jit`: also the files of JIT
+  // compilers, if there is new code without a module.
+  std::vector<NativeModule> fresh_modules(bool with_jit);
 
  private:
+  NativeModule module_of(uint32_t number, Descriptor file, const std::shared_ptr<Descriptor>& root) const;
+  void put_jit_files(std::vector<AddressSpace::JitDump> dumps, Descriptor perf_map,
+                     std::vector<NativeModule>& out) const;
   void unwind(const NativeSample& sample);
   void refresh_now_and_then();
   bool is_lost() const;
@@ -102,6 +108,8 @@ class NativeStacks {
   std::vector<profile::FrameId> frames_;  // of native_, as interned
   uint32_t number_ = 0;              // of the address space, among those of the recording; 0: not used yet
   std::set<profile::FrameId> code_;  // frames in no module
+  size_t code_handed_ = 0;           // how many of them there were when fresh_modules() handed them on
+  std::vector<uint32_t> fresh_;      // modules
   std::unordered_map<uint64_t, profile::FrameId> known_;  // by address looked up, how it was found, loop
   uint64_t known_generation_ = 0;
   std::vector<profile::ModuleId> module_ids_;                    // by the number in space_

@@ -386,7 +386,10 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
   if (host_->descendants_are_due(now)) check_descendants(now);
   if (now < pace_.commit) return;
   output_->identities.spans.flush();
-  for (const auto& one : active_) one->put_counters();
+  for (const auto& one : active_) {
+    one->put_counters();
+    one->put_native_files(now);
+  }
   put_recorder_counters(output_->sink, total());
   if (now >= pace_.cpus) {
     host_->put_cpu_use(output_->sink);

@@ -50,6 +50,7 @@ class LiveRecorder : public Recorder {
   Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
               const std::function<void(const Progress&)>& progress) override;
 
+  profile::FrameId new_frame() override { return output_->identities.interner.new_frame(); }
   std::string description() const override { return roots_.description; }
   // For callers that want details.
   void note(std::string detail) { outcome_.details.push_back(std::move(detail)); }

@@ -29,6 +29,8 @@ constexpr int kMostTitles = 2;
 // A worker has its name within half a minute.
 constexpr int kMostNameTries = 60;
 constexpr Nanoseconds kTasksEvery = kSecond, kRestPerPut = 100;
+// A compiler may have written 100 MB.
+constexpr Nanoseconds kJitFilesEvery = 15 * kSecond;
 // For records that are still underway at the end.
 constexpr Nanoseconds kLastDrain = kSecond;
 
@@ -348,6 +350,14 @@ void ProgramRecording::warn_of_missing(const SourceNumbers& numbers, Outcome& ou
   }
 }
 
+void ProgramRecording::put_native_files(Nanoseconds now) {
+  if (!native_ || options_.native_files == nullptr) return;
+  const bool with_jit = now >= next_jit_files_;
+  if (with_jit) next_jit_files_ = now + kJitFilesEvery;
+  for (NativeModule& module : native_->fresh_modules(with_jit))
+    options_.native_files->add(id_, std::move(module));
+}
+
 void ProgramRecording::finish(End end, Outcome& outcome) {
   if (end == End::recording_ended) {
     kernel_threads_ = std::max(kernel_threads_, host_.kernel_workers(pid()));
@@ -369,8 +379,14 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   host_.forget_end(pidfd_);
   identities_.spans.flush();
   const auto& numbers = latest();
-  if (native_) {
+  if (options_.native_files != nullptr) {
+    next_jit_files_ = 0;
+    put_native_files(end_);
+    options_.native_files->note_end(id_);
+  } else if (native_) {
     for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));
+  }
+  if (native_) {
     for (std::string& line : details_of(numbers)) outcome.details.push_back(std::move(line));
   }
   put_counters();

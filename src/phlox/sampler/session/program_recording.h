@@ -79,6 +79,8 @@ class ProgramRecording {
   // Reports changes to the sink as events, and important ones to `warnings`.
   void put_changes(Nanoseconds now, std::vector<std::string>& warnings);
   void put_counters();
+  // Hands on the files of native frames that came since.
+  void put_native_files(Nanoseconds now);
   // Numbers of this program alone; of the times, only `sampled_time`.
   Progress numbers();
   // Ends the sampling and puts the rest. `outcome` gets warnings, details and modules.
@@ -122,6 +124,7 @@ class ProgramRecording {
   WaitTargetFiles files_;
   Consumer consumer_;
   std::optional<NativeStacks> native_;
+  Nanoseconds next_jit_files_ = 0;
   std::string why_otherwise_;
   std::unique_ptr<SampleSource> source_;
   std::optional<SourceNumbers> latest_;

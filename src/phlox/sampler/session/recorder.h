@@ -55,6 +55,9 @@ struct Options {
   // Also native frames; the source that holds running threads for them.
   std::optional<NativeSource> native;
   std::string unwind_cache;  // folder of unwind tables; empty: none
+  // Gets the files of native frames while they are recorded, instead of the outcome; must outlive the
+  // recorder. Null: nobody does.
+  profile::NativeFiles* native_files = nullptr;
 };
 
 // Running numbers; also those of the last line.
@@ -112,8 +115,9 @@ struct Outcome {
   std::vector<std::string> warnings;  // lines for the user
   // Sentences for the recording: parts of its processes that it lacks.
   std::vector<std::string> not_read;
-  std::vector<std::string> details;   // for --verbose
-  std::vector<NativeModule> modules;  // modules of native frames, as long as they can still be opened
+  std::vector<std::string> details;  // for --verbose
+  // Modules of native frames, as long as they can still be opened; unless Options::native_files gets them.
+  std::vector<NativeModule> modules;
 };
 
 class Recorder {
@@ -132,6 +136,9 @@ class Recorder {
   // from the calling thread, which is also the one that calls the sink.
   virtual Outcome run(profile::Sink& sink, const std::atomic<bool>& stop,
                       const std::function<void(const Progress&)>& progress) = 0;
+
+  // During run(), by its thread: an id for a frame that the caller emits itself, at once. None: too many.
+  virtual profile::FrameId new_frame() = 0;
 
   // What was found, for --verbose: "CPython 3.12.1 (default), found by symbol _PyRuntime in …".
   virtual std::string description() const = 0;
