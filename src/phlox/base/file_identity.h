@@ -22,15 +22,20 @@ inline bool is_written_by_us(const struct stat& s) {
   return S_ISREG(s.st_mode) && (s.st_uid == 0 || s.st_uid == ::geteuid()) && (s.st_mode & 022) == 0;
 }
 
-// The identity of an open file whose results may be kept; empty: someone else may have written it, or its
-// file system is a program (FUSE).
-inline std::string kept_identity(int file) {
+// The identity of an open file; empty: its file system is a program (FUSE), which may say anything.
+inline std::string file_identity_of(int file) {
   constexpr long kFuse = 0x65735546;  // FUSE_SUPER_MAGIC, include/uapi/linux/magic.h
   struct stat s {};
   struct statfs system {};
-  if (::fstat(file, &s) != 0 || !is_written_by_us(s)) return {};
-  if (::fstatfs(file, &system) != 0 || system.f_type == kFuse) return {};
+  if (::fstat(file, &s) != 0 || ::fstatfs(file, &system) != 0 || system.f_type == kFuse) return {};
   return file_identity(s);
+}
+
+// The same of a file whose results may be kept; empty also: someone else may have written it.
+inline std::string kept_identity(int file) {
+  struct stat s {};
+  if (::fstat(file, &s) != 0 || !is_written_by_us(s)) return {};
+  return file_identity_of(file);
 }
 
 }  // namespace phlox

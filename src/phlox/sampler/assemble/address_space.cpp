@@ -2,6 +2,8 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -32,7 +34,7 @@ bool is_jitdump(const process::Module& module) {
   return name.substr(4, name.size() - 9).find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::string identity_of(const Descriptor& file) {
+std::string kept_identity_of(const Descriptor& file) {
   return file ? kept_identity(file.get()) : std::string();
 }
 
@@ -90,6 +92,15 @@ Descriptor AddressSpace::take_descriptor(uint32_t module) {
   Mapped& m = *mapped_[module];
   const bool is_vdso = m.file.inode == 0 && m.loaded;
   return is_vdso ? memory_file(m.loaded->elf.bytes()) : std::move(m.descriptor);
+}
+
+std::string AddressSpace::identity_of(uint32_t module) const {
+  const Mapped& m = *mapped_[module];
+  const std::string file = m.descriptor ? file_identity_of(m.descriptor.get()) : std::string();
+  if (file.empty()) return {};
+  std::string user;
+  if (user_) user = fmt::format("{} {} {}", user_->user, user_->group, fmt::join(user_->groups, ","));
+  return fmt::format("{} {} {}", file, user, m.file.path);
 }
 
 Descriptor AddressSpace::copy_of(const Descriptor& descriptor) {
@@ -247,7 +258,7 @@ const unwind::UnwindTable* AddressSpace::table_of(uint32_t module) {
   if (module >= mapped_.size()) return nullptr;
   Mapped& m = opened(module);
   if (!m.table_asked && m.loaded) {
-    m.table = cache_.table_of(m.loaded->elf, identity_of(m.descriptor));
+    m.table = cache_.table_of(m.loaded->elf, kept_identity_of(m.descriptor));
   }
   m.table_asked = true;
   return m.table.get();

@@ -54,6 +54,9 @@ class AddressSpace {
   unwind::CodeRules* code_of(uint32_t module);
   const Mapped& mapped(uint32_t module) { return opened(module); }
   const process::Module& file_of(uint32_t module) const { return mapped_[module]->file; }
+  // The same for two modules: they are one file, at one path, read with the rights of one user. Empty: not
+  // known, or it may change between two looks (FUSE).
+  std::string identity_of(uint32_t module) const;
   // A descriptor of the module's file, or of a copy of the vdso; the caller keeps it.
   Descriptor take_descriptor(uint32_t module);
   // Another one of the same file.

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +37,7 @@ struct Identities {
   profile::Spans spans;
   uint32_t next_thread = 1;
   uint32_t next_module = 1;
+  std::map<std::string, profile::ModuleId> modules;  // by what identifies a file and whoever may read it
   uint32_t next_address_space = 1;
 };
 

@@ -111,6 +111,19 @@ profile::FrameId NativeStacks::marker(const char* text) {
   return identities_.interner.frame(frame);
 }
 
+// A file that processes of one user map is one module, so that a recording of months holds its functions
+// once.
+profile::ModuleId NativeStacks::module_id(uint32_t number) {
+  const AddressSpace::Mapped& mapped = space_.mapped(number);
+  const std::string file = space_.identity_of(number);
+  const profile::ModuleId known = file.empty() ? profile::ModuleId() : identities_.modules[file];
+  if (known) return known;
+  const profile::ModuleId id(identities_.next_module++);
+  sink_.emit(id, {mapped.file.path, mapped.build_id, mapped.bias});
+  if (!file.empty()) identities_.modules[file] = id;
+  return id;
+}
+
 profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool loop) {
   if (known_generation_ != space_.map().generation()) {
     known_.clear();
@@ -132,8 +145,7 @@ profile::FrameId NativeStacks::frame_of(const unwind::NativeFrame& native, bool 
     if (module_ids_.size() <= native.module) module_ids_.resize(native.module + size_t{1});
     profile::ModuleId& id = module_ids_[native.module];
     if (!id) {
-      id = profile::ModuleId(identities_.next_module++);
-      sink_.emit(id, {mapped.file.path, mapped.build_id, mapped.bias});
+      id = module_id(native.module);
       fresh_.push_back(native.module);
     }
     frame.module = id;
@@ -335,7 +347,7 @@ std::vector<NativeModule> NativeStacks::fresh_modules(bool with_jit) {
     for (const uint32_t number : std::exchange(fresh_, {}))
       out.push_back(module_of(number, space_.copy_descriptor(number), root));
   }
-  if (with_jit && code_.size() > code_handed_) {
+  if (with_jit && !code_.empty()) {
     code_handed_ = code_.size();
     put_jit_files(space_.copy_jitdumps(), space_.copy_perf_map(), out);
   }

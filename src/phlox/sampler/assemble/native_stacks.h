@@ -62,13 +62,15 @@ class NativeStacks {
   // The modules of frames, and the files of JIT compilers. Call once.
   std::vector<NativeModule> take_modules();
   // Modules that frames refer to since it was last called, in copies; `with_jit`: also the files of JIT
-  // compilers, if there is new code without a module.
+  // compilers, if frames are in no module.
   std::vector<NativeModule> fresh_modules(bool with_jit);
+  bool has_fresh_code() const { return code_.size() > code_handed_; }
 
  private:
   NativeModule module_of(uint32_t number, Descriptor file, const std::shared_ptr<Descriptor>& root) const;
   void put_jit_files(std::vector<AddressSpace::JitDump> dumps, Descriptor perf_map,
                      std::vector<NativeModule>& out) const;
+  profile::ModuleId module_id(uint32_t number);
   void unwind(const NativeSample& sample);
   void refresh_now_and_then();
   bool is_lost() const;

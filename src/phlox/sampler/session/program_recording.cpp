@@ -352,8 +352,12 @@ void ProgramRecording::warn_of_missing(const SourceNumbers& numbers, Outcome& ou
 
 void ProgramRecording::put_native_files(Nanoseconds now) {
   if (!native_ || options_.native_files == nullptr) return;
-  const bool with_jit = now >= next_jit_files_;
+  const bool with_jit = now >= next_jit_files_ && native_->has_fresh_code();
   if (with_jit) next_jit_files_ = now + kJitFilesEvery;
+  put_modules(with_jit);
+}
+
+void ProgramRecording::put_modules(bool with_jit) {
   for (NativeModule& module : native_->fresh_modules(with_jit))
     options_.native_files->add(id_, std::move(module));
 }
@@ -380,8 +384,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
   identities_.spans.flush();
   const auto& numbers = latest();
   if (options_.native_files != nullptr) {
-    next_jit_files_ = 0;
-    put_native_files(end_);
+    if (native_) put_modules(true);
     options_.native_files->note_end(id_);
   } else if (native_) {
     for (NativeModule& module : native_->take_modules()) outcome.modules.push_back(std::move(module));

@@ -91,6 +91,7 @@ class ProgramRecording {
   const std::string& why_otherwise() const { return why_otherwise_; }
 
  private:
+  void put_modules(bool with_jit);
   void put_process(Nanoseconds end, const std::string& how, const std::string& mode);
   RemoteAddress first_interpreter();
   void name_threads();
