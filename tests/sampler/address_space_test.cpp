@@ -71,6 +71,29 @@ TEST(AddressSpace, a_module_is_opened_when_it_is_asked_for) {
             unwind::RuleKind::plain);
 }
 
+TEST(AddressSpace, processes_share_what_was_read_of_a_file) {
+  const Child first, second;
+  ASSERT_GT(second.pid, 0);
+  memory::ProcessMemory memory_of_first(first.pid), memory_of_second(second.pid);
+  SharedFiles files;
+  std::optional<AddressSpace> one(std::in_place, first.pid, memory_of_first, "", &files);
+  AddressSpace other(second.pid, memory_of_second, {}, &files), alone(second.pid, memory_of_second, {});
+  ASSERT_TRUE(one->refresh(clock_now()) && other.refresh(clock_now()) && alone.refresh(clock_now()));
+  const RemoteAddress code(reinterpret_cast<uint64_t>(&::getpid));
+  const uint32_t module = one->map().find(code)->module;
+  ASSERT_EQ(other.map().find(code)->module, module);
+  const unwind::UnwindTable* const table = one->table_of(module);
+  ASSERT_NE(table, nullptr);
+  EXPECT_FALSE(one->identity_of(module).empty());
+  EXPECT_EQ(other.table_of(module), table);
+  EXPECT_EQ(other.mapped(module).bias, one->mapped(module).bias);
+  EXPECT_EQ(other.identity_of(module), one->identity_of(module));
+  EXPECT_NE(alone.table_of(module), table);
+  // It stays after the process that read it.
+  one.reset();
+  EXPECT_NE(table->find(ImageAddress(code.value - other.mapped(module).bias)).kind, unwind::RuleKind::none);
+}
+
 TEST(AddressSpace, a_module_of_a_process_that_ended_is_opened_beneath_its_root) {
   std::optional<Child> child(std::in_place);
   memory::ProcessMemory memory(child->pid);

@@ -193,9 +193,13 @@ Result<LoadedModule> load_module(pid_t pid, const Module& module, const Budget& 
 Result<LoadedModule> load_module(const Descriptor& descriptor, const Module& module, const Budget& budget) {
   auto file = elf::FileBytes::read(descriptor.get(), module.path, budget);
   if (!file) return fail(file);
-  auto elf = elf::ElfFile::parse(*file);
+  return load_module(*std::move(file), module);
+}
+
+Result<LoadedModule> load_module(elf::FileBytes file, const Module& module) {
+  auto elf = elf::ElfFile::parse(file);
   if (!elf) return fail(elf.error().kind, fmt::format("{}: {}", module.path, elf.error().message));
-  LoadedModule loaded{module, std::move(*file), std::move(*elf), 0};
+  LoadedModule loaded{module, std::move(file), std::move(*elf), 0};
   loaded.bias =
       bias_of(module, loaded.elf)
           .value_or(module.start.value - module.mappings.front().offset - loaded.elf.first_load().value);

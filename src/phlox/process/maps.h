@@ -63,6 +63,8 @@ struct LoadedModule {
 using Budget = std::shared_ptr<elf::ReadBudget>;
 Result<LoadedModule> load_module(pid_t pid, const Module& module, const Budget& budget = {});
 Result<LoadedModule> load_module(const Descriptor& file, const Module& module, const Budget& budget = {});
+// The same from bytes of the file that were read for another process.
+Result<LoadedModule> load_module(elf::FileBytes file, const Module& module);
 // The same from the process's memory, for a file that cannot be opened any more (deleted, replaced, another
 // user's): segments and dynamic symbols, no sections. The vdso is also read this way.
 Result<LoadedModule> load_from_memory(memory::RemoteMemory& memory, const Module& module,

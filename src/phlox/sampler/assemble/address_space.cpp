@@ -40,12 +40,14 @@ std::string kept_identity_of(const Descriptor& file) {
 
 }  // namespace
 
-AddressSpace::AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder)
+AddressSpace::AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder,
+                           SharedFiles* files)
     : pid_(pid),
       memory_(memory),
       root_(process::open_root(pid)),
       user_(process::reading_user(pid)),
       cache_(std::move(cache_folder)),
+      files_(files),
       machine_(unwind::kThisMachine) {}
 
 uint32_t AddressSpace::number_of(const process::Module& module) {
@@ -67,6 +69,16 @@ uint32_t AddressSpace::number_of(const process::Module& module) {
   return entry->second;
 }
 
+Result<process::LoadedModule> AddressSpace::load(uint32_t module) {
+  Mapped& m = *mapped_[module];
+  const std::string identity = files_ != nullptr ? identity_of(module) : std::string();
+  if (!identity.empty()) m.shared = files_->find(identity);
+  if (m.shared && m.shared->loaded) return process::load_module(m.shared->loaded->file, m.file);
+  auto loaded = process::load_module(m.descriptor, m.file, budget_);
+  if (loaded && m.shared) m.shared->loaded = *loaded;
+  return loaded;
+}
+
 AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {
   Mapped& m = *mapped_[module];
   if (m.opened) return m;
@@ -76,7 +88,7 @@ AddressSpace::Mapped& AddressSpace::opened(uint32_t module) {
   if (file) {
     if (auto descriptor = process::open_module(pid_, m.file, root_)) {
       m.descriptor = *std::move(descriptor);
-      loaded = process::load_module(m.descriptor, m.file, budget_);
+      loaded = load(module);
     }
   }
   if (!loaded) loaded = process::load_from_memory(memory_, m.file, budget_);
@@ -258,7 +270,9 @@ const unwind::UnwindTable* AddressSpace::table_of(uint32_t module) {
   if (module >= mapped_.size()) return nullptr;
   Mapped& m = opened(module);
   if (!m.table_asked && m.loaded) {
-    m.table = cache_.table_of(m.loaded->elf, kept_identity_of(m.descriptor));
+    if (m.shared) m.table = m.shared->table;
+    if (!m.table) m.table = cache_.table_of(m.loaded->elf, kept_identity_of(m.descriptor));
+    if (m.shared) m.shared->table = m.table;
   }
   m.table_asked = true;
   return m.table.get();

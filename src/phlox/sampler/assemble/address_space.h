@@ -20,6 +20,7 @@
 #include "phlox/process/maps.h"
 #include "phlox/process/root_folder.h"
 #include "phlox/python/loop_code.h"
+#include "phlox/sampler/assemble/shared_files.h"
 #include "phlox/unwind/table_cache.h"
 #include "phlox/unwind/unwinder.h"
 
@@ -34,15 +35,17 @@ class AddressSpace {
     std::string build_id;
     std::optional<process::LoadedModule> loaded;  // none: it could not be opened
     Descriptor descriptor;                        // the file, for names after the process is gone
-    std::unique_ptr<unwind::UnwindTable> table;
+    std::shared_ptr<SharedFile> shared;           // null: no other process has it
+    std::shared_ptr<const unwind::UnwindTable> table;
     std::unique_ptr<unwind::CodeRules> code;  // used where the table has no rule
     bool table_asked = false;
     bool loop_asked = false;
     python::LoopCode loop;
   };
 
-  // `memory` must outlive it: the vdso is read from it.
-  AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder);
+  // `memory` must outlive it: the vdso is read from it. So must `files`; null: it shares none.
+  AddressSpace(pid_t pid, memory::RemoteMemory& memory, std::string cache_folder,
+               SharedFiles* files = nullptr);
 
   // Reads the maps again; changes nothing if no executable mapping changed. False: the process is gone.
   bool refresh(Nanoseconds now);
@@ -83,6 +86,7 @@ class AddressSpace {
   static Descriptor copy_of(const Descriptor& descriptor);
   uint32_t number_of(const process::Module& module);
   Mapped& opened(uint32_t module);
+  Result<process::LoadedModule> load(uint32_t module);
   bool is_generated(uint32_t module) const;
   // Whether a copy of the module's code is mapped there.
   bool has_code(uint32_t module, const process::Mapping& mapping);
@@ -96,6 +100,7 @@ class AddressSpace {
   std::optional<FileUser> user_;
   process::Budget budget_ = std::make_shared<elf::ReadBudget>();  // for all its files
   unwind::TableCache cache_;
+  SharedFiles* files_;
   unwind::ModuleMap map_;
   std::vector<std::unique_ptr<Mapped>> mapped_;
   std::unordered_map<uint64_t, uint32_t> by_start_;  // the last module that started there

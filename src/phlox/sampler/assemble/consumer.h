@@ -23,6 +23,7 @@
 #include "phlox/python/code_object.h"
 #include "phlox/python/layout.h"
 #include "phlox/sampler/assemble/native_stacks.h"
+#include "phlox/sampler/assemble/shared_files.h"
 #include "phlox/sampler/assemble/time_split.h"
 #include "phlox/sampler/assemble/wait_target_files.h"
 #include "phlox/sampler/observe/records.h"
@@ -39,6 +40,7 @@ struct Identities {
   uint32_t next_module = 1;
   std::map<std::string, profile::ModuleId> modules;  // by what identifies a file and whoever may read it
   uint32_t next_address_space = 1;
+  SharedFiles files;
 };
 
 class Consumer {

@@ -30,7 +30,7 @@ NativeStacks::NativeStacks(pid_t pid, memory::RemoteMemory& memory, Identities& 
       memory_(memory),
       identities_(identities),
       sink_(sink),
-      space_(pid, memory, std::move(cache_folder)),
+      space_(pid, memory, std::move(cache_folder), &identities.files),
       unwinder_(
           space_.map(), space_.machine(), [this](uint32_t module) { return space_.table_of(module); },
           [this](uint32_t module) { return space_.code_of(module); }) {
