@@ -37,6 +37,9 @@ if [ ! -d "$loops" ]; then
     echo 'no uvloop for this Python: its tests are skipped'
   mv "$loops.part" "$loops"
 fi
+# Django's threads: pure Python, for 3.9 and later.
+[ -d "$loops/asgiref" ] ||
+  "$venv/bin/python" -m pip --quiet install --target "$loops" --python-version 3.10 --only-binary :all: --no-deps 'asgiref<4'
 
 # Web frameworks: for the system's Python only.
 web=$cache/web

@@ -20,8 +20,19 @@ CHAINS = {
     "of_thread_work": ("again", "of_thread"),
     "lonely_work": None,
     "anyio_work": ("again", "of_anyio"),
+    "asgiref_work": ("again", "of_asgiref"),
     "trio_work": ("of_trio",),
+    "trio_anyio_work": ("of_trio",),
 }
+OF_TRIO = {"trio_work", "trio_anyio_work"}
+# By package: the jobs that need it.
+NEEDS = {"anyio": {"anyio_work", "trio_anyio_work"}, "asgiref": {"asgiref_work"}}
+
+
+def words_for(python):
+    """-> (words for the program, jobs that this interpreter cannot have)"""
+    words = [package for package in NEEDS if has(python, package)]
+    return words, set().union(*(jobs for package, jobs in NEEDS.items() if package not in words))
 
 
 def record(python, path, *words):
@@ -59,8 +70,8 @@ def check(found, missing=()):
 @pytest.mark.usefixtures("loops")
 @since(3, 8)
 def test_each_job_has_the_chain_that_waits_for_it(python, tmp_path):
-    words = ("anyio",) if has(python, "anyio") else ()
-    missing = {"trio_work"} | (set() if words else {"anyio_work"}) | ({"of_thread_work"} if python.minor < 9 else set())
+    words, missing = words_for(python)
+    missing |= OF_TRIO | ({"of_thread_work"} if python.minor < 9 else set())
     check(record(python, tmp_path / "a.phlox", *words), missing)
 
 
@@ -71,5 +82,6 @@ def test_each_job_has_the_chain_that_waits_for_it(python, tmp_path):
 def test_other_loops_have_the_same(python, loop, tmp_path):
     if not has(python, loop):
         pytest.skip(f"this interpreter has no {loop}")
-    missing = {"anyio_work"} | (set(CHAINS) - {"trio_work"} if loop == "trio" else {"trio_work"})
-    check(record(python, tmp_path / "a.phlox", loop), missing)
+    words, missing = words_for(python)
+    missing |= set(CHAINS) - OF_TRIO if loop == "trio" else OF_TRIO
+    check(record(python, tmp_path / "a.phlox", loop, *words), missing)

@@ -82,6 +82,17 @@ TEST_F(TaskEndpointsTest, a_job_that_only_one_handler_waits_for_belongs_to_it) {
   EXPECT_EQ(of(kLoop + "run_asgi;" + kFastApi + ";report:12;resize:40"), "report");
 }
 
+TEST_F(TaskEndpointsTest, a_job_of_sync_to_async_belongs_to_the_handler) {
+  const std::string asgiref = "/venv/lib/python3.12/site-packages/asgiref/sync.py/";
+  const std::string old = kPool + asgiref + "SyncToAsync.thread_handler;";
+  waits_for_job("query", handler("users:12"), 9);
+  learn_task_endpoints(profile, rows);
+  EXPECT_EQ(of(old + "query:40;parse:7"), "users?");
+  EXPECT_EQ(of(old + asgiref + "SyncToAsync.__call__.<locals>.func;" + asgiref +
+               "SyncToAsync.__call__.<locals>.run_child;query:40"),
+            "users?");
+}
+
 TEST_F(TaskEndpointsTest, a_job_belongs_to_no_endpoint_if_it_is_not_clear_which) {
   const TaskStackId upload = handler("upload:12"), report = handler("report:30");
   waits_for_job("of_two", upload, 50);

@@ -17,17 +17,25 @@ namespace {
 constexpr std::string_view kPoolFile = "/concurrent/futures/thread.py";
 constexpr std::string_view kAnyioFile = "/anyio/_backends/_asyncio.py";
 constexpr std::string_view kTrioFile = "/trio/_core/_thread_cache.py";
+constexpr std::string_view kAsgirefFile = "/asgiref/sync.py";
 constexpr uint64_t kMaxVariables = 200;  // in one function
 constexpr size_t kJobTries = 5;
 constexpr size_t kMostFrames = 1000;
-// Of a thread: the pool's own are among them.
-constexpr size_t kOutermostFrames = 12;
+// Of a thread: the pool's own are among them. Trio's thread with anyio has nine before the job.
+constexpr size_t kOutermostFunctions = 16;
+
+// SyncToAsync's, and in newer versions functions in its __call__().
+constexpr std::array<std::string_view, 3> kAsgirefNames = {"thread_handler", "func", "run_child"};
+
+bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 // Between the function with that variable and the job: a frame of the pool's own (3.14+), and some of trio,
 // anyio and asgiref.
 bool runs_jobs(const TaskFunction& function) {
   return function.file.ends_with(kPoolFile) ||
-         (function.name == "thread_handler" && function.file.ends_with("/asgiref/sync.py")) ||
+         (is_one_of(kAsgirefNames, function.name) && function.file.ends_with(kAsgirefFile)) ||
          (function.name == "wrapper" && function.file.ends_with("/anyio/_backends/_trio.py")) ||
          (function.name == "capture" && function.file.ends_with("/outcome/_impl.py")) ||
          (function.name == "worker_fn" && function.file.ends_with("/trio/_threads.py"));
@@ -121,10 +129,11 @@ std::optional<RunningJob> TaskReader::read_job(RemoteAddress thread) {
 // `frames`: innermost first.
 std::optional<JobHead> TaskReader::find_job_head(std::span<const RawFrame> frames) {
   JobHead head;
-  const size_t most = std::min(frames.size(), kOutermostFrames);
-  for (size_t i = frames.size(); i-- > frames.size() - most;) {
+  size_t functions = 0;
+  for (size_t i = frames.size(); i-- > 0 && functions < kOutermostFunctions;) {
     const RawFrame& frame = frames[i];
     if (!frame.code) continue;  // an entry frame
+    ++functions;
     if (!is_plausible(frame.code) ||
         memory_.word(frame.code + *layout_.object.ob_type) != module_.code_type())
       return {};
@@ -134,8 +143,9 @@ std::optional<JobHead> TaskReader::find_job_head(std::span<const RawFrame> frame
     if (!head.future) {
       head.future = future_of_job(frame, function);
     } else if (function.file.ends_with("/concurrent/futures/_base.py") ||
-               function.name == "call_soon_threadsafe") {
-      return {};  // the pool itself, which hands over the result
+               function.name == "call_soon_threadsafe" ||
+               (function.name == "_restore_context" && function.file.ends_with(kAsgirefFile))) {
+      return {};  // the pool itself, before the job or when it hands over the result
     } else if (!known->code.shim && !runs_jobs(function)) {
       head.frame = frame.frame;
       head.code = frame.code;

@@ -34,7 +34,8 @@ constexpr PoolFunction kPoolFunctions[] = {
     {"/concurrent/futures/thread.py", "run"}, {"/anyio/_backends/_asyncio.py", "run"},
     {"/anyio/_backends/_trio.py", "wrapper"}, {"/trio/_core/_thread_cache.py", "_handle_job"},
     {"/trio/_threads.py", "worker_fn"},       {"/outcome/_impl.py", "capture"},
-    {"/asgiref/sync.py", "thread_handler"}};
+    {"/asgiref/sync.py", "thread_handler"},   {"/asgiref/sync.py", "func"},
+    {"/asgiref/sync.py", "run_child"}};
 
 std::string text_of(const Function& function) {
   const auto& [name, file, line] = function;

@@ -22,6 +22,8 @@ def timed_work(): leaf()
 def lonely_work(): leaf()
 def of_thread_work(): leaf()
 def trio_work(): leaf()
+def trio_anyio_work(): leaf()
+def asgiref_work(): leaf()
 def anyio_work(): leaf()
 
 
@@ -56,6 +58,11 @@ async def of_anyio():
     await anyio.to_thread.run_sync(anyio_work)
 
 
+async def of_asgiref():
+    from asgiref.sync import sync_to_async
+    await sync_to_async(asgiref_work, thread_sensitive=False)()
+
+
 async def again(function):
     while True:
         await function()
@@ -67,19 +74,24 @@ async def main():
         functions.append(of_thread)
     if "anyio" in sys.argv:
         functions.append(of_anyio)
+    if "asgiref" in sys.argv:
+        functions.append(of_asgiref)
     tasks = [asyncio.ensure_future(again(function)) for function in functions]
     print("ready %d" % os.getpid(), flush=True)
     await asyncio.gather(*tasks)
 
 
 async def of_trio():
-    import trio
     while True:
         await trio.to_thread.run_sync(trio_work)
+        if "anyio" in sys.argv:
+            await anyio.to_thread.run_sync(trio_anyio_work)
 
 
 if "trio" in sys.argv:
     import trio
+    if "anyio" in sys.argv:
+        import anyio.to_thread
     print("ready %d" % os.getpid(), flush=True)
     trio.run(of_trio)
 elif "uvloop" in sys.argv:
