@@ -205,6 +205,32 @@ TEST_F(LoopStallsOf, turns_like_all_others_of_a_busy_loop_are_no_stall) {
   EXPECT_TRUE(stalls().rows.empty());
 }
 
+// Its callbacks all take long, so it is seldom found in its own code. But they move on.
+TEST_F(LoopStallsOf, a_function_that_is_not_left_is_a_stall_of_a_busy_loop_too) {
+  const auto request = [&](int number) {
+    const std::string name = number % 3 == 0 ? "index" : number % 3 == 1 ? "about" : "search";
+    for (int i = 0; i < 4; ++i) ran(kCallback + "handle;" + name + ":" + std::to_string(i), 2 * kMs);
+  };
+  for (int k = 0; k < 40; ++k) {
+    idle(2 * kMs);
+    if (k % 4 == 0) ran(kOnce, kMs);
+    for (int i = 0; i < 4; ++i) request(k + i);
+  }
+  idle(2 * kMs);
+  for (int i = 0; i < 20; ++i) request(i);
+  idle(2 * kMs);
+  EXPECT_TRUE(stalls().rows.empty()) << "twenty requests in a row";
+  request(1);
+  for (int i = 0; i < 45; ++i) ran(kCallback + "handle;parses:" + std::to_string(i % 5), 2 * kMs);
+  request(2);
+  idle(2 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.rows[0].wall, 106 * kMs);
+  EXPECT_EQ(profile.frame(found.rows[0].frame).function, "parses");
+  EXPECT_EQ(found.rows[0].least, 0);
+}
+
 TEST_F(LoopStallsOf, many_callbacks_in_a_row_are_counted) {
   ticks(10);
   idle(10 * kMs);

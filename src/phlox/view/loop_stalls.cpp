@@ -45,10 +45,22 @@ StallKind kind_of(const Sample& sample) {
   return StallKind::unknown;
 }
 
-// How often a loop is found in its own code, in turns that are no stalls: at a poll, more often than never.
+// How often something was found, at a poll more often than never.
 struct OwnShare {
   int64_t own = 0, all = 0;
   double share() const { return double(own + 1) / double(all + 2); }
+};
+// In turns that are no stalls: how many samples found the loop in its own code, and how many found the thread
+// elsewhere than the sample before did.
+struct Usual {
+  OwnShare own, moves;
+};
+
+// Samples in a row that found the thread in one function that the loop called, or in the loop itself.
+struct Stay {
+  Nanoseconds start = 0, end = 0;
+  int64_t samples = 0;
+  bool in_callback = false;
 };
 
 // The probability that at most `own` of `all` samples are the loop's, by chance.
@@ -95,9 +107,10 @@ class Judge {
  private:
   const Sample& sample(const LoopSample& row) const { return profile_.samples()[row.sample]; }
   Nanoseconds end(const LoopSample& row) const { return sample(row).start + sample(row).wall; }
-  OwnShare usual_share(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns,
-                       bool exact) const;
-  bool is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const OwnShare& usual) const;
+  Usual usual_of(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns, bool exact) const;
+  std::vector<Stay> stays(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
+  bool is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual) const;
+  bool stays_long(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual) const;
   Nanoseconds longest_wait(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
   bool is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) const;
   Stall stall_of(const std::vector<LoopSample>& rows, const LoopTurn& turn, bool exact);
@@ -120,18 +133,24 @@ class Judge {
 };
 
 // In whole turns that are no stalls. Time that is in no turn may be a part of a long one.
-OwnShare Judge::usual_share(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns,
-                            bool exact) const {
-  OwnShare usual;
+Usual Judge::usual_of(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns,
+                      bool exact) const {
+  Usual usual;
   const auto count = [&](const LoopSample& row, bool is_own) {
-    usual.all += sample(row).samples;
-    if (is_own) usual.own += sample(row).samples;
+    usual.own.all += sample(row).samples;
+    if (is_own) usual.own.own += sample(row).samples;
   };
   for (const LoopTurn& turn : turns) {
     if (turn.is_cut || turn.end - turn.start >= shortest_) continue;
     for (size_t i = turn.first; i < turn.last; ++i) {
       if (rows[i].step != LoopStep::unread) count(rows[i], rows[i].step != LoopStep::turn);
     }
+    const std::vector<Stay> found = stays(rows, turn);
+    if (found.empty()) continue;
+    // The first sample follows none.
+    usual.moves.own += static_cast<int64_t>(found.size()) - 1;
+    for (const Stay& stay : found) usual.moves.all += stay.samples;
+    --usual.moves.all;
   }
   for (const LoopSample& row : rows) {
     if (!exact && row.step == LoopStep::waits) count(row, true);
@@ -139,14 +158,42 @@ OwnShare Judge::usual_share(const std::vector<LoopSample>& rows, const std::vect
   return usual;
 }
 
+std::vector<Stay> Judge::stays(const std::vector<LoopSample>& rows, const LoopTurn& turn) const {
+  std::vector<Stay> found;
+  std::optional<Function> last;
+  for (size_t i = turn.first; i < turn.last; ++i) {
+    const Sample& one = sample(rows[i]);
+    if (rows[i].step == LoopStep::unread || one.samples == 0) continue;
+    const bool in_callback = rows[i].step == LoopStep::turn && rows[i].place.program;
+    const Function here = in_callback ? function_of(profile_.frame(rows[i].place.program)) : Function();
+    if (found.empty() || here != last) found.push_back({one.start, 0, 0, in_callback});
+    last = here;
+    found.back().end = end(rows[i]);
+    found.back().samples += one.samples;
+  }
+  return found;
+}
+
+// Whether the thread stayed in one function for so long that this would be unlikely in other turns: callbacks
+// in a row move on. A loop whose callbacks all take long is seldom found in its own code.
+bool Judge::stays_long(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual) const {
+  const std::vector<Stay> found = stays(rows, turn);
+  return std::any_of(found.begin(), found.end(), [&](const Stay& stay) {
+    const double stays = std::pow(1 - usual.moves.share(), double(stay.samples - 1));
+    return stay.in_callback && stay.samples >= kFewSamples && stay.end - stay.start >= shortest_ &&
+           stays * double(found.size()) < kChance;
+  });
+}
+
 // Whether this many samples in callbacks would be unlikely if these turns were like the others.
-bool Judge::is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const OwnShare& usual) const {
+bool Judge::is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual) const {
   OwnShare here;
   for (size_t i = turn.first; i < turn.last; ++i) {
     here.all += sample(rows[i]).samples;
     if (rows[i].step != LoopStep::turn) here.own += sample(rows[i]).samples;
   }
-  return here.all >= kFewSamples && chance(here.own, here.all, usual.share()) < kChance;
+  if (here.all >= kFewSamples && chance(here.own, here.all, usual.own.share()) < kChance) return true;
+  return stays_long(rows, turn, usual);
 }
 
 // Whether a row this long is one wait: not a sum of short ones, and sampled no more often than it grew.
@@ -360,7 +407,7 @@ LoopStalls Judge::of(ThreadId thread, const std::vector<uint32_t>& samples, bool
   std::vector<LoopTurn> long_ones;
   std::copy_if(turns.begin(), turns.end(), std::back_inserter(long_ones),
                [&](const LoopTurn& turn) { return turn.end - turn.start >= shortest_; });
-  const OwnShare usual = usual_share(rows, turns, out.exact);
+  const Usual usual = usual_of(rows, turns, out.exact);
   for (const LoopTurn& turn : long_ones) {
     Stall stall = stall_of(rows, turn, out.exact);
     if (is_beyond(stall) || (stall.least < shortest_ && !is_worth(rows, turn, usual))) continue;
