@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "phlox/profile/recorded_words.h"
 #include "phlox/profile/web_routes.h"
 #include "phlox/view/forks.h"
 #include "phlox/view/view.h"
@@ -211,6 +212,99 @@ TEST_F(EndpointsTest, frames_that_were_not_read_hide_the_endpoint_unless_it_is_a
   rejected.quality = Quality::rejected;
   maker_.put(rejected);
   EXPECT_EQ(Endpoints(profile_).of(rejected), Endpoints::kNotRead);
+}
+
+// The thread of a loop that answers requests. Its waits for events were read, but for the last ones.
+class UnreadWaits : public EndpointsTest {
+ protected:
+  static constexpr int16_t kEpoll = 232, kRecv = 45, kFutex = 202;
+  static constexpr Nanoseconds kMs = 1'000'000;
+  const std::string kOnce = kPy + "asyncio/runners.py/run;" + kPy + "asyncio/base_events.py/_run_once;";
+  const std::string kPoll = kOnce + kPy + "selectors.py/select";
+  const std::string kUnread = std::string(kWaitNotRead);
+
+  UnreadWaits() {
+    profile_.emit_meta("machine", "x86_64");
+    for (int i = 0; i < 120; ++i) {
+      maker_.put(maker_.blocked(thread_, kPoll, 5 * kMs, kEpoll));
+      run(kOnce + kFlask + "index");
+    }
+  }
+  void run(const std::string& frames) { maker_.add(thread_, frames, kMs); }
+  Sample wait(int16_t call) {
+    const Sample sample = maker_.blocked(thread_, kUnread, 5 * kMs, call);
+    maker_.put(sample);
+    return sample;
+  }
+  Sample no_cpu(const std::string& frames) {
+    Sample sample = maker_.sample(thread_, frames, kMs);
+    sample.cpu = 0;
+    sample.cpu_state = CpuState::runnable;
+    maker_.put(sample);
+    return sample;
+  }
+  std::string who(const Sample& sample) {
+    const Endpoints endpoints(profile_);
+    const uint32_t number = endpoints.of(sample);
+    return number == Endpoints::kNotRead ? "not read" : endpoint_label(profile_, endpoints, number);
+  }
+};
+
+TEST_F(UnreadWaits, for_events_and_for_a_cpu_directly_after_them_are_of_no_endpoint) {
+  const Sample events = wait(kEpoll), cpu = no_cpu(kUnread), more = no_cpu(kUnread);
+  for (const Sample& one : {events, cpu, more}) EXPECT_EQ(who(one), "(no endpoint)");
+}
+
+TEST_F(UnreadWaits, for_a_cpu_after_anything_else_may_be_in_an_endpoint) {
+  const Sample other = wait(kRecv), after = no_cpu(kUnread);
+  run(kOnce + kFlask + "index");
+  const Sample preempted = no_cpu(kUnread);
+  EXPECT_EQ(who(other), "not read") << "no other wait in this call is known";
+  EXPECT_EQ(who(after), "not read");
+  EXPECT_EQ(who(preempted), "not read") << "it ran before";
+  wait(kEpoll);
+  Sample late = maker_.sample(thread_, kUnread, kMs);
+  late.cpu_state = CpuState::runnable;
+  late.start += kMs / 100;
+  maker_.put(late);
+  EXPECT_EQ(who(late), "not read") << "it may have run in between";
+}
+
+TEST_F(UnreadWaits, of_a_worker_of_a_pool_are_of_no_endpoint_either) {
+  const std::string worker = kInThread + kPy + "queue.py/get;" + kPy + "threading.py/wait";
+  thread_ = maker_.thread("AnyIO worker thread", 5001);
+  for (int i = 0; i < 120; ++i) {
+    maker_.put(maker_.blocked(thread_, worker, 5 * kMs, kFutex));
+    run(kInThread + "read_sync");
+  }
+  const Sample fetch = wait(kFutex), cpu = no_cpu(kUnread);
+  EXPECT_EQ(who(fetch), "(no endpoint)");
+  EXPECT_EQ(who(cpu), "(no endpoint)");
+}
+
+TEST_F(UnreadWaits, are_chosen_and_shown_like_all_that_is_of_no_endpoint) {
+  wait(kRecv);
+  const Sample events = wait(kEpoll), cpu = no_cpu(kUnread);
+  Choices choices;
+  choices.endpoint_regex = "no endpoint";
+  const auto filter = SampleFilter::make(profile_, choices);
+  ASSERT_TRUE(filter);
+  for (const Sample& one : {events, cpu}) EXPECT_TRUE(filter->part(one).passes);
+  show_endpoints(profile_);
+  std::map<std::string, Nanoseconds> roots;
+  for (const Sample& sample : profile_.samples()) {
+    StackId root = sample.stack;
+    while (profile_.stack(root).parent) root = profile_.stack(root).parent;
+    roots[profile_.frame(profile_.stack(root).frame).function] += sample.wall;
+  }
+  EXPECT_EQ(roots, (std::map<std::string, Nanoseconds>{{"(no endpoint)", (120 * 5 + 6) * kMs},
+                                                       {"index (app.py:1)", 120 * kMs},
+                                                       {"(stack not read)", 5 * kMs}}));
+}
+
+TEST_F(EndpointsTest, cpu_time_that_no_sample_found_in_use_may_be_of_any_endpoint) {
+  add(kFlask + "index");
+  EXPECT_EQ(of(std::string(kBetweenSamples)), "not read");
 }
 
 TEST_F(EndpointsTest, tasks_have_the_endpoint_of_their_coroutines) {

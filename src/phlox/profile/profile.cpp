@@ -68,6 +68,12 @@ void Profile::replace_samples(std::vector<Sample> samples, std::vector<Stack> st
   stacks_ = std::move(stacks);
 }
 
+void Profile::move_samples(const std::function<StackId(const Sample&)>& stack_of) {
+  for (auto* samples : {&samples_, &samples_of_others_}) {
+    for (Sample& sample : *samples) sample.stack = stack_of(sample);
+  }
+}
+
 void Profile::replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of) {
   stacks_ = std::move(stacks);
   for (Waker& waker : wakers_)

@@ -2,6 +2,7 @@
 // `dump`, directly by the sampler, because it is a Sink). Rows are in vectors: id.value - 1 is the index.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -25,6 +26,8 @@ class Profile : public Sink {
   // Replaces the samples and the stacks that they refer to. Removes samples of events that are not shown.
   void replace_samples(std::vector<Sample> samples, std::vector<Stack> stacks);
   // Replaces the stacks. `new_of`: the new id, by the old one, for the samples.
+  // Gives each sample another stack, or the one that it has.
+  void move_samples(const std::function<StackId(const Sample&)>& stack_of);
   void replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of);
 
   const std::map<std::string, std::string, std::less<>>& meta() const { return meta_; }

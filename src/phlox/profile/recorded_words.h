@@ -13,6 +13,8 @@ inline constexpr std::string_view kProcessRank = "process_rank.";
 
 // The frame of a wait whose stack was not read.
 inline constexpr std::string_view kWaitNotRead = "(a wait whose stack was not read)";
+// The frame of CPU time of a thread that no sample found on a CPU: it belongs to no function.
+inline constexpr std::string_view kBetweenSamples = "(ran between two samples)";
 // The frame of the time that a process used before its first sample was possible: anything may have run.
 inline constexpr std::string_view kBeforeItsPython = "(before its Python was up)";
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "phlox/base/text.h"
+#include "phlox/profile/recorded_words.h"
 #include "phlox/profile/web_routes.h"
 #include "phlox/view/awaiters.h"
 #include "phlox/view/dispatchers.h"
@@ -101,7 +102,7 @@ class FindingEndpoints {
     }
     if (is_fork_marker(frame)) return Kind::fork;
     if (is_awaits_marker(frame)) return Kind::awaits;
-    return hides_python(frame) ? Kind::hides_python : Kind::other;
+    return hides_python(frame) || frame.function == kBetweenSamples ? Kind::hides_python : Kind::other;
   }
 
   // Parents come before children; a row that claims otherwise is treated as a root.
@@ -286,6 +287,7 @@ class FindingEndpoints {
 
 Endpoints::Endpoints(const Profile& profile, const TaskRows* tasks) {
   FindingEndpoints(profile, tasks, *this).find();
+  if (size() > 0) fetches_ = UnreadFetches(profile);
 }
 
 namespace {
@@ -348,6 +350,21 @@ void show_endpoints(Profile& profile) {
     if (fresh) at->second = stacks.root(endpoint_label(profile, endpoints, endpoint));
     new_of[stack.value] = stacks.of(at->second, stack);
   };
+  // Of samples with the same stack that was not read, some are known to be in no endpoint. These get a number
+  // of their own.
+  std::map<StackId, StackId> of_none;
+  profile.move_samples([&](const Sample& sample) {
+    if (endpoints.of(sample) != Endpoints::kNone || endpoints.of(sample.stack) == Endpoints::kNone)
+      return sample.stack;
+    const auto [at, fresh] = of_none.try_emplace(sample.stack, StackId());
+    if (fresh) {
+      const auto [root, first] = roots.try_emplace(Endpoints::kNone, 0);
+      if (first) root->second = stacks.root(kNoEndpoint);
+      at->second = StackId(static_cast<uint32_t>(new_of.size()));
+      new_of.push_back(stacks.of(root->second, sample.stack));
+    }
+    return at->second;
+  });
   for (const auto* samples : {&profile.samples(), &profile.samples_of_others()}) {
     for (const Sample& sample : *samples) put(sample.stack, endpoints.of(sample));
   }

@@ -10,6 +10,7 @@
 
 #include "phlox/profile/profile.h"
 #include "phlox/profile/task_time.h"
+#include "phlox/view/unread_fetches.h"
 
 namespace phlox::view {
 
@@ -42,7 +43,8 @@ class Endpoints {
     return stack.value < task_stacks_.size() ? task_stacks_[stack.value] : kNone;
   }
   uint32_t of(const profile::Sample& sample) const {
-    return sample.quality == profile::Quality::rejected ? kNotRead : of(sample.stack);
+    const uint32_t number = sample.quality == profile::Quality::rejected ? kNotRead : of(sample.stack);
+    return number == kNotRead && fetches_.contains(sample) ? kNone : number;
   }
   uint32_t size() const { return static_cast<uint32_t>(endpoints_.size()); }
   const Endpoint& operator[](uint32_t number) const { return endpoints_[number - 1]; }
@@ -53,6 +55,7 @@ class Endpoints {
   std::vector<Endpoint> endpoints_;
   std::vector<uint32_t> stacks_, task_stacks_;  // by id
   std::vector<Seen> in_process_;                // by id
+  UnreadFetches fetches_;
 };
 
 // Keeps what the stacks showed of each process, as facts of the profile: its endpoints then depend on earlier

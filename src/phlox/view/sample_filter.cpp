@@ -42,16 +42,9 @@ Result<void> read_pattern(const std::optional<std::string>& text, std::optional<
               "for a name that has such characters in it, put a backslash before them");
 }
 
-// By stack. Samples without one have no endpoint either.
-std::vector<bool> stacks_of_endpoints(const Profile& profile, const std::string& regex) {
-  const Endpoints endpoints(profile);
-  const std::vector<bool> chosen = chosen_endpoints(profile, endpoints, regex);
-  std::vector<bool> stacks(profile.stacks().size() + 1);
-  for (uint32_t i = 0; i < stacks.size(); ++i) {
-    const uint32_t endpoint = endpoints.of(StackId(i));
-    stacks[i] = endpoint == Endpoints::kNotRead ? chosen.back() : chosen[endpoint];
-  }
-  return stacks;
+bool is_of_chosen(const Endpoints& endpoints, const std::vector<bool>& chosen, const Sample& sample) {
+  const uint32_t endpoint = endpoints.of(sample);
+  return endpoint == Endpoints::kNotRead ? chosen.back() : chosen[endpoint];
 }
 
 }  // namespace
@@ -88,7 +81,10 @@ Result<SampleFilter> SampleFilter::make(const Profile& profile, const Choices& c
   std::optional<RE2> pattern, endpoints;
   if (const auto read = read_pattern(choices.thread_regex, pattern); !read) return fail(read);
   if (const auto read = read_pattern(choices.endpoint_regex, endpoints); !read) return fail(read);
-  if (endpoints) filter.stacks_ = stacks_of_endpoints(profile, *choices.endpoint_regex);
+  if (endpoints) {
+    filter.endpoints_ = std::make_shared<Endpoints>(profile);
+    filter.chosen_ = chosen_endpoints(profile, *filter.endpoints_, *choices.endpoint_regex);
+  }
   for (size_t i = 0; i < profile.threads().size(); ++i) {
     const Thread& thread = profile.threads()[i];
     bool passes = true;
@@ -119,7 +115,7 @@ SampleFilter::Part SampleFilter::part_of_everything(const Sample& sample) const 
   Part part;
   if (!sample.thread || sample.thread.value > threads_.size() || !threads_[sample.thread.value - 1])
     return part;
-  if (!stacks_.empty() && !stacks_[sample.stack.value < stacks_.size() ? sample.stack.value : 0]) return part;
+  if (endpoints_ && !is_of_chosen(*endpoints_, chosen_, sample)) return part;
   if (states_ != 0 && (states_ & states_of(sample)) == 0) return part;
   const Nanoseconds end = sample.start + sample.wall;
   const Nanoseconds from = std::max(sample.start, from_), to = std::min(end, to_);

@@ -12,6 +12,7 @@
 
 namespace phlox::view {
 
+class Endpoints;
 class WorkRule;
 
 // When the recording began: Choices::from and to count from here.
@@ -46,7 +47,9 @@ class SampleFilter {
   std::shared_ptr<const WorkRule> rule_;
   Show show_ = Show::everything;
   std::vector<bool> threads_;  // by id - 1
-  std::vector<bool> stacks_;   // by id; empty: all
+  // Of the chosen endpoints; none: all.
+  std::shared_ptr<const Endpoints> endpoints_;
+  std::vector<bool> chosen_;  // as chosen_endpoints()
   uint8_t states_ = 0;
   Weight weight_ = Weight::wall;
   Nanoseconds from_ = 0;

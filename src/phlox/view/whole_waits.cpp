@@ -28,6 +28,11 @@ bool OngoingWait::take(const Sample& sample) {
   return goes_on;
 }
 
+bool begins_at_the_end_of(const Sample& sample, const Sample& before) {
+  const Nanoseconds end = before.start + before.wall;
+  return sample.start <= end + kRounding && end <= sample.start + kRounding;
+}
+
 bool is_ended_wait(const Sample& sample) {
   return sample.cpu_state == CpuState::blocked && sample.gil_state != GilState::waits;
 }

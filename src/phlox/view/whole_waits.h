@@ -18,6 +18,9 @@ struct OngoingWait {
   bool take(const profile::Sample& sample);
 };
 
+// Whether nothing of the thread's time lies between two of its rows.
+bool begins_at_the_end_of(const profile::Sample& sample, const profile::Sample& before);
+
 // Blocked, but not for the GIL: gil_holders.h is for that.
 bool is_ended_wait(const profile::Sample& sample);
 

@@ -38,9 +38,6 @@ constexpr size_t kMostKnownFrames = 500'000;
 // nanosecond, once for each new instruction.
 constexpr size_t kMostSearched = size_t{64} << 20;
 
-// CPU time of a thread that no sample found on a CPU belongs to no function.
-constexpr std::string_view kBetweenSamples = "(ran between two samples)";
-
 // A thread that used more after its last sample did more than that one shows.
 constexpr Nanoseconds kLongestRest = kSecond / 10;
 
@@ -83,7 +80,7 @@ profile::FrameId Consumer::frame_of(CodeLocation location) {
   }
   if (location.code == kNotRead) return marker("(a function not read: too many new ones at once)");
   if (location.code == kNotWalked) return marker(std::string(profile::kWaitNotRead));
-  if (location.code == kNotSeen) return marker(std::string(kBetweenSamples));
+  if (location.code == kNotSeen) return marker(std::string(profile::kBetweenSamples));
   if (location.code == kCallersUnknown) return marker("(callers unknown: a generator between two states)");
   const auto found = codes_.find(location.code);
   if (found == codes_.end() || found->second.code == nullptr)
@@ -173,7 +170,7 @@ void Consumer::take_sample(const ThreadSample& record, std::span<const std::byte
 
 // Its stack is not known, and so not cut either.
 void Consumer::move_between_samples(profile::Sample& sample) {
-  sample.stack = identities_.interner.stack({}, marker(std::string(kBetweenSamples)));
+  sample.stack = identities_.interner.stack({}, marker(std::string(profile::kBetweenSamples)));
   sample.quality = profile::Quality::ok;
 }
 
