@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "phlox/base/system_call_numbers.h"
 #include "report/schema.h"
 #include "support/profile_of.h"
@@ -30,7 +34,8 @@ class EndpointRows : public testing::Test {
     maker_.put(sample);
   }
   // One task at a time for all of ten seconds is 10 s.
-  void await(const std::string& frames, const std::string& kind, Nanoseconds time) {
+  void await(const std::string& frames, const std::string& kind, Nanoseconds time,
+             TaskState state = TaskState::waiting, std::optional<TaskChanges> changes = {}) {
     TaskStackId parent;
     for (size_t at = 0; at < frames.size();) {
       const size_t end = std::min(frames.find(';', at), frames.size());
@@ -47,8 +52,9 @@ class EndpointRows : public testing::Test {
       census.span = 10 * kSecond;
       tasks_.put_task_census(TaskCensusId(1), census);
     }
-    tasks_.put_task_time(TaskTimeId(static_cast<uint32_t>(tasks_.times.size() + 1)),
-                         {EventLoopId(1), parent, TaskState::waiting, kind, "", time, 1, time});
+    TaskTime row{EventLoopId(1), parent, state, kind, "", time, 1, time};
+    row.changes = changes;
+    tasks_.put_task_time(TaskTimeId(static_cast<uint32_t>(tasks_.times.size() + 1)), row);
   }
   Report report(Choices choices = {}, size_t limit = 15) {
     ReportOptions options;
@@ -102,6 +108,48 @@ TEST_F(EndpointRows, have_the_time_of_threads_by_what_they_did_and_that_of_tasks
   EXPECT_EQ(made.endpoints[3].kind, EndpointKind::none);
   EXPECT_EQ(made.endpoints[3].cpu, 40 * kMs);
   EXPECT_EQ(made.endpoints[3].await, 10 * kSecond);
+}
+
+TEST_F(EndpointRows, have_the_error_of_await_time_and_what_was_ready_beside_it) {
+  run(kFastApi + "live", 100 * kMs);
+  TaskChanges one, other;
+  one.bins[3] = float(300 * kMs);
+  one.bins[4] = float(-400 * kMs);
+  // Where a task goes from one line of the handler to the other, the sum of both does not change.
+  other.bins[3] = float(-300 * kMs);
+  await(kFastApi + "live:1", "sleep", 5 * kSecond, TaskState::waiting, one);
+  await(kFastApi + "live:2", "sleep", 3 * kSecond, TaskState::waiting, other);
+  await(kFastApi + "live:2", "", 700 * kMs, TaskState::ready, TaskChanges());
+  await(kFastApi + "live:2", "", 100 * kMs, TaskState::running, TaskChanges());
+  const Report made = report();
+  const EndpointRow& live = made.endpoints[0];
+  EXPECT_EQ(live.await, 8 * kSecond);
+  EXPECT_EQ(live.ready, 700 * kMs);
+  const double half = 2.5758 * std::sqrt(0.75) * 0.4;
+  EXPECT_NEAR(double(live.await_low) * 1e-9, 8 - half, 0.001);
+  EXPECT_NEAR(double(live.await_high) * 1e-9, 8 + half, 0.001);
+}
+
+TEST_F(EndpointRows, of_older_recordings_have_await_time_without_its_error) {
+  run(kFastApi + "live", 100 * kMs);
+  await(kFastApi + "live", "sleep", 5 * kSecond);
+  const Report made = report();
+  EXPECT_EQ(made.endpoints[0].await, 5 * kSecond);
+  EXPECT_EQ(made.endpoints[0].await_high, 0);
+}
+
+TEST_F(EndpointRows, cpu_time_of_which_the_place_is_not_known_makes_shares_the_least) {
+  for (int i = 0; i < 20; ++i) run(kFastApi + "live:" + std::to_string(i), 5 * kMs);
+  run("(ran between two samples)", 300 * kMs);
+  const Report made = report();
+  EXPECT_EQ(made.endpoints.back().kind, EndpointKind::not_read);
+  EXPECT_EQ(made.endpoints.back().cpu, 300 * kMs);
+  const auto finding = std::find_if(made.findings.begin(), made.findings.end(),
+                                    [](const Finding& one) { return one.kind == "endpoints"; });
+  ASSERT_NE(finding, made.findings.end());
+  EXPECT_EQ(finding->text.substr(0, finding->text.find(',')),
+            "at least 25.0 % of the CPU time is spent in requests to 1 endpoint of FastAPI (of 75.0 % it is "
+            "not known)");
 }
 
 TEST_F(EndpointRows, cpu_time_that_is_the_weight_decides_the_order) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "phlox/profile/wait_target.h"
 #include "phlox/profile/web_routes.h"
+#include "phlox/report/await_error.h"
 #include "phlox/report/await_groups.h"
 #include "phlox/report/endpoint_parts.h"
 #include "phlox/report/estimate.h"
@@ -31,8 +33,9 @@ using view::WaitClass;
 // One place for each endpoint by number, [0] for none, and a last one for stacks that were not read.
 struct Sum {
   int64_t weight = 0, cpu = 0;
-  Nanoseconds gil = 0, no_cpu = 0, waiting = 0, await = 0;
+  Nanoseconds gil = 0, no_cpu = 0, waiting = 0, await = 0, ready = 0;
   double tasks = 0;
+  ChangeSum changes;
   uint64_t samples = 0;
   using Wait =
       std::tuple<WaitClass, int16_t, uint32_t>;  // with the system call, and a group of WaitTargetGroups
@@ -116,12 +119,19 @@ class Adding {
   void add_tasks(const profile::TaskRows& tasks) {
     std::map<profile::ProcessId, Nanoseconds> spans;
     for (const profile::TaskCensus& census : tasks.censuses) spans[census.process] += census.span;
+    const CensusError error = census_error(profile_, tasks);
+    await_error_is_known_ = error.is_known;
     for (const profile::TaskTime& time : tasks.times) {
-      if (!time.loop || time.state != profile::TaskState::waiting) continue;
+      if (!time.loop || time.state == profile::TaskState::running) continue;
       const size_t at = place(endpoints_.of(time.stack));
       if (!chosen_[at]) continue;
       Sum& sum = sums_[at];
+      if (time.state == profile::TaskState::ready) {
+        sum.ready += time.time;
+        continue;
+      }
       sum.await += time.time;
+      sum.changes.add(ChangeSum::bins_of(tasks, time, error));
       sum.awaits[{time.kind, time.awaited}] += time.time;
       const Nanoseconds span = spans[tasks.loops[time.loop.value - 1].process];
       if (span > 0) sum.tasks += double(time.time) / double(span);
@@ -158,7 +168,12 @@ class Adding {
     row.cpu_share = time_share(sum.cpu, all_cpu_);
     std::tie(row.gil, row.no_cpu, row.waiting, row.await) =
         std::tie(sum.gil, sum.no_cpu, sum.waiting, sum.await);
-    std::tie(row.tasks, row.samples) = std::tie(sum.tasks, sum.samples);
+    std::tie(row.ready, row.tasks, row.samples) = std::tie(sum.ready, sum.tasks, sum.samples);
+    if (sum.await > 0 && await_error_is_known_) {
+      const auto half = std::llround(quantile(kMissing, 0) * std::sqrt(sum.changes.variance()));
+      row.await_low = std::max<Nanoseconds>(0, sum.await - half);
+      row.await_high = sum.await + half;
+    }
     const auto longer = [](const auto& a, const auto& b) { return a.second < b.second; };
     if (const auto most = std::max_element(sum.waits.begin(), sum.waits.end(), longer);
         most != sum.waits.end()) {
@@ -204,6 +219,7 @@ class Adding {
   std::vector<Sum> sums_;
   std::vector<bool> chosen_;
   int64_t all_cpu_ = 0;
+  bool await_error_is_known_ = false;
   Nanoseconds begin_ = std::numeric_limits<Nanoseconds>::max();
   Nanoseconds last_ = std::numeric_limits<Nanoseconds>::min();
   Analysis analysis_;  // only what estimate_of() needs
@@ -243,6 +259,13 @@ bool any_awaits(const Report& report) {
                      [](const EndpointRow& row) { return row.await > 0; });
 }
 
+// "13.1 s to 15.8 s"; "-": not known.
+std::string await_interval_words(const EndpointRow& row) {
+  if (row.await_high == 0) return "-";
+  return fmt::format("{} to {}", row.await_low > 0 ? time_words(row.await_low) : "0",
+                     time_words(row.await_high));
+}
+
 std::string words_or_dash(Nanoseconds time) {
   return time > 0 ? time_words(time) : "-";
 }
@@ -276,7 +299,11 @@ Table endpoint_table(const Report& report) {
                    {"waits otherwise", true},
                    {"mostly for", false, Fit::name}};
   if (awaits) {
-    const Column more[] = {{"awaits", true}, {"tasks at a time", true}, {"mostly for", false, Fit::name}};
+    const Column more[] = {{"awaits", true},
+                           {"99 %", true},
+                           {"ready to run", true},
+                           {"tasks at a time", true},
+                           {"mostly for", false, Fit::name}};
     table.columns.insert(table.columns.end(), std::begin(more), std::end(more));
   }
   if (routes) table.columns.push_back({"route", false, Fit::name});
@@ -295,7 +322,8 @@ Table endpoint_table(const Report& report) {
                                       words_or_dash(row.waiting),
                                       plain(row.waits_for)};
     if (awaits) {
-      const std::string more[] = {words_or_dash(row.await), row.await > 0 ? tasks_words(row.tasks) : "-",
+      const std::string more[] = {words_or_dash(row.await), await_interval_words(row),
+                                  words_or_dash(row.ready), row.await > 0 ? tasks_words(row.tasks) : "-",
                                   plain(row.awaits_for)};
       cells.insert(cells.end(), std::begin(more), std::end(more));
     }
@@ -327,6 +355,11 @@ void write_endpoints(JsonText& json, const Report& report) {
     json.text("waits_for", row.waits_for);
     json.integer("waits_for_ns", row.waits_for_time);
     json.integer("await_ns", row.await);
+    if (row.await_high > 0) {
+      json.integer("await_low_ns", row.await_low);
+      json.integer("await_high_ns", row.await_high);
+    }
+    json.integer("ready_ns", row.ready);
     json.number("tasks_at_a_time", row.tasks);
     json.text("awaits_for", row.awaits_for);
     json.integer("awaits_for_ns", row.awaits_for_time);
@@ -337,10 +370,11 @@ void write_endpoints(JsonText& json, const Report& report) {
 
 std::optional<Finding> endpoint_finding(const Report& report) {
   Nanoseconds cpu = 0;
-  double share = 0;
+  double share = 0, not_read = 0;
   size_t endpoints = 0;
   const EndpointRow *busiest = nullptr, *waits = nullptr;
   for (const EndpointRow& row : report.endpoints) {
+    if (row.kind == EndpointKind::not_read) not_read = row.cpu_share;
     if (row.kind != EndpointKind::endpoint) continue;
     ++endpoints;
     cpu += row.cpu;
@@ -356,9 +390,11 @@ std::optional<Finding> endpoint_finding(const Report& report) {
     return fmt::format("{}{}{} ({})", routes, routes.empty() ? "" : " ", plain(row.name),
                        location_words(row.file, row.line));
   };
-  std::string text =
-      fmt::format("{} of the CPU time is spent in requests to {} endpoint{} of {}", share_words(share),
-                  endpoints, endpoints == 1 ? "" : "s", busiest->framework);
+  const bool is_least = not_read >= kWorthSaying;
+  std::string text = fmt::format("{}{} of the CPU time is spent in requests to {} endpoint{} of {}",
+                                 is_least ? "at least " : "", share_words(share), endpoints,
+                                 endpoints == 1 ? "" : "s", busiest->framework);
+  if (is_least) text += fmt::format(" (of {} it is not known)", share_words(not_read));
   if (busiest->cpu > 0) text += fmt::format(", {} in {}", share_words(busiest->cpu_share), place(*busiest));
   if (waits_long)
     text +=

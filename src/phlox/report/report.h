@@ -332,13 +332,15 @@ struct EndpointRow {
   Nanoseconds waiting = 0;  // for anything else, except for something to do
   std::string waits_for;    // the longest part of that, in words; empty: none
   Nanoseconds waits_for_time = 0;
-  Nanoseconds await = 0;   // of all tasks together
-  double tasks = 0;        // that awaited at a time
-  std::string awaits_for;  // the longest part of that
+  Nanoseconds await = 0;                      // of all tasks together
+  Nanoseconds await_low = 0, await_high = 0;  // its 99 % interval; both 0: not known
+  Nanoseconds ready = 0;                      // what they awaited was over, and the loop had not yet run them
+  double tasks = 0;                           // that awaited at a time
+  std::string awaits_for;                     // the longest part of that
   Nanoseconds awaits_for_time = 0;
   uint64_t samples = 0;
   std::vector<EndpointPartRow> parts = {};  // empty: there is only the handler
-  Nanoseconds waited() const { return gil + no_cpu + waiting + await; }
+  Nanoseconds waited() const { return gil + no_cpu + waiting + await + ready; }
 };
 
 // A pool whose workers were all at work all the time.
