@@ -118,7 +118,9 @@ void Census::read_interpreter(RemoteAddress state) {
   const bool opened = open(module, state);
   if (opened) {
     note_jobs(module);
-    auto found = module.find_tasks(room(), out_.beyond);
+    TaskLists unknown;
+    TaskLists& lists = sources_.known != nullptr ? sources_.known->lists[state.value] : unknown;
+    auto found = module.find_tasks(room(), out_.beyond, lists);
     // Neighbouring tasks share pages, and so do most of their coroutines.
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
     TaskReader reader(layout_, pages_, module, codes_, sources_.link);

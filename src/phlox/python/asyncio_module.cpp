@@ -343,24 +343,37 @@ void AsyncioModule::add_threads(Search& search) {
     add_list(search, thread + *list, word(thread + *layout_.thread.thread_id).value);
 }
 
-// The list is somewhere in the interpreter's state, which takes a quarter of a megabyte.
-void AsyncioModule::add_ended_threads(Search& search) {
+// The interpreter's state takes a quarter of a megabyte.
+std::vector<uint32_t> AsyncioModule::find_lists() {
+  std::vector<uint32_t> offsets;
   std::vector<uint64_t> words(*layout_.interpreter.size / 8);
-  if (!memory_.read(interpreter_, std::as_writable_bytes(std::span(words)))) return;
+  if (!memory_.read(interpreter_, std::as_writable_bytes(std::span(words)))) return offsets;
   for (size_t i = 0; i + 1 < words.size(); ++i) {
-    const RemoteAddress next(words[i]), previous(words[i + 1]), head = interpreter_ + 8 * i;
-    if (!is_plausible(next) || !is_plausible(previous) || next == head) continue;
     bool empty = false;
-    if (is_head(head, empty) && !empty) add_list(search, head, 0);
+    if (is_plausible(RemoteAddress(words[i])) && is_plausible(RemoteAddress(words[i + 1])) &&
+        is_head(interpreter_ + 8 * i, empty))
+      offsets.push_back(static_cast<uint32_t>(8 * i));
+  }
+  return offsets;
+}
+
+void AsyncioModule::add_ended_threads(Search& search, TaskLists& lists) {
+  // One that changed while it was searched for was not found.
+  constexpr int kMostUses = 100;
+  if (lists.uses == 0) lists.offsets = find_lists();
+  lists.uses = (lists.uses + 1) % kMostUses;
+  for (const uint32_t offset : lists.offsets) {
+    bool empty = false;
+    if (is_head(interpreter_ + offset, empty) && !empty) add_list(search, interpreter_ + offset, 0);
   }
 }
 
-std::vector<AsyncioModule::Found> AsyncioModule::find_tasks(size_t most, size_t& beyond) {
+std::vector<AsyncioModule::Found> AsyncioModule::find_tasks(size_t most, size_t& beyond, TaskLists& lists) {
   Search search;
   search.most = most;
   if (layout_.task.node.present() && known_.c_task) {
     add_threads(search);
-    add_ended_threads(search);
+    add_ended_threads(search, lists);
   }
   // Eager tasks first: one that stops being eager moves to the other set.
   add_set(search, kEagerTasks);

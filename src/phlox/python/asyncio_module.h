@@ -53,6 +53,13 @@ struct AsyncioNames {
   RemoteAddress c_task, python_task, c_future, python_future, gathering;
 };
 
+// Where the state of an interpreter may have the list of the tasks of ended threads: one of its places that
+// look like a list, empty or not. To find them takes longer than to read a hundred tasks.
+struct TaskLists {
+  std::vector<uint32_t> offsets;
+  int uses = 0;  // since they were found
+};
+
 // asyncio of one interpreter.
 class AsyncioModule {
  public:
@@ -84,8 +91,8 @@ class AsyncioModule {
     RemoteAddress task;
     uint64_t python_id = 0;  // of the thread that has it in its list; 0: not known
   };
-  // Every task once.
-  std::vector<Found> find_tasks(size_t most, size_t& beyond);
+  // Every task once. `lists`: of the calls before, for this interpreter.
+  std::vector<Found> find_tasks(size_t most, size_t& beyond, TaskLists& lists);
 
   // The thread states of this interpreter, capped.
   std::vector<RemoteAddress> threads();
@@ -112,7 +119,8 @@ class AsyncioModule {
   Offset find_list(const std::vector<RemoteAddress>& threads);
   void add_list(Search& search, RemoteAddress head, uint64_t python_id);
   void add_threads(Search& search);
-  void add_ended_threads(Search& search);
+  void add_ended_threads(Search& search, TaskLists& lists);
+  std::vector<uint32_t> find_lists();
   bool is_head(RemoteAddress at, bool& empty);
   bool walk(Search& search, RemoteAddress head, uint64_t python_id);
   RemoteAddress word(RemoteAddress at);

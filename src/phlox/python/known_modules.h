@@ -22,6 +22,7 @@ struct KnownModules {
   bool has_tasks = false;                              // the last reading found some
   std::unordered_map<uint64_t, AsyncioNames> asyncio;  // by interpreter
   std::unordered_map<uint64_t, TrioNames> trio;
+  std::unordered_map<uint64_t, TaskLists> lists;
 };
 
 }  // namespace phlox::python
