@@ -25,9 +25,9 @@ class Profile : public Sink {
 
   // Replaces the samples and the stacks that they refer to. Removes samples of events that are not shown.
   void replace_samples(std::vector<Sample> samples, std::vector<Stack> stacks);
-  // Replaces the stacks. `new_of`: the new id, by the old one, for the samples.
   // Gives each sample another stack, or the one that it has.
   void move_samples(const std::function<StackId(const Sample&)>& stack_of);
+  // Replaces the stacks. `new_of`: the new id, by the old one, for the samples.
   void replace_stacks(std::vector<Stack> stacks, const std::vector<StackId>& new_of);
 
   const std::map<std::string, std::string, std::less<>>& meta() const { return meta_; }
