@@ -348,7 +348,7 @@ def test_an_empty_recording_is_a_page_too(open_page, tmp_path):
 
 
 def test_a_merged_page_says_what_and_how_much(open_page, recording, page_file, tmp_path):
-    merged = export(recording, tmp_path / "merged.html", "--max-page-size", str(page_file.stat().st_size * 0.9 / 1e6))
+    merged = export(recording, tmp_path / "merged.html", "--max-page-size", str(page_file.stat().st_size * 0.93 / 1e6))
     page = open_page(file=merged)
     words = page.locator(".merged").inner_text()
     assert "the order is lost" in words and "4,000 intervals became" in words
