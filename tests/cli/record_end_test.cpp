@@ -150,7 +150,7 @@ TEST(RecordEnd, an_empty_one_of_a_program_that_was_never_seen_says_that_it_ended
             (Message{Kind::error,
                      "no sample was taken of process 7, so the recording is empty: it ended before the first "
                      "sample",
-                     "let it do more work; --append adds several runs up"}));
+                     "let it do more work, or record it several times with --append"}));
 }
 
 TEST(RecordEnd, an_empty_one_of_a_selection_names_what_runs) {

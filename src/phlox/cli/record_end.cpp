@@ -78,7 +78,7 @@ Error nothing_seen(const RecordEnd& end) {
   return {ErrorKind::system,
           fmt::format("no sample was taken of process {}, so the recording is empty: {}", end.pid,
                       why.empty() ? otherwise : why),
-          ended        ? "let it do more work; --append adds several runs up"
+          ended        ? "let it do more work, or record it several times with --append"
           : end.native ? "a longer recording may see it: -d 60"
                        : fmt::format("what it does outside of Python: phlox record --native -p {}", end.pid)};
 }

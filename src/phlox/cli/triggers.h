@@ -44,7 +44,7 @@ class Triggers {
   // The recorder's sink, which passes everything on to `to`. `recording`: the path that `to` writes to. Call
   // it once, before start(). `is_child`: we started the program.
   profile::Sink& watch(profile::Sink& to, const std::string& recording, bool is_child);
-  // Whom to call when an incident begins, by any thread. Before start().
+  // `begins` is called by any thread when an incident begins. Before start().
   void on_begin(std::function<void()> begins) { begins_ = std::move(begins); }
   // After the recorder has given up the rights that it needs no more.
   void start();

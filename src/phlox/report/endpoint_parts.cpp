@@ -25,7 +25,7 @@ std::string part_time(Nanoseconds time) {
 
 }  // namespace
 
-void EndpointPartSums::add(const Profile& profile, const view::EndpointParts::Place& place,
+void EndpointPartSums::add(const Profile& profile, const view::EndpointPlace& place,
                            const profile::Sample& sample, Nanoseconds cpu, view::WaitClass waits,
                            Nanoseconds wall) {
   const view::Function function =

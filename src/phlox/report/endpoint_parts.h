@@ -10,7 +10,7 @@
 #include "phlox/report/json_text.h"
 #include "phlox/report/report.h"
 #include "phlox/report/table.h"
-#include "phlox/view/endpoint_parts.h"
+#include "phlox/view/endpoints.h"
 #include "phlox/view/loop_stacks.h"
 #include "phlox/view/wait_class.h"
 
@@ -20,8 +20,8 @@ namespace phlox::report {
 class EndpointPartSums {
  public:
   // `waits`: as for the endpoint; none: it is not waiting that counts.
-  void add(const profile::Profile& profile, const view::EndpointParts::Place& place,
-           const profile::Sample& sample, Nanoseconds cpu, view::WaitClass waits, Nanoseconds wall);
+  void add(const profile::Profile& profile, const view::EndpointPlace& place, const profile::Sample& sample,
+           Nanoseconds cpu, view::WaitClass waits, Nanoseconds wall);
   // The longest first. Empty: there is only the handler.
   std::vector<EndpointPartRow> rows(const profile::Profile& profile) const;
 

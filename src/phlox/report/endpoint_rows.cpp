@@ -87,7 +87,6 @@ class Adding {
 
   void add_samples(const view::SampleFilter& filter) {
     view::WaitClasses classes(profile_);
-    const view::EndpointParts parts(profile_);
     for (const profile::Sample& sample : profile_.samples()) {
       const auto part = filter.part_of_everything(sample);
       if (!part.passes) continue;
@@ -103,7 +102,7 @@ class Adding {
       sum.samples += static_cast<uint64_t>(part.samples);
       const WaitClass waits =
           part.doing == view::Doing::waiting_for_work ? WaitClass::none : classes.of(sample);
-      sum.parts.add(profile_, parts.of(sample.stack), sample, part.cpu, waits, part.wall);
+      sum.parts.add(profile_, endpoints_.place(sample.stack), sample, part.cpu, waits, part.wall);
       if (waits == WaitClass::none) continue;
       if (waits == WaitClass::gil) {
         sum.gil += part.wall;

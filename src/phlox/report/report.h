@@ -16,7 +16,7 @@
 #include "phlox/profile/descendants.h"
 #include "phlox/profile/kept.h"
 #include "phlox/profile/task_time.h"
-#include "phlox/view/endpoint_parts.h"
+#include "phlox/view/endpoints.h"
 #include "phlox/view/loop_stalls.h"
 #include "phlox/view/loops_and_pools.h"
 #include "phlox/view/quality.h"

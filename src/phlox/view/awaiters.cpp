@@ -25,11 +25,6 @@ constexpr size_t kMostFrames = 1000, kMostAdded = 1'000'000;
 struct SeenAwaiters {
   uint64_t all = 0, with_awaiter = 0;
   std::vector<std::vector<FrameId>> awaiters;
-
-  bool is_enough() const {
-    return with_awaiter >= kLeastSeen &&
-           static_cast<double>(with_awaiter) >= kLeastShare * static_cast<double>(all);
-  }
 };
 
 class ShowingAwaiters {
@@ -102,7 +97,7 @@ class ShowingAwaiters {
     }
     bool any = false;
     for (const auto& [coroutine, of] : seen) {
-      if (!of.is_enough()) continue;
+      if (!is_seen_enough(of.with_awaiter, of.all)) continue;
       shared_[coroutine] = shared_by(of.awaiters);
       any = any || !shared_[coroutine].empty();
     }

@@ -38,6 +38,7 @@ struct Place {
   bool in_threads = false;         // one of them runs handlers in threads
   FrameId last;                    // the last Python function
   FrameId wrapper;                 // `wrapped`: the last decorator
+  EndpointPlace part;
 
   bool is_likely() const { return wrapped || (by != nullptr && by->rule.likely_with != 0); }
 };
@@ -78,6 +79,7 @@ class FindingEndpoints {
       in_process_[process].in_threads = in_process_[process].in_threads || place.in_threads;
     });
     into_.stacks_.assign(stacks.size(), Endpoints::kNone);
+    for (const Place& place : stacks) into_.places_.push_back(place.part);
     into_.task_stacks_.assign(of_tasks.size(), Endpoints::kNone);
     each_use(stacks, of_tasks, [&](uint32_t process, const Place& place, uint32_t& endpoint) {
       if (place.handler != 0 && is_founded(process, place)) {
@@ -119,6 +121,7 @@ class FindingEndpoints {
   }
 
   void step(Place& place, FrameId id) {
+    if (place.awaits && profile_.frame(id).kind == FrameKind::python) place.part = {EndpointPart::task, id};
     switch (kinds_[id.value - 1]) {
       case Kind::other:
         return;
@@ -163,11 +166,13 @@ class FindingEndpoints {
   // Whether it is the outermost function of a task or a job that a handler waits for.
   bool begin(Place& place, FrameId id) {
     const TaskEndpoint& task = of_tasks_.at(function_of(profile_.frame(id)));
+    const bool is_task = task.kind == Outermost::coroutine;
+    const bool is_called = place.last && runs(task.kind, profile_.frame(place.last));
+    if (is_called) place.part = {is_task || place.awaits ? EndpointPart::task : EndpointPart::job, id};
     // The thread pool may be a dispatcher that also calls what is no handler.
-    const bool is_pool = task.kind == Outermost::job && place.handler == 0 && place.is_likely();
+    const bool is_pool = !is_task && place.handler == 0 && place.is_likely();
     if ((place.by != nullptr && !is_pool) || place.not_read || !place.last ||
-        (!runs(task.kind, profile_.frame(place.last)) &&
-         !(place.awaits && task.kind == Outermost::coroutine)))
+        (!is_called && !(place.awaits && is_task)))
       return false;
     place.by = nullptr;
     place.looking = false;
@@ -285,9 +290,9 @@ class FindingEndpoints {
   std::set<uint32_t> first_called_;
 };
 
-Endpoints::Endpoints(const Profile& profile, const TaskRows* tasks) {
+Endpoints::Endpoints(const Profile& profile, const TaskRows* tasks, bool samples) {
   FindingEndpoints(profile, tasks, *this).find();
-  if (size() > 0) fetches_ = UnreadFetches(profile);
+  if (samples && size() > 0) fetches_ = UnreadFetches(profile);
 }
 
 namespace {
@@ -331,7 +336,7 @@ std::vector<bool> chosen_endpoints(const Profile& profile, const Endpoints& endp
 }
 
 void keep_dispatchers_seen(Profile& profile, const TaskRows& tasks) {
-  const Endpoints endpoints(profile, &tasks);
+  const Endpoints endpoints(profile, &tasks, false);
   for (uint32_t id = 1; id <= profile.processes().size(); ++id) {
     const Endpoints::Seen& seen = endpoints.seen(ProcessId(id));
     profile.emit_meta(fmt::format("{}{}", kDispatchersSeen, id),

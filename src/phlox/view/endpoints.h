@@ -21,6 +21,14 @@ struct Endpoint {
   bool certain = false;
 };
 
+// In which part of the work for an endpoint a stack is: in its handler, in a task that the handler awaits, or
+// in a job that a thread of a pool runs for it.
+enum class EndpointPart : uint8_t { handler, task, job };
+struct EndpointPlace {
+  EndpointPart part = EndpointPart::handler;
+  profile::FrameId function;  // the outermost one of the task or the job; none: of a handler
+};
+
 class Endpoints {
  public:
   static constexpr uint32_t kNone = 0;
@@ -32,8 +40,10 @@ class Endpoints {
     bool in_threads = false;  // DispatchRule::calls_them_in_threads
   };
 
-  // `tasks`: of the same recording; null: none.
-  explicit Endpoints(const profile::Profile& profile, const profile::TaskRows* tasks = nullptr);
+  // `tasks`: of the same recording; null: none. Without `samples`, of() a sample is not to be asked: what is
+  // known of samples without a stack takes the rule of work (work.h).
+  explicit Endpoints(const profile::Profile& profile, const profile::TaskRows* tasks = nullptr,
+                     bool samples = true);
 
   // A number from 1 to size(), or one of the two above.
   uint32_t of(profile::StackId stack) const {
@@ -46,6 +56,10 @@ class Endpoints {
     const uint32_t number = sample.quality == profile::Quality::rejected ? kNotRead : of(sample.stack);
     return number == kNotRead && fetches_.contains(sample) ? kNone : number;
   }
+  // Of a stack of an endpoint.
+  EndpointPlace place(profile::StackId stack) const {
+    return stack.value < places_.size() ? places_[stack.value] : EndpointPlace();
+  }
   uint32_t size() const { return static_cast<uint32_t>(endpoints_.size()); }
   const Endpoint& operator[](uint32_t number) const { return endpoints_[number - 1]; }
   const Seen& seen(profile::ProcessId process) const { return in_process_[process.value]; }
@@ -54,6 +68,7 @@ class Endpoints {
   friend class FindingEndpoints;
   std::vector<Endpoint> endpoints_;
   std::vector<uint32_t> stacks_, task_stacks_;  // by id
+  std::vector<EndpointPlace> places_;           // by id of a stack
   std::vector<Seen> in_process_;                // by id
   UnreadFetches fetches_;
 };

@@ -59,7 +59,7 @@ std::optional<Function> function_in(std::string_view text) {
 class LearningTaskEndpoints {
  public:
   LearningTaskEndpoints(const Profile& profile, const TaskRows& tasks)
-      : profile_(profile), tasks_(tasks), endpoints_(profile, &tasks) {}
+      : profile_(profile), tasks_(tasks), endpoints_(profile, &tasks, false) {}
 
   // A task that a handler waits for may itself wait for others: each pass finds those that wait for the ones
   // of the pass before.
@@ -137,9 +137,7 @@ class LearningTaskEndpoints {
         only = endpoint;
         of_endpoints += endpoint != Endpoints::kNotRead ? seen : 0;
       }
-      if (of_endpoints < kLeastSeen ||
-          static_cast<double>(of_endpoints) < kLeastShare * static_cast<double>(all))
-        continue;
+      if (!is_seen_enough(of_endpoints, all)) continue;
       known.emplace(function, endpoints == 1 ? only : Endpoints::kNone);
     }
     return known;

@@ -17,6 +17,9 @@ namespace phlox::view {
 // that the endpoint waited for one, it waited for this share of all, and no other endpoint for any.
 inline constexpr uint64_t kLeastSeen = 5;
 inline constexpr double kLeastShare = 0.9;
+constexpr bool is_seen_enough(uint64_t seen, uint64_t all) {
+  return seen >= kLeastSeen && static_cast<double>(seen) >= kLeastShare * static_cast<double>(all);
+}
 
 // `tasks`: of the same recording.
 void learn_task_endpoints(profile::Profile& profile, const profile::TaskRows& tasks);

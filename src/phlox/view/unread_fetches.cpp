@@ -14,8 +14,7 @@ using namespace profile;
 
 namespace {
 
-// Whether rows that are no wait are of interest: those for a CPU, without a stack.
-bool may_follow(const Sample& sample) {
+bool waits_for_cpu(const Sample& sample) {
   return sample.cpu_state == CpuState::runnable && sample.gil_state != GilState::waits;
 }
 
@@ -31,7 +30,7 @@ UnreadFetches::UnreadFetches(const Profile& profile) {
   if (!any) return;
   const auto is_unread = [&](const Sample& sample) {
     return sample.quality != Quality::rejected && sample.stack.value < unread.size() &&
-           unread[sample.stack.value] && (is_ended_wait(sample) || may_follow(sample));
+           unread[sample.stack.value] && (is_ended_wait(sample) || waits_for_cpu(sample));
   };
   std::map<uint32_t, std::vector<const Sample*>> threads;
   for (const Sample& sample : profile.samples())

@@ -19,18 +19,21 @@ struct Going {
   std::vector<size_t> samples;
 };
 
+bool begins_at(const Sample& sample, Nanoseconds end) {
+  return sample.start <= end + kRounding && end <= sample.start + kRounding;
+}
+
 }  // namespace
 
 bool OngoingWait::take(const Sample& sample) {
-  const bool goes_on = !is_over && stack == sample.stack && system_call == sample.system_call &&
-                       sample.start <= end + kRounding && end <= sample.start + kRounding;
+  const bool goes_on =
+      !is_over && stack == sample.stack && system_call == sample.system_call && begins_at(sample, end);
   *this = {sample.stack, sample.system_call, sample.start + sample.wall, false};
   return goes_on;
 }
 
 bool begins_at_the_end_of(const Sample& sample, const Sample& before) {
-  const Nanoseconds end = before.start + before.wall;
-  return sample.start <= end + kRounding && end <= sample.start + kRounding;
+  return begins_at(sample, before.start + before.wall);
 }
 
 bool is_ended_wait(const Sample& sample) {
