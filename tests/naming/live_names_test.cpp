@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <span>
@@ -12,6 +11,7 @@
 #include "phlox/base/memory_file.h"
 #include "phlox/profile/interner.h"
 #include "phlox/profile/profile.h"
+#include "support/load_bias.h"
 
 namespace phlox::naming {
 
@@ -46,17 +46,6 @@ Frame native(uint64_t address, std::optional<ModuleId> module = {}) {
   return frame;
 }
 
-uint64_t load_bias() {
-  uint64_t value = 0;
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* to) {
-        *static_cast<uint64_t*>(to) = info->dlpi_addr;
-        return 1;
-      },
-      &value);
-  return value;
-}
-
 NativeModule this_program(ModuleId id) {
   NativeModule module;
   module.id = id;
@@ -87,7 +76,7 @@ class Live : public testing::Test {
     names_->begin(profile_, [this] { return interner_->new_frame(); });
   }
   FrameId put(const Frame& frame) { return interner_->frame(frame); }
-  FrameId put_here() { return put(native(has_the_code() - load_bias(), ModuleId(1))); }
+  FrameId put_here() { return put(native(has_the_code() - test::load_bias(), ModuleId(1))); }
   const std::string& name(FrameId id) const { return profile_.frame(id).function; }
   // As a recorder commits, until it is so.
   template <class Condition>

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,6 +18,7 @@
 #include <sstream>
 
 #include "phlox/base/descriptor.h"
+#include "support/load_bias.h"
 
 namespace phlox::symbols {
 
@@ -49,17 +49,6 @@ namespace {
   Places p;
   innermost(p);
   return p;
-}
-
-uint64_t bias() {
-  uint64_t value = 0;
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* to) {
-        *static_cast<uint64_t*>(to) = info->dlpi_addr;
-        return 1;
-      },
-      &value);
-  return value;
 }
 
 std::string self() {
@@ -98,7 +87,7 @@ void expect_inlined(const Naming& naming, const Places& places) {
 TEST(ModuleNames, inlined_functions_and_their_lines) {
   const Places places = outermost();
   ModuleNames names = ModuleNames::open(self(), self(), {});
-  expect_inlined(names.name(ImageAddress(places.inlined - bias())), places);
+  expect_inlined(names.name(ImageAddress(places.inlined - test::load_bias())), places);
   EXPECT_TRUE(names.missing().empty());
 }
 
@@ -106,7 +95,7 @@ TEST(ModuleNames, inlined_functions_and_their_lines) {
 TEST(ModuleNames, the_symbol_says_what_a_function_of_few_debug_information_is_a_member_of) {
   const Places places = of_this_file();
   ModuleNames names = ModuleNames::open(self(), self(), {});
-  EXPECT_EQ(names.name(ImageAddress(places.inlined - bias())).levels.back().function,
+  EXPECT_EQ(names.name(ImageAddress(places.inlined - test::load_bias())).levels.back().function,
             "phlox::symbols::(anonymous namespace)::of_this_file()");
 }
 
@@ -116,7 +105,7 @@ TEST(ModuleNames, debug_file_next_to_the_module_and_by_build_id) {
   ASSERT_TRUE(run("objcopy --only-keep-debug " + self() + " " + debug));
   ASSERT_TRUE(run("objcopy --strip-all --add-gnu-debuglink=" + debug + " " + self() + " " + module));
   const Places places = outermost();
-  const ImageAddress at(places.inlined - bias());
+  const ImageAddress at(places.inlined - test::load_bias());
   {
     DebugSearch search;
     search.folders = {folder.path + "/nowhere"};
@@ -138,7 +127,8 @@ TEST(ModuleNames, debug_file_next_to_the_module_and_by_build_id) {
   EXPECT_EQ(bare.name(at).source, NameSource::none);
   EXPECT_EQ(bare.name(at).levels[0].function.substr(0, 12), "libfoo.so+0x");
   // The function's start, whichever of its addresses was asked for: from the unwind information.
-  const std::string start = fmt::format("libfoo.so+{:#x}", reinterpret_cast<uint64_t>(&outermost) - bias());
+  const std::string start =
+      fmt::format("libfoo.so+{:#x}", reinterpret_cast<uint64_t>(&outermost) - test::load_bias());
   EXPECT_EQ(bare.name(at).levels[0].function, start);
   EXPECT_EQ(bare.name(at + 1).levels[0].function, start);
   EXPECT_EQ(bare.name(ImageAddress(8)).levels[0].function, "libfoo.so+0x8");  // no code
@@ -157,7 +147,7 @@ TEST(ModuleNames, names_are_kept_until_the_file_is_another) {
   search.folders = {};
   search.name_cache = folder.path + "/names";
   const Places places = outermost();
-  const ImageAddress at(places.inlined - bias());
+  const ImageAddress at(places.inlined - test::load_bias());
   {
     ModuleNames names = ModuleNames::open(module, module, search);
     expect_inlined(names.name(at), places);
@@ -223,7 +213,7 @@ TEST(ModuleNames, symbols_packed_in_gnu_debugdata) {
   DebugSearch nowhere;
   nowhere.folders = {};
   ModuleNames names = ModuleNames::open(module, module, nowhere);
-  const Naming& naming = names.name(ImageAddress(outermost().inlined - bias()));
+  const Naming& naming = names.name(ImageAddress(outermost().inlined - test::load_bias()));
   EXPECT_EQ(naming.source, NameSource::symbol);
   EXPECT_EQ(naming.levels[0].function, "phlox::symbols::outermost()");
 }
