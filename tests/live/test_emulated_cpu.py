@@ -24,6 +24,7 @@ def test_stacks_of_an_emulated_program(name, tmp_path):
             assert done.returncode == 0, done.stderr
         finally:
             target.kill()
-    stacks = [(frames, samples) for frames, samples, _, _ in Recording(path).stacks()]
+    # Others are of no stack: the kernel's account of what ran between two samples.
+    stacks = [(frames, samples) for frames, samples, _, _ in Recording(path).stacks() if frames != ["(ran between two samples)"]]
     right = sum(samples for frames, samples in stacks if frames[:2] == ["<module>", "outer"])
     assert right > 20 and right == sum(samples for _, samples in stacks), (done.stderr, stacks)
