@@ -34,7 +34,10 @@ std::string task_folder(pid_t pid, pid_t tid) {
 
 pid_t living_thread(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
-  if (!has_ended(folder)) return pid;
+  // A thread that has ended has no memory and so no executable. This takes a quarter of the time of reading
+  // its state, but needs the right to trace it.
+  char link;
+  if (::readlink((folder + "/exe").c_str(), &link, 1) == 1 || !has_ended(folder)) return pid;
   const std::unique_ptr<DIR, int (*)(DIR*)> tasks(::opendir((folder + "/task").c_str()), ::closedir);
   for (size_t seen = 0; tasks && seen < kMostThreads; ++seen) {
     const dirent* entry = ::readdir(tasks.get());

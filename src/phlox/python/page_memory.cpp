@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "phlox/base/load.h"
 
@@ -14,20 +15,32 @@ void PageMemory::forget() {
   generation_ = 1;
 }
 
-const std::byte* PageMemory::page(uint64_t number) {
-  constexpr size_t kPlaces = 2 * kMaxPages;
-  static_assert((kPlaces & (kPlaces - 1)) == 0);
-  if (index_.empty()) index_.resize(kPlaces);
+// The place of a page, or the one where it belongs.
+PageMemory::Place& PageMemory::place_of(uint64_t number) {
   constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
   for (size_t at = number * kSpread >> 40;; ++at) {
-    Place& place = index_[at & (kPlaces - 1)];
-    if (place.generation != generation_) {
-      if (places_ < kMaxPages) return load_page(place, number);
-      forget();
-      return page(number);
-    }
-    if (place.number == number) return place.readable ? place.page->data() : nullptr;
+    Place& place = index_[at & (index_.size() - 1)];
+    if (place.generation != generation_ || place.number == number) return place;
   }
+}
+
+void PageMemory::grow() {
+  constexpr size_t kFirst = 64;  // enough where there are no tasks
+  static_assert((kFirst & (kFirst - 1)) == 0);
+  const std::vector<Place> before =
+      std::exchange(index_, std::vector<Place>(std::max(2 * index_.size(), kFirst)));
+  for (const Place& place : before) {
+    if (place.generation == generation_) place_of(place.number) = place;
+  }
+}
+
+const std::byte* PageMemory::page(uint64_t number) {
+  if (index_.empty()) grow();
+  const Place& known = place_of(number);
+  if (known.generation == generation_) return known.readable ? known.page->data() : nullptr;
+  if (places_ >= kMaxPages) forget();
+  if (2 * places_ >= index_.size()) grow();
+  return load_page(place_of(number), number);
 }
 
 const std::byte* PageMemory::load_page(Place& place, uint64_t number) {

@@ -39,6 +39,8 @@ class PageMemory : public memory::RemoteMemory {
     bool readable = false;
     Page* page = nullptr;
   };
+  Place& place_of(uint64_t number);
+  void grow();
   const std::byte* page(uint64_t number);
   const std::byte* load_page(Place& place, uint64_t number);
   bool copy(RemoteAddress address, std::span<std::byte> into);

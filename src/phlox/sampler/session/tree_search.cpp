@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "phlox/memory/living_thread.h"
-#include "phlox/process/process_state.h"
 #include "phlox/process/process_tree.h"
 #include "phlox/process/text_file.h"
 #include "phlox/process/thread_probe.h"
@@ -36,6 +35,8 @@ constexpr Nanoseconds kLongestUnseen = kSecond / 10;
 constexpr Nanoseconds kNotCountedYet = kSecond / 250;
 // The maximum number of ids that are kept.
 constexpr size_t kMostBrief = 100'000;
+// PF_KTHREAD of include/linux/sched.h.
+constexpr uint64_t kKernelThread = 0x200000;
 // An id is assigned before its process can be seen.
 constexpr int kMostTries = 3;
 
@@ -155,15 +156,21 @@ bool TreeSearch::asks_everybody(bool newborn_known) {
   return everybody;
 }
 
+// Whether another process has the id by now; forgets the one that had it.
+bool TreeSearch::is_reused(pid_t pid, const process::Stat& stat) {
+  const auto known = entries_.find(pid);
+  if (known == entries_.end() || known->second.start == stat.start_ticks) return false;
+  forget(known);
+  return true;
+}
+
 // Adds those whose parent is known here. The id of a thread is no process.
 void TreeSearch::meet_newborn(const std::vector<pid_t>& ids) {
   for (const pid_t id : ids) unseen_.push_back({id, 0});
   std::erase_if(unseen_, [this](Unseen& one) {
     const auto stat = process::read_stat(one.pid);
     if (!stat) return ++one.tries >= kMostTries;
-    if (const auto known = entries_.find(one.pid);
-        known != entries_.end() && known->second.start != stat->start_ticks)
-      forget(known);
+    is_reused(one.pid, *stat);
     if (!entries_.contains(stat->parent) || entries_.contains(one.pid)) return true;
     const auto status = process::read_status(one.pid);
     if (status && status->process == one.pid && meet(one.pid, stat->parent, false)) ++born_;
@@ -200,38 +207,77 @@ void TreeSearch::forget(std::map<pid_t, Entry>::iterator at) {
   entries_.erase(at);
 }
 
-// Adds the chosen processes of this host. Others may be chosen later, by execve or when their interpreter
-// comes up: one that has run since is checked again, less often the longer it exists.
-void TreeSearch::choose() {
-  if (!chosen_) return;
-  ++lists_;
+void TreeSearch::list_others() {
+  std::map<pid_t, Other> all;
   for (const pid_t pid : process::read_processes()) {
     if (entries_.contains(pid)) continue;
-    const auto [at, fresh] = others_.try_emplace(pid, pid);
-    Other& other = at->second;
-    other.listed = lists_;
-    const Nanoseconds now = clock_now();
-    if (!fresh && now < other.next) continue;
+    auto known = others_.extract(pid);
+    if (known)
+      all.insert(std::move(known));
+    else
+      all.try_emplace(pid, pid);
+  }
+  others_ = std::move(all);
+  unmet_.clear();
+}
+
+// The id of a thread is no process.
+void TreeSearch::meet_others(const std::vector<pid_t>& newborn) {
+  for (const pid_t id : newborn) unmet_.push_back({id, 0});
+  std::erase_if(unmet_, [this](Unseen& one) {
+    const auto stat = process::read_stat(one.pid);
+    const auto status = stat ? process::read_status(one.pid) : std::nullopt;
+    if (!status) return ++one.tries >= kMostTries;
+    if (status->process != one.pid || (entries_.contains(one.pid) && !is_reused(one.pid, *stat))) return true;
+    others_.erase(one.pid);
+    others_.try_emplace(one.pid, one.pid);
+    return true;
+  });
+}
+
+// Adds the chosen processes of this host. Others may be chosen later, by execve or when their interpreter
+// comes up: one that has run since is checked again, less often the longer it exists. All are listed only
+// where births are not known, and now and then: on a host with a hundred processes that takes as long as all
+// else.
+void TreeSearch::choose(const std::optional<std::vector<pid_t>>& newborn) {
+  if (!chosen_) return;
+  const bool lists = !newborn || listed_before_ >= kMostQuiet;
+  listed_before_ = lists ? 0 : listed_before_ + 1;
+  if (lists)
+    list_others();
+  else
+    meet_others(*newborn);
+  const Nanoseconds now = clock_now();
+  for (auto at = others_.begin(); at != others_.end();) {
+    const auto one = at++;
+    const pid_t pid = one->first;
+    Other& other = one->second;
+    if (now < other.next) continue;
     const auto used = other.clock.used();
-    if (!fresh && used == other.used) continue;
-    other.used = used;
-    if (!chosen_(pid)) {
-      other.pause = fresh ? kShortest : std::min(other.pause * 2, kLongest);
-      other.next = now + other.pause;
+    if (used && used == other.used) continue;
+    const auto stat = process::read_stat(pid);
+    if (!stat || entries_.contains(pid)) {
+      others_.erase(one);
       continue;
     }
-    const auto stat = stat_of(pid);
-    if (stat && meet(pid, stat->parent, true)) ++born_;
-    other.listed = 0;
+    const bool is_first = !std::exchange(other.used, used.value_or(0));
+    if ((stat->flags & kKernelThread) != 0) {
+      other.next = std::numeric_limits<Nanoseconds>::max();
+    } else if (!chosen_(pid)) {
+      other.pause = is_first ? kShortest : std::min(other.pause * 2, kLongest);
+      other.next = now + other.pause;
+    } else {
+      if (meet(pid, stat->parent, true)) ++born_;
+      others_.erase(one);
+    }
   }
-  std::erase_if(others_, [this](const auto& row) { return row.second.listed != lists_; });
 }
 
 void TreeSearch::list() {
   const auto newborn = this->newborn();
   const bool everybody = asks_everybody(newborn.has_value());
   forget_ended(everybody);
-  choose();
+  choose(newborn);
   if (!descendants_) return;
   if (newborn) meet_newborn(*newborn);
   if (!everybody) return;

@@ -15,6 +15,7 @@
 
 #include "phlox/base/clock.h"
 #include "phlox/process/process_clock.h"
+#include "phlox/process/process_state.h"
 #include "phlox/process/process_tree.h"
 #include "phlox/python/recognise.h"
 #include "phlox/sampler/session/finder.h"
@@ -85,9 +86,8 @@ class TreeSearch {
   struct Other {
     explicit Other(pid_t pid) : clock(pid) {}
     process::ProcessClock clock;
-    std::optional<Nanoseconds> used;  // when it was last checked
+    std::optional<Nanoseconds> used;  // when it was last checked; none: it was not
     Nanoseconds next = 0, pause = 0;
-    uint64_t listed = 0;  // sequence number of the last list that has it
   };
   // Facts that a process shares with its forks.
   struct Known {
@@ -100,13 +100,16 @@ class TreeSearch {
 
   // Adds it, unless it has ended.
   bool meet(pid_t pid, pid_t parent, bool root);
+  bool is_reused(pid_t pid, const process::Stat& stat);
   void list();
   std::optional<std::vector<pid_t>> newborn();
   bool asks_everybody(bool newborn_known);
   void meet_newborn(const std::vector<pid_t>& ids);
   void forget_ended(bool of_all);
   void forget(std::map<pid_t, Entry>::iterator at);
-  void choose();
+  void list_others();
+  void meet_others(const std::vector<pid_t>& newborn);
+  void choose(const std::optional<std::vector<pid_t>>& newborn);
   std::unique_ptr<Program> try_one(pid_t pid, Entry& entry);
   const Known* known(const Image& image) const;
 
@@ -123,10 +126,11 @@ class TreeSearch {
     int tries = 0;
   };
   std::vector<Unseen> unseen_;  // new processes whose parents were not read yet
+  std::vector<Unseen> unmet_;   // new processes that are not in others_ yet
   std::function<bool(pid_t pid)> chosen_;
   std::map<pid_t, Entry> entries_;
   std::map<pid_t, Other> others_;
-  uint64_t lists_ = 0;
+  size_t listed_before_ = 0;  // searches since all processes were listed
   std::vector<Known> known_;
   // Programs that are no Pythons are checked again and again, and their files may be large.
   python::Recogniser recogniser_;
