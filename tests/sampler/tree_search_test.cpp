@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <thread>
+
+#include "phlox/process/process_state.h"
 
 namespace phlox::sampler {
 namespace {
@@ -110,6 +113,44 @@ TEST(TreeSearch, a_child_is_found_at_the_next_search_and_its_threads_are_no_proc
   }
   for (int i = 0; i < 10; ++i) search.search(8);
   EXPECT_EQ(search.born(), 5u);
+}
+
+TEST(TreeSearch, a_chosen_process_is_found_at_the_next_search_and_no_thread_is_asked_about) {
+  const Forks parent;
+  bool asked_about_thread = false;
+  TreeSearch search({}, true, false, [&](pid_t pid) {
+    const auto status = process::read_status(pid);
+    const auto stat = process::read_stat(pid);
+    asked_about_thread |= status && status->process != pid;
+    return stat && stat->parent == parent.pid();
+  });
+  settle(search);
+  EXPECT_EQ(search.born(), 0u);
+  for (uint64_t children = 1; children <= 5; ++children) {
+    be_born_elsewhere();
+    parent.fork();
+    search.search(8);
+    EXPECT_EQ(search.born(), children);
+  }
+  // Longer than until all processes are listed again.
+  for (int i = 0; i < 300; ++i) search.search(8);
+  EXPECT_EQ(search.born(), 5u);
+  EXPECT_FALSE(asked_about_thread);
+}
+
+TEST(TreeSearch, a_process_that_is_chosen_only_later_is_found_once_it_has_run) {
+  const Forks late;
+  bool chosen = false;
+  TreeSearch search({}, true, false, [&](pid_t pid) { return chosen && pid == late.pid(); });
+  settle(search);
+  chosen = true;
+  late.fork();
+  for (int i = 0; i < 200 && search.born() == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    late.fork();
+    search.search(8);
+  }
+  EXPECT_EQ(search.born(), 1u);
 }
 
 }  // namespace
