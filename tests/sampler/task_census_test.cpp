@@ -24,7 +24,7 @@ class TaskCensusOf : public testing::TestWithParam<const python::Layout*> {
  protected:
   TaskCensusOf() {
     census_.emplace(host_, profile::ProcessId(1), kBegin, interpreter_, program_.fake.memory(), clock_, seen_,
-                    interner_, ids_, 2.0);
+                    interner_, ids_, 2.0, 20);
   }
   void wait_for_a_future(int32_t line) {
     const RemoteAddress future = program_.future();

@@ -351,47 +351,58 @@ TEST(TaskSumsOfTwo, share_the_numbers_of_rows_and_each_has_its_loop) {
 
 constexpr Nanoseconds kNow = 1'000 * kSecond;
 
-TEST(CensusPace, is_a_tenth_of_a_second_and_never_in_step) {
-  CensusPace pace(2.0, 1, kNow);
-  EXPECT_LE(pace.due(), 0);
-  Nanoseconds least = kSecond, most = 0;
-  for (int i = 0; i < 1000; ++i) {
-    pace.taken(kNow, 0, true);
-    least = std::min(least, pace.due() - kNow);
-    most = std::max(most, pace.due() - kNow);
+// The shortest, longest and average pause of a thousand.
+struct Pauses {
+  Pauses(CensusPace& pace, const CensusPace::Taken& census, Nanoseconds now = kNow) {
+    for (int i = 0; i < 1000; ++i) {
+      pace.taken(now, census);
+      least = std::min(least, pace.due() - now);
+      most = std::max(most, pace.due() - now);
+      mean += static_cast<double>(pace.due() - now) / 1000;
+    }
   }
-  EXPECT_GE(least, 50 * kMs);
-  EXPECT_LT(least, 60 * kMs);
-  EXPECT_GT(most, 140 * kMs);
-  EXPECT_LE(most, 150 * kMs);
+  Nanoseconds least = kSecond, most = 0;
+  double mean = 0;
+};
+
+TEST(CensusPace, is_a_fiftieth_of_a_second_and_never_in_step) {
+  CensusPace pace(2.0, 200, 1, kNow);
+  EXPECT_LE(pace.due(), 0);
+  const Pauses pauses(pace, {0, 5});
+  EXPECT_GE(pauses.least, 10 * kMs);
+  EXPECT_LT(pauses.least, 12 * kMs);
+  EXPECT_GT(pauses.most, 28 * kMs);
+  EXPECT_LE(pauses.most, 30 * kMs);
 }
 
-TEST(CensusPace, takes_at_most_half_of_the_budget) {
-  CensusPace pace(2.0, 1, kNow);
-  Nanoseconds sum = 0;
-  for (int i = 0; i < 1000; ++i) {
-    pace.taken(kNow, 10 * kMs, true);
-    sum += pace.due() - kNow;
+TEST(CensusPace, is_half_the_rate_of_samples) {
+  for (const auto& [rate, pause] :
+       {std::pair(1.0, 100), {20.0, 100}, {50.0, 40}, {100.0, 20}, {1000.0, 20}, {0.0, 20}}) {
+    CensusPace pace(2.0, rate, 1, kNow);
+    EXPECT_NEAR(Pauses(pace, {0, 5}).mean, static_cast<double>(pause * kMs), 0.03 * pause * kMs) << rate;
   }
-  EXPECT_NEAR(static_cast<double>(sum) / 1000, static_cast<double>(kSecond), 0.03 * kSecond);
+}
+
+TEST(CensusPace, takes_the_budget_for_few_tasks_and_half_of_it_for_many) {
+  CensusPace pace(2.0, 200, 1, kNow);
+  EXPECT_NEAR(Pauses(pace, {10 * kMs, 99}).mean, 0.5 * kSecond, 0.015 * kSecond);
+  EXPECT_NEAR(Pauses(pace, {10 * kMs, 100}).mean, 1.0 * kSecond, 0.03 * kSecond);
 }
 
 TEST(CensusPace, without_a_budget_takes_at_most_a_quarter_of_a_cpu) {
-  CensusPace pace({}, 1, kNow);
-  Nanoseconds sum = 0;
-  for (int i = 0; i < 1000; ++i) {
-    pace.taken(kNow, 100 * kMs, true);
-    sum += pace.due() - kNow;
-  }
-  EXPECT_NEAR(static_cast<double>(sum) / 1000, 400.0 * kMs, 15.0 * kMs);
+  CensusPace pace({}, 200, 1, kNow);
+  EXPECT_NEAR(Pauses(pace, {100 * kMs, 5}).mean, 400.0 * kMs, 15.0 * kMs);
+}
+
+TEST(CensusPace, is_slower_while_the_program_does_not_run) {
+  CensusPace pace(2.0, 200, 1, kNow);
+  EXPECT_NEAR(Pauses(pace, {0, 5, true}).mean, 100.0 * kMs, 3.0 * kMs);
 }
 
 TEST(CensusPace, is_slow_where_there_is_no_task) {
-  CensusPace pace(2.0, 1, kNow);
-  pace.taken(kNow + CensusPace::kFirst - 1, 0, false);
-  EXPECT_LE(pace.due() - kNow - CensusPace::kFirst, CensusPace::kEvery * 3 / 2);
-  pace.taken(kNow + CensusPace::kFirst, 0, false);
-  EXPECT_GE(pace.due() - kNow - CensusPace::kFirst, CensusPace::kRarely / 2);
+  CensusPace pace(2.0, 200, 1, kNow);
+  EXPECT_NEAR(Pauses(pace, {}, kNow + CensusPace::kFirst - 1).mean, 100.0 * kMs, 3.0 * kMs);
+  EXPECT_GE(Pauses(pace, {}, kNow + CensusPace::kFirst).least, CensusPace::kRarely / 2);
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
   why_otherwise_ = std::move(begun.why_otherwise);
   if (shared.output.tasks != nullptr) {
     census_.emplace(host_, id_, begin_, program_->interpreter, memory_, clock_, *shared.output.tasks,
-                    identities_.interner, shared.output.task_ids, options_.max_overhead_percent);
+                    identities_.interner, shared.output.task_ids, options_.max_overhead_percent,
+                    options_.rate_hz);
     routes_.emplace(pid(), program_->interpreter, memory_, sink_, begin_);
   }
 }

@@ -7,11 +7,21 @@
 
 namespace phlox::sampler {
 
-void CensusPace::taken(Nanoseconds now, Nanoseconds cost, bool found_tasks) {
-  cost_ = cost_ ? (*cost_ + cost) / 2 : cost;
-  const auto affordable = static_cast<Nanoseconds>(static_cast<double>(*cost_) / share_);
-  const bool often = found_tasks || now - begin_ < kFirst;
-  schedule_.set_interval(std::max(often ? kEvery : kRarely, affordable));
+CensusPace::CensusPace(std::optional<double> max_overhead_percent, double rate_hz, uint64_t seed,
+                       Nanoseconds begin)
+    : begin_(begin), every_(kMostOften), schedule_(kLeastOften, seed) {
+  if (rate_hz > 0)
+    every_ = std::clamp(static_cast<Nanoseconds>(2 * kSecond / rate_hz), kMostOften, kLeastOften);
+  if (max_overhead_percent) budget_ = *max_overhead_percent / 100;
+}
+
+void CensusPace::taken(Nanoseconds now, const Taken& census) {
+  cost_ = cost_ ? (*cost_ + census.cost) / 2 : census.cost;
+  const double share = budget_ ? *budget_ * (census.tasks < kFew ? kShareOfFew : kShare) : kMost;
+  const auto affordable = static_cast<Nanoseconds>(static_cast<double>(*cost_) / share);
+  const bool seldom = census.tasks == 0 || census.unchanged;
+  const bool rarely = census.tasks == 0 && now - begin_ >= kFirst;
+  schedule_.set_interval(std::max(rarely ? kRarely : seldom ? kLeastOften : every_, affordable));
   due_ = now + schedule_.draw();
 }
 
@@ -19,7 +29,7 @@ TaskCensus::TaskCensus(Host& host, profile::ProcessId process, Nanoseconds begin
                        const python::Interpreter& interpreter, memory::RemoteMemory& memory,
                        const process::ProcessClock& clock, profile::TaskSink& sink,
                        profile::Interner& interner, TaskRowIds& ids,
-                       std::optional<double> max_overhead_percent)
+                       std::optional<double> max_overhead_percent, double rate_hz)
     : host_(host),
       interpreter_(interpreter),
       memory_(memory),
@@ -27,7 +37,7 @@ TaskCensus::TaskCensus(Host& host, profile::ProcessId process, Nanoseconds begin
       sink_(sink),
       ids_(ids),
       sums_(process, sink, interner, ids, begin),
-      pace_(max_overhead_percent, static_cast<uint64_t>(begin) ^ process.value, begin),
+      pace_(max_overhead_percent, rate_hz, static_cast<uint64_t>(begin) ^ process.value, begin),
       last_(begin) {
   counts_.process = process;
 }
@@ -72,7 +82,8 @@ void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,
   const Nanoseconds weight = now - std::exchange(last_, now);
   const Nanoseconds before = host_.read_clock(CLOCK_THREAD_CPUTIME_ID);
   Nanoseconds elsewhere = 0;
-  if (is_as_it_was(clock_.used())) {
+  const bool unchanged = is_as_it_was(clock_.used());
+  if (unchanged) {
     ++not_read_;
     sums_.add_again(weight);
   } else {
@@ -88,7 +99,8 @@ void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,
   counts_.unproved += last_counts_.unproved;
   counts_.ended += last_counts_.ended;
   counts_.beyond += last_counts_.beyond;
-  const bool found = last_counts_.tasks + last_counts_.unproved + last_counts_.ended > 0;
+  const size_t tasks = last_counts_.tasks + last_counts_.unproved + last_counts_.ended;
+  const bool found = tasks > 0;
   // Counts from the middle between the last census that found nothing and the first that found tasks.
   const bool first = std::exchange(any_, any_ || found) != any_;
   if (any_ || !counts_.problem.empty()) {
@@ -97,7 +109,7 @@ void TaskCensus::take(Nanoseconds now, const TaskSums::ThreadOf& thread_of,
     counts_.cost += cost;
   }
   not_first_ = true;
-  pace_.taken(now, cost, found);
+  pace_.taken(now, {cost, tasks, unchanged});
 }
 
 void TaskCensus::end(Nanoseconds now) {

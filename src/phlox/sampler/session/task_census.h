@@ -1,7 +1,8 @@
 // Reads the tasks of a program's event loops, now and then, while it runs: a census. At random moments, so
-// that no program runs in step; as often as kEvery, and less often where a census costs more than its share
-// of --max-overhead. A program that has not run since the last census is not read again. Called by the
-// recorder's thread, which can do something else every few milliseconds of it.
+// that no program runs in step; half as often as threads are sampled, up to kMostOften, and less often where
+// censuses would cost more than their share of --max-overhead. A program that has not run since the last
+// census is not read again. Called by the recorder's thread, which can do something else every few
+// milliseconds of it.
 #pragma once
 
 #include <functional>
@@ -25,27 +26,32 @@ class Host;
 // When the next census is due. Pure.
 class CensusPace {
  public:
-  static constexpr Nanoseconds kEvery = kSecond / 10;
+  // While there are tasks. Await time of short waits has an error in proportion to this pause.
+  static constexpr Nanoseconds kMostOften = kSecond / 50, kLeastOften = kSecond / 10;
   // While there is no task: programs without an event loop cost next to nothing. Not in the first seconds of
   // a recording, in which the first tasks of a program begin: when they did is known to half a pause.
   static constexpr Nanoseconds kRarely = kSecond / 2, kFirst = 5 * kSecond;
   // Of --max-overhead. Reading takes a CPU of Phlox's and none of the program's, but that may be the same.
-  static constexpr double kShare = 0.5;
+  // The fewer tasks a census finds, the larger is the error of the sums.
+  static constexpr double kShare = 0.5, kShareOfFew = 1;
+  static constexpr size_t kFew = 100;
   // Without a budget: of one CPU.
   static constexpr double kMost = 0.25;
 
-  CensusPace(std::optional<double> max_overhead_percent, uint64_t seed, Nanoseconds begin)
-      : begin_(begin),
-        share_(max_overhead_percent ? *max_overhead_percent / 100 * kShare : kMost),
-        schedule_(kEvery, seed) {}
+  struct Taken {
+    Nanoseconds cost = 0;
+    size_t tasks = 0;
+    bool unchanged = false;  // the program has not run since the last one
+  };
+
+  CensusPace(std::optional<double> max_overhead_percent, double rate_hz, uint64_t seed, Nanoseconds begin);
 
   Nanoseconds due() const { return due_; }
-  // A census was taken at `now` and took `cost`.
-  void taken(Nanoseconds now, Nanoseconds cost, bool found_tasks);
+  void taken(Nanoseconds now, const Taken& census);
 
  private:
-  Nanoseconds begin_;
-  double share_;
+  Nanoseconds begin_, every_;
+  std::optional<double> budget_;  // of one CPU
   Schedule schedule_;
   Nanoseconds due_ = 0;
   std::optional<Nanoseconds> cost_;  // a mean, later ones count more
@@ -56,7 +62,7 @@ class TaskCensus {
   TaskCensus(Host& host, profile::ProcessId process, Nanoseconds begin,
              const python::Interpreter& interpreter, memory::RemoteMemory& memory,
              const process::ProcessClock& clock, profile::TaskSink& sink, profile::Interner& interner,
-             TaskRowIds& ids, std::optional<double> max_overhead_percent);
+             TaskRowIds& ids, std::optional<double> max_overhead_percent, double rate_hz);
 
   Nanoseconds due() const { return pace_.due(); }
   // Whether it is worth waking up for the next one.
