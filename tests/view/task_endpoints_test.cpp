@@ -161,5 +161,37 @@ TEST_F(TaskEndpointsTest, rows_and_facts_that_refer_to_nothing_are_left_out) {
   EXPECT_TRUE(task_endpoints(profile).empty());
 }
 
+const std::string kArq = "/venv/lib/python3.12/site-packages/arq/worker.py/";
+const std::string kWaitFor = "/usr/lib/python3.12/asyncio/tasks.py/wait_for";
+
+TEST_F(TaskEndpointsTest, a_job_that_a_framework_runs_as_a_task_of_its_own_is_an_endpoint) {
+  const TaskStackId awaits_job = stack({kArq + "run_job", kWaitFor});
+  waits("resize:3", awaits_job, 9);
+  waits("resize:3", {}, 1);
+  const TaskStackId own = stack({"resize:5"});
+  waits("part", own, 6);
+  waits(kArq + "finish_failed_job", awaits_job, 9);
+  waits("aside", stack({kArq + "run_job"}), 9);
+  waits("of_another", stack({kArq + "run_job", "helper", kWaitFor}), 9);
+  waits("seldom", awaits_job, kLeastSeen - 1);
+  waits("mostly_alone", awaits_job, 8);
+  waits("mostly_alone", {}, 2);
+  EXPECT_EQ(of(kLoop + "resize:5"), "none") << "nothing has been learnt";
+  learn_task_endpoints(profile, rows);
+  EXPECT_EQ(of(kLoop + "resize:5;encode:7"), "resize");
+  EXPECT_EQ(of(kLoop + "part:2"), "resize") << "its tasks belong to it";
+  for (const std::string& name : {kArq + "finish_failed_job", std::string("aside"), std::string("of_another"),
+                                  std::string("seldom"), std::string("mostly_alone")})
+    EXPECT_EQ(of(kLoop + name), "none") << name;
+  EXPECT_EQ(of("resize:5"), "none") << "no loop runs it";
+
+  const Endpoints endpoints(profile, &rows);
+  ASSERT_NE(endpoints.of(own), Endpoints::kNone) << "it awaits in its own task";
+  EXPECT_EQ(endpoints[endpoints.of(own)].framework, "arq");
+  EXPECT_EQ(endpoints.of(stack({"other:1", "resize:5"})), Endpoints::kNone);
+  const Sample sample = maker.sample(thread, kLoop + "resize:5", 10);
+  EXPECT_EQ(endpoints.place(sample.stack).part, EndpointPart::handler);
+}
+
 }  // namespace
 }  // namespace phlox::view

@@ -11,7 +11,7 @@ namespace {
 
 // Read in the sources of: starlette 0.20, 0.27, 0.37, 1.10; fastapi 0.95, 0.115, 0.165; anyio 3.7, 4.16;
 // django 3.2, 5.2; asgiref 3.5, 3.13; flask 1.1, 2.2, 3.1; quart 0.22; aiohttp 3.8, 3.14; tornado 6.1, 6.6;
-// bottle 0.12, 0.13; falcon 4.4; sanic 25.12; celery 5.2, 5.7.
+// bottle 0.12, 0.13; falcon 4.4; sanic 25.12; celery 5.2, 5.7; arq 0.23, 0.25, 0.26, 0.28.
 constexpr std::string_view kOfDjangoViews =
     "process_view process_template_response process_exception render setup initial initialize_request "
     "finalize_response handle_exception permission_denied http_method_not_allowed";
@@ -83,6 +83,8 @@ constexpr Dispatcher kDispatchers[] = {
      // A lambda checks the arguments (celery/utils/functional.py, head_from_fun).
      {.helpers = "before_start on_success on_failure on_retry after_return <lambda>"}},
 };
+
+constexpr TaskDispatcher kTaskDispatchers[] = {{"arq", "/arq/worker.py", "run_job", "/arq/"}};
 
 // Parts of the paths of files whose functions are no handlers.
 struct OwnFiles {
@@ -241,9 +243,25 @@ bool may_dispatch(const Frame& frame) {
 }
 
 std::string_view framework_named(std::string_view name) {
-  const auto* const found = std::find_if(std::begin(kDispatchers), std::end(kDispatchers),
-                                         [&](const Dispatcher& one) { return one.framework == name; });
-  return found != std::end(kDispatchers) ? found->framework : std::string_view();
+  for (const Dispatcher& one : kDispatchers) {
+    if (one.framework == name) return one.framework;
+  }
+  for (const TaskDispatcher& one : kTaskDispatchers) {
+    if (one.framework == name) return one.framework;
+  }
+  return {};
+}
+
+const TaskDispatcher* task_dispatcher_of(const Frame& frame) {
+  for (const TaskDispatcher& one : kTaskDispatchers) {
+    if (name_of(frame) == one.function && frame.file.ends_with(one.file)) return &one;
+  }
+  return nullptr;
+}
+
+bool is_handler_of(const TaskDispatcher& dispatcher, const Frame& coroutine) {
+  return coroutine.kind == FrameKind::python && !contains_one_of(dispatcher.own, coroutine.file) &&
+         !contains_one_of(kNoHandlers, coroutine.file) && !is_of_standard_library(coroutine);
 }
 
 const Dispatcher* dispatcher_of(const Frame& frame, const Frame* caller) {

@@ -65,7 +65,20 @@ enum class Called : uint8_t {
 // What a function is that `dispatcher` called: directly, or from one that is `between`.
 Called called_by(const Dispatcher& dispatcher, const profile::Frame& frame);
 
-// The framework of that name, as Dispatcher::framework; empty: there is none.
+// A function that runs each handler as a task of its own, and awaits it with asyncio.wait_for(). Their stacks
+// do not contain it.
+struct TaskDispatcher {
+  std::string_view framework;
+  std::string_view file;      // the end of its path
+  std::string_view function;  // co_name
+  std::string_view own;       // parts of the paths of files whose functions are no handlers
+};
+// Null: it is no such function.
+const TaskDispatcher* task_dispatcher_of(const profile::Frame& frame);
+// Whether a coroutine that it awaits so is a handler.
+bool is_handler_of(const TaskDispatcher& dispatcher, const profile::Frame& coroutine);
+
+// The framework of that name, as its dispatchers have it; empty: there is none.
 std::string_view framework_named(std::string_view name);
 
 // Whether the tables name it as between the dispatcher and its handlers.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "phlox/base/text.h"
@@ -110,6 +111,7 @@ class FindingEndpoints {
   // Parents come before children; a row that claims otherwise is treated as a root.
   template <class Row>
   std::vector<Place> places_of(const std::vector<Row>& rows) {
+    of_tasks_alone_ = std::is_same_v<Row, TaskStack>;
     std::vector<Place> places(rows.size() + 1);
     for (size_t i = 0; i < rows.size(); ++i) {
       const size_t parent = rows[i].parent.value <= i ? rows[i].parent.value : 0;
@@ -171,12 +173,17 @@ class FindingEndpoints {
     if (is_called) place.part = {is_task || place.awaits ? EndpointPart::task : EndpointPart::job, id};
     // The thread pool may be a dispatcher that also calls what is no handler.
     const bool is_pool = !is_task && place.handler == 0 && place.is_likely();
-    if ((place.by != nullptr && !is_pool) || place.not_read || !place.last ||
-        (!is_called && !(place.awaits && is_task)))
+    const bool is_outermost = !place.last && of_tasks_alone_ && task.is_handler;
+    if ((place.by != nullptr && !is_pool) || place.not_read ||
+        !(is_called || is_outermost || (place.last && place.awaits && is_task)))
       return false;
     place.by = nullptr;
     place.looking = false;
     if (task.handler) place.handler = number_of(task.handler, task.framework);
+    if (task.is_handler) {
+      place.part = {};
+      into_.endpoints_[place.handler - 1].certain = true;
+    }
     return true;
   }
 
@@ -287,6 +294,7 @@ class FindingEndpoints {
   std::map<Function, uint32_t> numbers_;
   std::map<std::pair<Function, int32_t>, std::set<Function>> called_by_wrappers_;  // with the line
   bool knows_wrappers_ = false;
+  bool of_tasks_alone_ = false;  // the stacks are of censuses: their outermost function is a task's
   std::set<uint32_t> first_called_;
 };
 

@@ -56,10 +56,81 @@ std::optional<Function> function_in(std::string_view text) {
   return Function(name, text, *line);
 }
 
+// Frames of stacks of tasks.
+class TaskFrames {
+ public:
+  TaskFrames(const Profile& profile, const TaskRows& tasks) : profile_(profile), tasks_(tasks) {}
+
+  const Frame* frame_of(FrameId id) const {
+    return id && id.value <= profile_.frames().size() ? &profile_.frame(id) : nullptr;
+  }
+  // The coroutine of a group's tasks.
+  const Frame* coroutine_of(TaskGroupId group) const {
+    return group && group.value <= tasks_.groups.size() ? frame_of(tasks_.groups[group.value - 1].frame)
+                                                        : nullptr;
+  }
+  const Frame* innermost(TaskStackId stack) const {
+    return contains(stack) ? frame_of(tasks_.stacks[stack.value - 1].frame) : nullptr;
+  }
+  // None: it is the outermost.
+  TaskStackId parent(TaskStackId stack) const {
+    if (!contains(stack)) return {};
+    const TaskStackId parent = tasks_.stacks[stack.value - 1].parent;
+    return parent < stack ? parent : TaskStackId();
+  }
+  const Frame* outermost(TaskStackId stack) const {
+    while (const TaskStackId above = parent(stack)) stack = above;
+    return innermost(stack);
+  }
+
+ private:
+  bool contains(TaskStackId stack) const { return stack && stack.value <= tasks_.stacks.size(); }
+
+  const Profile& profile_;
+  const TaskRows& tasks_;
+};
+
+// The dispatcher whose stack this is, while it awaits the handler; null: it is none.
+const TaskDispatcher* awaiting(const TaskFrames& frames, TaskStackId stack) {
+  const Frame* const wait = frames.innermost(stack);
+  if (wait == nullptr || wait->function != "wait_for" || !wait->file.ends_with("/asyncio/tasks.py"))
+    return nullptr;
+  const Frame* const caller = frames.innermost(frames.parent(stack));
+  return caller != nullptr ? task_dispatcher_of(*caller) : nullptr;
+}
+
+// The facts of handlers that run as tasks of their own.
+std::map<std::string, std::string> dispatched_tasks(const Profile& profile, const TaskRows& tasks) {
+  struct Count {
+    uint64_t seen = 0, all = 0;
+    const TaskDispatcher* by = nullptr;
+  };
+  const TaskFrames frames(profile, tasks);
+  std::map<Function, Count> counts;
+  for (const TaskWaiter& row : tasks.waiters) {
+    const Frame* const coroutine = frames.coroutine_of(row.group);
+    if (coroutine == nullptr) continue;
+    Count& count = counts[function_of(*coroutine)];
+    count.all += row.seen;
+    const TaskDispatcher* const by = awaiting(frames, row.stack);
+    if (by == nullptr || !is_handler_of(*by, *coroutine)) continue;
+    count.by = by;
+    count.seen += row.seen;
+  }
+  std::map<std::string, std::string> facts;
+  for (const auto& [function, count] : counts) {
+    if (count.by == nullptr || !is_seen_enough(count.seen, count.all)) continue;
+    const std::string words = text_of(function);
+    facts.emplace(fmt::format("{}{}", kFacts[0].key, words),
+                  fmt::format("{}\t{}", count.by->framework, words));
+  }
+  return facts;
+}
+
 class LearningTaskEndpoints {
  public:
   LearningTaskEndpoints(const Profile& profile, const TaskRows& tasks)
-      : profile_(profile), tasks_(tasks), endpoints_(profile, &tasks, false) {}
+      : profile_(profile), tasks_(tasks), frames_(profile, tasks), endpoints_(profile, &tasks, false) {}
 
   // A task that a handler waits for may itself wait for others: each pass finds those that wait for the ones
   // of the pass before.
@@ -82,25 +153,11 @@ class LearningTaskEndpoints {
  private:
   using Counts = std::map<uint32_t, uint64_t>;  // by endpoint
 
-  const Frame* frame_of(FrameId id) const {
-    return id && id.value <= profile_.frames().size() ? &profile_.frame(id) : nullptr;
-  }
-
-  const Frame* outermost(TaskStackId stack) const {
-    FrameId frame;
-    while (stack && stack.value <= tasks_.stacks.size()) {
-      const TaskStack& row = tasks_.stacks[stack.value - 1];
-      frame = row.frame;
-      stack = row.parent < stack ? row.parent : TaskStackId();
-    }
-    return frame_of(frame);
-  }
-
   uint32_t endpoint_of(TaskStackId stack) const {
     if (!stack) return Endpoints::kNone;
     const uint32_t own = endpoints_.of(stack);
     if (own != Endpoints::kNone) return own;
-    const Frame* const coroutine = outermost(stack);
+    const Frame* const coroutine = frames_.outermost(stack);
     const auto found = coroutine != nullptr ? known_.find(function_of(*coroutine)) : known_.end();
     return found != known_.end() ? found->second : Endpoints::kNone;
   }
@@ -108,8 +165,7 @@ class LearningTaskEndpoints {
   std::map<Function, Counts> count_tasks() const {
     std::map<Function, Counts> counts;
     for (const TaskWaiter& row : tasks_.waiters) {
-      if (!row.group || row.group.value > tasks_.groups.size()) continue;
-      if (const Frame* const frame = frame_of(tasks_.groups[row.group.value - 1].frame))
+      if (const Frame* const frame = frames_.coroutine_of(row.group))
         counts[function_of(*frame)][endpoint_of(row.stack)] += row.seen;
     }
     return counts;
@@ -118,7 +174,7 @@ class LearningTaskEndpoints {
   std::map<Function, Counts> count_jobs() const {
     std::map<Function, Counts> counts;
     for (const JobWaiter& row : tasks_.job_waiters) {
-      if (const Frame* const frame = frame_of(row.frame))
+      if (const Frame* const frame = frames_.frame_of(row.frame))
         counts[function_of(*frame)][endpoint_of(row.stack)] += row.seen;
     }
     return counts;
@@ -145,6 +201,7 @@ class LearningTaskEndpoints {
 
   const Profile& profile_;
   const TaskRows& tasks_;
+  TaskFrames frames_;
   Endpoints endpoints_;
   std::map<Function, uint32_t> known_;
 };
@@ -157,6 +214,7 @@ void learn_task_endpoints(Profile& profile, const TaskRows& tasks) {
   if (std::none_of(tasks.waiters.begin(), tasks.waiters.end(), waits) &&
       std::none_of(tasks.job_waiters.begin(), tasks.job_waiters.end(), waits))
     return;
+  for (const auto& [key, value] : dispatched_tasks(profile, tasks)) profile.emit_meta(key, value);
   LearningTaskEndpoints learning(profile, tasks);
   std::vector<std::pair<std::string, std::string>> facts;
   const auto learnt = learning.learn();
@@ -186,7 +244,7 @@ std::map<Function, TaskEndpoint> task_endpoints(const Profile& profile) {
       if (fact->second.empty()) {
         found.emplace(*outermost, TaskEndpoint{{}, {}, kind});
       } else if (!framework.empty() && frame != frames.end()) {
-        found.emplace(*outermost, TaskEndpoint{frame->second, framework, kind});
+        found.emplace(*outermost, TaskEndpoint{frame->second, framework, kind, *handler == *outermost});
       }
     }
   }

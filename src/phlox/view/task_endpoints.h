@@ -1,7 +1,8 @@
 // Endpoints whose handlers wait for tasks that they start, with create_task(), gather() or a TaskGroup, or
 // for jobs that they give to the threads of a pool. The stacks of these do not contain the handler, but the
-// censuses show which tasks wait for the tasks of each coroutine, and for the jobs with each function. Kept
-// as facts of the profile (meta), so that Endpoints needs no tasks. Pure.
+// censuses show which tasks wait for the tasks of each coroutine, and for the jobs with each function. They
+// also show handlers that a framework runs as tasks of their own (TaskDispatcher). Kept as facts of the
+// profile (meta), so that Endpoints needs no tasks. Pure.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct TaskEndpoint {
   profile::FrameId handler;  // one of the function's; none: handlers of several endpoints wait for it
   std::string_view framework = {};
   Outermost kind = Outermost::coroutine;
+  bool is_handler = false;  // it is the handler itself
 };
 // By the outermost function. None is both a coroutine and a job.
 std::map<Function, TaskEndpoint> task_endpoints(const profile::Profile& profile);
