@@ -11,73 +11,9 @@
 #include "phlox/profile/waker_words.h"
 #include "phlox/recording/database.h"
 #include "phlox/recording/schema.h"
+#include "phlox/recording/writer_row.h"
 
 namespace phlox::recording {
-namespace {
-
-// Rows refer by id; none is NULL. `before`: rows of the table from earlier recorders.
-template <class Tag>
-std::optional<int64_t> row_of(Id<Tag> id, uint32_t before) {
-  return id ? std::optional(int64_t{before} + id.value) : std::nullopt;
-}
-template <class Tag>
-std::optional<int64_t> row_of(const std::optional<Id<Tag>>& id, uint32_t before) {
-  return id ? row_of(*id, before) : std::nullopt;
-}
-// 0 becomes NULL.
-std::optional<int64_t> reference(int64_t row) {
-  return row != 0 ? std::optional(row) : std::nullopt;
-}
-
-// Binds the values of a row in the order of its columns.
-class Row {
- public:
-  explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
-  Row& integer(int64_t value) {
-    sqlite3_bind_int64(statement_, ++column_, value);
-    return *this;
-  }
-  template <class Enum>
-  requires std::is_enum_v<Enum> Row& value(Enum e) { return integer(static_cast<int64_t>(e)); }
-  Row& optional(std::optional<int64_t> value) { return value ? integer(*value) : null(); }
-  template <class AnyId>
-  Row& id(const AnyId& id, uint32_t before) {
-    return optional(row_of(id, before));
-  }
-  Row& non_negative(int64_t value) { return value >= 0 ? integer(value) : null(); }
-  // Empty becomes NULL.
-  Row& optional_text(std::string_view value) { return value.empty() ? null() : text(value); }
-  // The caller keeps the text until the statement has run.
-  Row& text(std::string_view value) {
-    sqlite3_bind_text(statement_, ++column_, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
-    return *this;
-  }
-
-  // The caller keeps the bytes until the statement has run.
-  Row& optional_blob(std::optional<std::string_view> bytes) {
-    if (!bytes) return null();
-    sqlite3_bind_blob(statement_, ++column_, bytes->data(), static_cast<int>(bytes->size()), SQLITE_STATIC);
-    return *this;
-  }
-
- private:
-  Row& null() {
-    sqlite3_bind_null(statement_, ++column_);
-    return *this;
-  }
-  sqlite3_stmt* statement_;
-  int column_ = 0;
-};
-
-// Most rows of a long recording have all bins; a row whose tasks never changed has none.
-std::optional<std::string_view> changes_of(const profile::TaskTime& t) {
-  if (!t.changes) return {};
-  const auto& bins = t.changes->bins;
-  if (t.changes == profile::TaskChanges()) return std::string_view("", 0);
-  return std::string_view(reinterpret_cast<const char*>(bins.data()), sizeof bins);
-}
-
-}  // namespace
 
 // Called once it is clear that rows may be written.
 Result<void> Writer::prepare_statements() {
@@ -373,86 +309,6 @@ void Writer::write(const profile::Counter& t) {
   }
   Row(counter_).integer(processes_.row(t.process.value)).text(t.name).integer(value);
   step(counter_);
-}
-
-void Writer::put_task_census(profile::TaskCensusId id, const profile::TaskCensus& c) {
-  Row row(task_census_);
-  row.id(id, before_.task_censuses).integer(processes_.row(c.process.value));
-  for (const uint64_t number : {c.times, static_cast<uint64_t>(c.span), static_cast<uint64_t>(c.cost),
-                                c.tasks, c.unproved, c.ended, c.beyond, c.without_stack})
-    row.integer(static_cast<int64_t>(number));
-  row.optional_text(c.problem);
-  step(task_census_);
-}
-
-void Writer::put_event_loop(profile::EventLoopId id, const profile::EventLoop& l) {
-  Row(event_loop_)
-      .id(id, before_.event_loops)
-      .integer(processes_.row(l.process.value))
-      .optional(reference(l.thread ? threads_.row(l.thread.value) : 0))
-      .text(l.type);
-  step(event_loop_);
-}
-
-void Writer::put_task_stack(profile::TaskStackId id, const profile::TaskStack& s) {
-  Row(task_stack_).id(id, before_.task_stacks).id(s.parent, before_.task_stacks).id(s.frame, before_.frames);
-  step(task_stack_);
-}
-
-void Writer::put_task_time(profile::TaskTimeId id, const profile::TaskTime& t) {
-  Row(task_time_)
-      .id(id, before_.task_times)
-      .id(t.loop, before_.event_loops)
-      .id(t.stack, before_.task_stacks)
-      .value(t.state)
-      .optional_text(t.kind)
-      .optional_text(t.awaited)
-      .integer(t.time)
-      .integer(static_cast<int64_t>(t.seen))
-      .integer(t.longest)
-      .integer(static_cast<int64_t>(t.at_end))
-      .integer(static_cast<int64_t>(t.went_on))
-      .optional_blob(changes_of(t));
-  step(task_time_);
-}
-
-void Writer::put_task_group(profile::TaskGroupId id, const profile::TaskGroup& g) {
-  Row row(task_group_);
-  row.id(id, before_.task_groups).id(g.loop, before_.event_loops).id(g.frame, before_.frames);
-  for (const uint64_t number :
-       {static_cast<uint64_t>(g.lasted), g.times, g.first, g.last, g.begun, g.rises, g.gone,
-        static_cast<uint64_t>(g.mean_begin), static_cast<uint64_t>(g.last_begin), g.unobserved})
-    row.integer(static_cast<int64_t>(number));
-  step(task_group_);
-}
-
-void Writer::put_ready_tasks(profile::ReadyTasksId id, const profile::ReadyTasks& r) {
-  Row(ready_tasks_)
-      .id(id, before_.ready_tasks)
-      .id(r.loop, before_.event_loops)
-      .integer(r.time)
-      .integer(r.took)
-      .integer(static_cast<int64_t>(r.tasks));
-  step(ready_tasks_);
-}
-
-void Writer::put_task_waiter(profile::TaskWaiterId id, const profile::TaskWaiter& w) {
-  Row(task_waiter_)
-      .id(id, before_.task_waiters)
-      .id(w.group, before_.task_groups)
-      .id(w.stack, before_.task_stacks)
-      .integer(static_cast<int64_t>(w.seen));
-  step(task_waiter_);
-}
-
-void Writer::put_job_waiter(profile::JobWaiterId id, const profile::JobWaiter& w) {
-  Row(job_waiter_)
-      .id(id, before_.job_waiters)
-      .integer(processes_.row(w.process.value))
-      .id(w.frame, before_.frames)
-      .id(w.stack, before_.task_stacks)
-      .integer(static_cast<int64_t>(w.seen));
-  step(job_waiter_);
 }
 
 Result<void> Writer::commit() {
