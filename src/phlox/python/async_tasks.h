@@ -93,6 +93,9 @@ struct AsyncTask {
   // By addresses: another number if another coroutine waits here, or for another future. 0: not known.
   uint64_t wait_identity = 0;
   bool unobserved = false;  // proved: no task and no callback waits for its end
+  // N of the name "Task-N", which asyncio gives to one task only, if it is the task of one request
+  // (request_tasks.h). 0: it is none, or has another name.
+  uint64_t request = 0;
 };
 
 // What a thread of such a pool runs, from before the tasks were read until after: whatever waits for it then
@@ -134,7 +137,8 @@ struct KnownModules;
 // What only the process can tell; any of them may be missing.
 struct TaskSources {
   // Only the chain of each task, the kind and class of what it awaits, the tasks that it awaits, and `jobs`:
-  // no names, no holders of locks, no frames of jobs, no sockets. Half the work.
+  // no names (`request` is set nevertheless), no holders of locks, no frames of jobs, no sockets. Half the
+  // work.
   bool chains_only = false;
   DescriptorLink link;
   std::function<Heap()> heap;  // called if there are greenlets

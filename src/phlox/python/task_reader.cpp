@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "phlox/base/load.h"
+#include "phlox/base/text.h"
 #include "phlox/python/line_table.h"
+#include "phlox/python/request_tasks.h"
 #include "phlox/python/trio_module.h"
 #include "phlox/python/unicode.h"
 
@@ -114,6 +116,23 @@ bool TaskReader::read_name(RemoteAddress name, TaskReading& out) {
   out.task.name = *text;
   const size_t kept = std::min<size_t>(head->content_bytes(), kMaxTaskNameBytes);
   return kept == 0 || peek(head->content, kept, out.evidence) != nullptr;
+}
+
+// AsyncTask::request.
+bool TaskReader::read_request(RemoteAddress name, TaskReading& out) {
+  constexpr std::string_view kPrefix = "Task-";
+  const auto& frames = out.task.frames;
+  if (frames.empty() || !runs_one_request(codes_.function(frames.front().function))) return true;
+  if (std::any_of(frames.begin(), frames.end(), [&](const TaskFrame& frame) {
+        return serves_a_connection(codes_.function(frame.function));
+      }))
+    return true;
+  if (chains_only_ && !read_name(name, out)) return false;
+  const std::string_view text = out.task.name;
+  if (text.starts_with(kPrefix))
+    out.task.request = parse_number<uint64_t>(text.substr(kPrefix.size())).value_or(0);
+  if (chains_only_) out.task.name.clear();
+  return true;
 }
 
 bool TaskReader::read_embedded(RemoteAddress object, Generator& out, Evidence& evidence) {
@@ -322,7 +341,7 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   out.task.unobserved = fields.unobserved;
   out.task.wait_identity = fields.coroutine.value * 0x9E3779B97F4A7C15ULL ^ fields.waiter.value;
   if (!chains_only_ && !read_name(fields.name, out)) return false;
-  if (!read_chain(fields.coroutine, out)) return false;
+  if (!read_chain(fields.coroutine, out) || !read_request(fields.name, out)) return false;
   if (!chains_only_) find_held_locks(out);
   if (fields.waiter && leaf_future_ && leaf_future_ != fields.waiter) return false;
   if (runs_) {

@@ -133,6 +133,7 @@ class TaskReader {
   bool read_c_fields(RemoteAddress task, Fields& fields, Evidence& evidence);
   bool read_python_fields(RemoteAddress task, Fields& fields);
   bool read_name(RemoteAddress name, TaskReading& out);
+  bool read_request(RemoteAddress name, TaskReading& out);
   bool read_generator(RemoteAddress object, Generator& out, Evidence& evidence);
   bool read_embedded(RemoteAddress object, Generator& out, Evidence& evidence);
   bool read_frame_object(RemoteAddress object, Generator& out, Evidence& evidence);
