@@ -643,6 +643,8 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
                        4,
                        TaskChanges{{1.5F, -2e12F}}};
   const TaskGroup group{EventLoopId(1), FrameId(2), 9'000, 8, 7, 6, 5, 4, 3, 2'000, 1'000, 1};
+  const Request request{EventLoopId(1), 4'000, 5'000, 90'000, 91'000, 7};
+  const Request unfinished{EventLoopId(2), {}, 6'000, 7'000, {}, 2};
   const ReadyTasks ready{EventLoopId(2), 30'000'000, 2'000, 5};
   TaskTime bare{EventLoopId(2), {}, TaskState::ready, "", "", 1'000, 1, 0};
   bare.changes.emplace();  // none changed
@@ -678,6 +680,11 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
     out->put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), {}, 3});
     out->put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(2), 4});
     out->put_job_waiter(JobWaiterId(1), {ProcessId(1), maker.frame("resize:0"), TaskStackId(2), 3});
+    out->put_request(RequestId(1), {EventLoopId(1), {}, 1, 2, 3, 4});
+    out->put_request(RequestId(2), unfinished);
+    out->put_request(RequestId(1), request);
+    out->put_request_part(RequestPartId(1), {RequestId(2), TaskTimeId(1), true, 5'000});
+    out->put_request_part(RequestPartId(2), {RequestId(1), {}, false, 0});
     ASSERT_TRUE(out->finish());
   }
   const auto tasks = read_tasks(path_.string());
@@ -694,6 +701,9 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
   EXPECT_EQ(profile->frame(tasks->job_waiters[0].frame).function, "resize");
   EXPECT_EQ(tasks->job_waiters[0].stack, TaskStackId(2));
   EXPECT_EQ(tasks->job_waiters[0].seen, 3u);
+  EXPECT_EQ(tasks->requests, (std::vector<Request>{request, unfinished}));
+  EXPECT_EQ(tasks->request_parts, (std::vector<RequestPart>{{RequestId(2), TaskTimeId(1), true, 5'000},
+                                                            {RequestId(1), {}, false, 0}}));
   EXPECT_EQ(tasks->censuses, (std::vector<TaskCensus>{census}));
   EXPECT_EQ(tasks->loops,
             (std::vector<EventLoop>{{ProcessId(1), ThreadId(1), "uvloop.Loop"}, {ProcessId(1), {}, "trio"}}));
@@ -715,6 +725,8 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
     (*more)->put_ready_tasks(ReadyTasksId(1), {EventLoopId(1), 1, 1, 1});
     (*more)->put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(1), 1});
     (*more)->put_job_waiter(JobWaiterId(1), {ProcessId(1), FrameId(1), {}, 1});
+    (*more)->put_request(RequestId(1), {EventLoopId(1), 1, 2, 3, 4, 5});
+    (*more)->put_request_part(RequestPartId(1), {RequestId(1), TaskTimeId(1), false, 6});
     ASSERT_TRUE((*more)->finish());
   }
   const auto longer = read(path_.string());
@@ -732,6 +744,10 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
   EXPECT_EQ(more->job_waiters[1].process, more->loops[2].process);
   EXPECT_EQ(longer->frame(more->job_waiters[1].frame).function, "later");
   EXPECT_FALSE(more->job_waiters[1].stack);
+  ASSERT_EQ(more->requests.size(), 3u);
+  EXPECT_EQ(more->requests[2], (Request{EventLoopId(3), 1, 2, 3, 4, 5}));
+  ASSERT_EQ(more->request_parts.size(), 3u);
+  EXPECT_EQ(more->request_parts[2], (RequestPart{RequestId(3), TaskTimeId(3), false, 6}));
   ASSERT_EQ(more->ready.size(), 2u);
   EXPECT_EQ(more->ready[1].loop, EventLoopId(3));
   EXPECT_EQ(longer->frame(more->stacks[more->times[2].stack.value - 1].frame).function, "later");
@@ -748,7 +764,8 @@ TEST_F(Recording, of_before_there_were_task_times_is_read_and_gone_on_with) {
   run_sql(
       "DROP TABLE task_time; DROP TABLE task_stack; DROP TABLE event_loop; DROP TABLE task_census; DROP "
       "TABLE "
-      "task_group; DROP TABLE ready_tasks; DROP TABLE task_waiter; DROP TABLE job_waiter");
+      "task_group; DROP TABLE ready_tasks; DROP TABLE task_waiter; DROP TABLE job_waiter; DROP "
+      "TABLE request; DROP TABLE request_part");
   ASSERT_TRUE(read(path_.string()));
   const auto none = read_tasks(path_.string());
   ASSERT_TRUE(none) << none.error().message;
@@ -772,7 +789,8 @@ TEST_F(Recording, of_before_there_were_groups_of_tasks_is_read_and_gone_on_with)
     ASSERT_TRUE(out->finish());
   }
   run_sql(
-      "DROP TABLE task_group; DROP TABLE ready_tasks; DROP TABLE task_waiter; DROP TABLE job_waiter; ALTER "
+      "DROP TABLE task_group; DROP TABLE ready_tasks; DROP TABLE task_waiter; DROP TABLE job_waiter; DROP "
+      "TABLE request; DROP TABLE request_part; ALTER "
       "TABLE task_time DROP COLUMN at_end; "
       "ALTER TABLE task_time DROP COLUMN went_on; ALTER TABLE task_time DROP COLUMN changes");
   const auto old = read_tasks(path_.string());
@@ -822,6 +840,14 @@ TEST_F(Recording, a_wrong_number_in_a_row_of_tasks_is_refused) {
       {"DELETE FROM ready_tasks; INSERT INTO task_group VALUES (1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)",
        "loop"},
       {"UPDATE task_group SET loop = 1, gone = -1", "gone"},
+      {"DELETE FROM task_group; INSERT INTO request VALUES (1, 9, 1, 1, 1, 1, 1)", "loop"},
+      {"UPDATE request SET loop = 1, latest_end_ns = 9223372036854775807", "latest_end_ns"},
+      {"UPDATE request SET latest_end_ns = NULL, latest_begin_ns = 'x'", "latest_begin_ns"},
+      {"DELETE FROM request; INSERT INTO request_part VALUES (1, 1, NULL, 0, 0)", "request"},
+      {"INSERT INTO request VALUES (1, 1, NULL, 1, 1, NULL, 1); UPDATE request_part SET task_time = 9",
+       "task_time"},
+      {"UPDATE request_part SET task_time = NULL, awaited = 2", "awaited"},
+      {"UPDATE request_part SET awaited = 1, time_ns = -1", "time_ns"},
       {"DROP TABLE task_census", "damaged"}};
   write_small();
   for (const auto& [sql, words] : cases) {

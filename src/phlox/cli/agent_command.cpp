@@ -117,6 +117,12 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
   void put_job_waiter(profile::JobWaiterId id, const profile::JobWaiter& row) override {
     each_task_sink([&](profile::TaskSink& sink) { sink.put_job_waiter(id, row); });
   }
+  void put_request(profile::RequestId id, const profile::Request& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_request(id, row); });
+  }
+  void put_request_part(profile::RequestPartId id, const profile::RequestPart& row) override {
+    each_task_sink([&](profile::TaskSink& sink) { sink.put_request_part(id, row); });
+  }
 
  private:
   template <class Put>

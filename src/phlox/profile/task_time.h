@@ -1,7 +1,7 @@
 // What tasks of event loops awaited, over time: rows of the recording's tables task_census, event_loop,
-// task_stack, task_time, task_group, ready_tasks, task_waiter and job_waiter (docs/recording.md). Apart from
-// the samples of threads: many tasks wait at once in one thread, so their times add up to more than the
-// recording lasted.
+// task_stack, task_time, task_group, ready_tasks, task_waiter, job_waiter, request and request_part
+// (docs/recording.md). Apart from the samples of threads: many tasks wait at once in one thread, so their
+// times add up to more than the recording lasted.
 // Sampled: the time between two censuses of the tasks counts half for what the one found and half for what
 // the other did; from the last one to the end of the program it counts for what that one found.
 #pragma once
@@ -26,6 +26,8 @@ using TaskGroupId = Id<struct TaskGroupTag>;
 using ReadyTasksId = Id<struct ReadyTasksTag>;
 using TaskWaiterId = Id<struct TaskWaiterTag>;
 using JobWaiterId = Id<struct JobWaiterTag>;
+using RequestId = Id<struct RequestTag>;
+using RequestPartId = Id<struct RequestPartTag>;
 
 // All censuses of one process, by one recorder.
 struct TaskCensus {
@@ -141,6 +143,36 @@ struct JobWaiter {
   friend bool operator==(const JobWaiter&, const JobWaiter&) = default;
 };
 
+// One request of a server that runs a task for each: the life of that task. Its begin and its end lie between
+// two moments each: a census that did not find the task, and one that did.
+struct Request {
+  EventLoopId loop;
+  std::optional<Nanoseconds> earliest_begin;  // none: not known, it may have begun before the first census
+  Nanoseconds latest_begin = 0;
+  Nanoseconds earliest_end = 0;
+  std::optional<Nanoseconds> latest_end = {};  // none: not known, it may not have ended
+  uint64_t seen = 0;                           // censuses that found it, at least 2
+
+  Nanoseconds least() const { return earliest_end > latest_begin ? earliest_end - latest_begin : 0; }
+  // None: not known.
+  std::optional<Nanoseconds> most() const {
+    if (!earliest_begin || !latest_end || *latest_end < *earliest_begin) return {};
+    return *latest_end - *earliest_begin;
+  }
+
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+// A part of a request's time: its task, or the tasks that this one waits for, in one row of task_time.
+struct RequestPart {
+  RequestId request;
+  TaskTimeId time;           // none: the row is not in use
+  bool awaited = false;      // of tasks that the request's task waits for, or of tasks that these wait for
+  Nanoseconds duration = 0;  // of all such tasks together, sampled as TaskTime::time
+
+  friend bool operator==(const RequestPart&, const RequestPart&) = default;
+};
+
 // Receives such rows, as a Sink does the others: ids count up from 1, a row refers to earlier rows only, and
 // put with a known id replaces the row. Called by the recorder's thread.
 class TaskSink {
@@ -155,6 +187,9 @@ class TaskSink {
   virtual void put_ready_tasks(ReadyTasksId id, const ReadyTasks& ready) = 0;
   virtual void put_task_waiter(TaskWaiterId id, const TaskWaiter& waiter) = 0;
   virtual void put_job_waiter(JobWaiterId id, const JobWaiter& waiter) = 0;
+  // Only the longest ones of a program are kept: a row may become one of another request.
+  virtual void put_request(RequestId id, const Request& request) = 0;
+  virtual void put_request_part(RequestPartId id, const RequestPart& part) = 0;
 };
 
 // All of them, by id - 1; what they refer to is in the Profile of the same recording.
@@ -168,6 +203,10 @@ class TaskRows : public TaskSink {
   void put_ready_tasks(ReadyTasksId id, const ReadyTasks& row) override { put_row(ready, id, row); }
   void put_task_waiter(TaskWaiterId id, const TaskWaiter& row) override { put_row(waiters, id, row); }
   void put_job_waiter(JobWaiterId id, const JobWaiter& row) override { put_row(job_waiters, id, row); }
+  void put_request(RequestId id, const Request& row) override { put_row(requests, id, row); }
+  void put_request_part(RequestPartId id, const RequestPart& row) override {
+    put_row(request_parts, id, row);
+  }
 
   std::vector<TaskCensus> censuses;
   std::vector<EventLoop> loops;
@@ -177,6 +216,8 @@ class TaskRows : public TaskSink {
   std::vector<ReadyTasks> ready;
   std::vector<TaskWaiter> waiters;
   std::vector<JobWaiter> job_waiters;
+  std::vector<Request> requests;
+  std::vector<RequestPart> request_parts;
 };
 
 }  // namespace phlox::profile

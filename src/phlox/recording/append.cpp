@@ -97,7 +97,8 @@ Result<void> Writer::add_what_older_ones_lack() {
                                      {"task_time", kAddTaskTimes},
                                      {"task_group", kAddTaskGroups},
                                      {"task_waiter", kAddTaskWaiters},
-                                     {"job_waiter", kAddJobWaiters}}) {
+                                     {"job_waiter", kAddJobWaiters},
+                                     {"request", kAddRequests}}) {
     if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
     run(added);
@@ -159,6 +160,8 @@ Result<void> Writer::continue_ids() {
              most_id("ready_tasks"),
              most_id("task_waiter"),
              most_id("job_waiter"),
+             most_id("request"),
+             most_id("request_part"),
              static_cast<uint32_t>(most("rowid", "sample")),
              most("id", "state"),
              true,

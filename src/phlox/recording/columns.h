@@ -50,6 +50,12 @@ class Columns {
     return static_cast<T>(integer(std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
   }
   int64_t time() { return integer(-kMaximumTime, kMaximumTime); }
+  // NULL: none.
+  std::optional<int64_t> optional_time() {
+    if (sqlite3_column_type(statement_, column_) != SQLITE_NULL) return time();
+    ++column_;
+    return {};
+  }
   // Unsigned 64-bit numbers are stored as SQLite's signed ones.
   uint64_t bits() {
     return static_cast<uint64_t>(

@@ -77,6 +77,16 @@ inline constexpr const char* kAddJobWaiters =
     "CREATE TABLE job_waiter (id INTEGER PRIMARY KEY, process INTEGER NOT NULL, frame INTEGER NOT NULL, "
     "stack INTEGER, seen INTEGER NOT NULL)";
 
+// The longest requests of event-loop servers. Older recordings lack them.
+inline constexpr const char* kAddRequests = R"sql(
+CREATE TABLE request (
+  id INTEGER PRIMARY KEY, loop INTEGER NOT NULL, earliest_begin_ns INTEGER, latest_begin_ns INTEGER NOT NULL,
+  earliest_end_ns INTEGER NOT NULL, latest_end_ns INTEGER, seen INTEGER NOT NULL);
+CREATE TABLE request_part (
+  id INTEGER PRIMARY KEY, request INTEGER NOT NULL, task_time INTEGER, awaited INTEGER NOT NULL,
+  time_ns INTEGER NOT NULL);
+)sql";
+
 // What the sampling error of await time follows from, as blobs. Older rows lack it. Older versions open a
 // recording only if all columns are INTEGER or TEXT, and SQLite does not convert a blob to TEXT.
 inline constexpr const char* kAddTaskChanges = "ALTER TABLE task_time ADD COLUMN changes TEXT";

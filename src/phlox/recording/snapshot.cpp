@@ -105,7 +105,8 @@ std::string cutting(const Part& part) {
 
 // Recordings of older versions lack some of them.
 constexpr std::string_view kTaskTables[] = {"task_census", "event_loop",  "task_stack",  "task_time",
-                                            "task_group",  "ready_tasks", "task_waiter", "job_waiter"};
+                                            "task_group",  "ready_tasks", "task_waiter", "job_waiter",
+                                            "request",     "request_part"};
 
 bool cut(sqlite3* copy, const Part& part) {
   if (!run(copy, cutting(part))) return false;

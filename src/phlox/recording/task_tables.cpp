@@ -38,8 +38,10 @@ class ReadingTasks {
     for (auto part : {&ReadingTasks::groups, &ReadingTasks::ready}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
-    for (const auto& [table, part] :
-         {std::pair("task_waiter", &ReadingTasks::waiters), {"job_waiter", &ReadingTasks::job_waiters}}) {
+    for (const auto& [table, part] : {std::pair("task_waiter", &ReadingTasks::waiters),
+                                      {"job_waiter", &ReadingTasks::job_waiters},
+                                      {"request", &ReadingTasks::requests},
+                                      {"request_part", &ReadingTasks::request_parts}}) {
       if (!has_table(table)) continue;
       if (auto done = (this->*part)(); !done) return fail(done);
     }
@@ -205,6 +207,32 @@ class ReadingTasks {
       if (c.failed()) return;
       seen_left -= static_cast<int64_t>(row.seen);
       rows_.put_job_waiter(profile::JobWaiterId(c.row()), row);
+    });
+  }
+
+  Result<void> requests() {
+    return each("request",
+                "id, loop, earliest_begin_ns, latest_begin_ns, earliest_end_ns, latest_end_ns, seen",
+                [this](Columns& c) {
+                  profile::Request row;
+                  row.loop = c.reference<profile::EventLoopTag>(rows_.loops.size());
+                  row.earliest_begin = c.optional_time();
+                  row.latest_begin = c.time();
+                  row.earliest_end = c.time();
+                  row.latest_end = c.optional_time();
+                  row.seen = number(c);
+                  if (!c.failed()) rows_.put_request(profile::RequestId(c.row()), row);
+                });
+  }
+
+  Result<void> request_parts() {
+    return each("request_part", "id, request, task_time, awaited, time_ns", [this](Columns& c) {
+      profile::RequestPart row;
+      row.request = c.reference<profile::RequestTag>(rows_.requests.size());
+      row.time = c.optional_reference<profile::TaskTimeTag>(rows_.times.size());
+      row.awaited = c.integer(0, 1) != 0;
+      row.duration = c.integer(0, kMaximumTime);
+      if (!c.failed()) rows_.put_request_part(profile::RequestPartId(c.row()), row);
     });
   }
 

@@ -44,16 +44,19 @@ Result<void> Writer::prepare_statements() {
   ready_tasks_ = prepare("INSERT OR REPLACE INTO ready_tasks VALUES (?,?,?,?,?)");
   task_waiter_ = prepare("INSERT OR REPLACE INTO task_waiter VALUES (?,?,?,?)");
   job_waiter_ = prepare("INSERT OR REPLACE INTO job_waiter VALUES (?,?,?,?,?)");
+  request_ = prepare("INSERT OR REPLACE INTO request VALUES (?,?,?,?,?,?,?)");
+  request_part_ = prepare("INSERT OR REPLACE INTO request_part VALUES (?,?,?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
   if (has_file_) note_side_files();
   return {};
 }
 
 void Writer::finalize_statements() {
-  for (sqlite3_stmt** s : {&meta_,      &process_,    &thread_,      &module_,      &missing_names_,
-                           &frame_,     &waker_,      &wait_target_, &state_,       &grown_sample_,
-                           &event_,     &counter_,    &task_census_, &event_loop_,  &task_stack_,
-                           &task_time_, &task_group_, &ready_tasks_, &task_waiter_, &job_waiter_}) {
+  for (sqlite3_stmt** s :
+       {&meta_,        &process_,     &thread_,     &module_,       &missing_names_, &frame_,
+        &waker_,       &wait_target_, &state_,      &grown_sample_, &event_,         &counter_,
+        &task_census_, &event_loop_,  &task_stack_, &task_time_,    &task_group_,    &ready_tasks_,
+        &task_waiter_, &job_waiter_,  &request_,    &request_part_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }

@@ -95,4 +95,26 @@ void Writer::put_job_waiter(profile::JobWaiterId id, const profile::JobWaiter& w
   step(job_waiter_);
 }
 
+void Writer::put_request(profile::RequestId id, const profile::Request& r) {
+  Row(request_)
+      .id(id, before_.requests)
+      .id(r.loop, before_.event_loops)
+      .optional(r.earliest_begin)
+      .integer(r.latest_begin)
+      .integer(r.earliest_end)
+      .optional(r.latest_end)
+      .integer(static_cast<int64_t>(r.seen));
+  step(request_);
+}
+
+void Writer::put_request_part(profile::RequestPartId id, const profile::RequestPart& p) {
+  Row(request_part_)
+      .id(id, before_.request_parts)
+      .id(p.request, before_.requests)
+      .id(p.time, before_.task_times)
+      .integer(p.awaited ? 1 : 0)
+      .integer(p.duration);
+  step(request_part_);
+}
+
 }  // namespace phlox::recording

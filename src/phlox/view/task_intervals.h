@@ -21,6 +21,8 @@ class TaskIntervals : public profile::TaskSink {
   void put_ready_tasks(profile::ReadyTasksId, const profile::ReadyTasks&) override {}
   void put_task_waiter(profile::TaskWaiterId id, const profile::TaskWaiter& waiter) override;
   void put_job_waiter(profile::JobWaiterId id, const profile::JobWaiter& waiter) override;
+  void put_request(profile::RequestId, const profile::Request&) override {}
+  void put_request_part(profile::RequestPartId, const profile::RequestPart&) override {}
 
   // The time for which tasks waited since the last cut. Ids count up from 1 again, and refer to the rows that
   // `copy` made: it copies those that are missing.

@@ -258,7 +258,7 @@ void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all) {
     seen_left -= row.seen;
     rows.times.push_back(std::move(row));
   }
-  // Moments (rows.ready) are of one recording.
+  // Moments (rows.ready, rows.requests) are of one recording.
   for (TaskGroup row : of_other.groups) {
     row.loop = shifted(row.loop, loops);
     row.frame = shifted(row.frame, all.frames().size());
