@@ -64,9 +64,8 @@ void TaskCensus::read(Nanoseconds weight, const TaskSums::ThreadOf& thread_of,
   stamp_ = python::modules_stamp(interpreter_, memory_);
   known_.is_now(stamp_);
   if (stamp_ != 0) sources.known = &known_;
-  const Nanoseconds before = host_.now();
   const auto found = python::read_async_tasks(interpreter_, memory_, sources);
-  const Nanoseconds took = host_.now() - before;
+  const Nanoseconds took = host_.now() - last_;
   imported_ = found.imported;
   if (imported_ && !pages_) pages_.emplace(memory_);
   last_counts_.tasks = found.tasks.size();

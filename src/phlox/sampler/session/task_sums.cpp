@@ -180,10 +180,13 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   for (const auto& [address, seen] : last_) add_time(seen.row, of_last);
   std::vector<profile::TaskStackId> stacks;
   stacks.reserve(tasks.tasks.size());
+  std::vector<profile::TaskTimeId> times;
+  times.reserve(tasks.tasks.size());
   for (const python::AsyncTask& task : tasks.tasks) {
     const profile::TaskStackId stack = stacks.emplace_back(stack_of(tasks, task.frames));
     if (!stack && !task.frames.empty()) ++without_stack_;
     const uint32_t row = row_of(loops[task.loop], stack, task);
+    times.push_back(rows_[row].id);
     now[task.address.value] = add_task(task, row, weight, weight - of_last);
   }
   compare(now);
@@ -191,12 +194,14 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   last_ = std::move(now);
   count_waiters(tasks, groups_.add(tasks, loops, time_), stacks);
   put_ready(tasks, loops, took);
+  requests_.add(tasks, loops, times, {time_, took, between});
 }
 
 void TaskSums::add_again(Nanoseconds weight) {
   time_ += weight;
   groups_.add_again(time_);
   job_waiters_.add_again();
+  requests_.add_again(time_, weight);
   for (auto& [address, seen] : last_) {
     add_time(seen.row, weight);
     ++rows_[seen.row].time.seen;
@@ -207,6 +212,7 @@ void TaskSums::add_again(Nanoseconds weight) {
 
 void TaskSums::end(Nanoseconds weight) {
   for (const auto& [address, seen] : last_) add_time(seen.row, weight);
+  requests_.end(time_ + weight);
 }
 
 void TaskSums::put() {
@@ -217,6 +223,7 @@ void TaskSums::put() {
   groups_.put();
   waiters_.put();
   job_waiters_.put();
+  requests_.put();
 }
 
 }  // namespace phlox::sampler

@@ -1,9 +1,9 @@
 // Adds up what tasks awaited, over the censuses of one program: equal tasks are one row. The time between two
 // censuses counts half for what the one found and half for what the other did; the time from the last one to
 // the end of the program counts for what that one found. Also counts the tasks of each
-// outermost coroutine (task_groups.h), what waits for these and for jobs (task_waiters.h), and those that
-// were ready to run. Pure: gets what was read, and passes rows to a TaskSink. Called by the recorder's
-// thread.
+// outermost coroutine (task_groups.h), what waits for these and for jobs (task_waiters.h), those that were
+// ready to run, and follows the tasks of single requests (task_requests.h). Pure: gets what was read, and
+// passes rows to a TaskSink. Called by the recorder's thread.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 #include "phlox/profile/task_time.h"
 #include "phlox/python/async_tasks.h"
 #include "phlox/sampler/session/task_groups.h"
+#include "phlox/sampler/session/task_requests.h"
 #include "phlox/sampler/session/task_waiters.h"
 
 namespace phlox::sampler {
@@ -27,6 +28,7 @@ namespace phlox::sampler {
 // Numbers of rows, shared by all programs of a recording.
 struct TaskRowIds {
   uint32_t censuses = 0, loops = 0, times = 0, groups = 0, ready = 0, waiters = 0, job_waiters = 0;
+  RequestIds requests;
   profile::StackTable stacks;
 };
 
@@ -52,6 +54,7 @@ class TaskSums {
         groups_(sink, interner, ids.groups),
         waiters_(sink, ids.waiters),
         job_waiters_(process, sink, ids.job_waiters),
+        requests_(sink, ids.requests),
         time_(begin) {}
 
   // `weight`: the time since the last one; the first counts for all of it. `took`: the time of reading.
@@ -101,6 +104,7 @@ class TaskSums {
   TaskGroups groups_;
   TaskWaiters waiters_;
   JobWaiters job_waiters_;
+  TaskRequests requests_;
   Nanoseconds time_;  // of the last census
   struct Loop {
     profile::EventLoopId id;
