@@ -24,6 +24,7 @@
 #include "phlox/report/findings.h"
 #include "phlox/report/gil_rows.h"
 #include "phlox/report/loop_rows.h"
+#include "phlox/report/request_rows.h"
 #include "phlox/report/signal_rows.h"
 #include "phlox/report/waits.h"
 #include "phlox/view/gil_holders.h"
@@ -470,6 +471,10 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.signals = signal_rows(profile, kMostSignals);
   report.by_endpoint = options.choices.by.endpoint;
   report.endpoints = endpoint_rows(profile, options);
+  report.requests = request_rows(profile, options);
+  if (report.requests.size() > options.limit) report.requests.resize(options.limit);
+  // Each has several lines.
+  report.most_requests = (options.limit + 2) / 3;
   report.waits_exact = view::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   put_quality(report, profile);

@@ -6,6 +6,7 @@
 #include "phlox/report/endpoint_rows.h"
 #include "phlox/report/json_rows.h"
 #include "phlox/report/report.h"
+#include "phlox/report/request_rows.h"
 #include "phlox/report/signal_rows.h"
 #include "phlox/view/shown_event.h"
 
@@ -427,6 +428,7 @@ std::string report_json(const Report& report) {
     write_awaits(json, report.awaits);
     write_signals(json, report.signals);
     write_endpoints(json, report);
+    write_requests(json, report);
     write_waits(json, report.waits);
     write_gil_waits(json, report.gil_waits);
     write_ended_waits(json, report.ended_waits);

@@ -10,6 +10,7 @@
 #include "phlox/report/estimate.h"
 #include "phlox/report/native_column.h"
 #include "phlox/report/report.h"
+#include "phlox/report/request_rows.h"
 #include "phlox/report/signal_rows.h"
 #include "phlox/report/table.h"
 #include "phlox/report/wait_tables.h"
@@ -253,6 +254,8 @@ std::vector<Table> tables(const Report& report) {
   all.push_back(function_table(report, false));
   all.push_back(line_table(report));
   if (report.by_endpoint) {
+    if (Table requests = request_table(report); !requests.rows.empty())
+      all.insert(all.begin(), std::move(requests));
     if (Table parts = endpoint_part_table(report); !parts.rows.empty())
       all.insert(all.begin(), std::move(parts));
     all.insert(all.begin(), endpoint_table(report));
