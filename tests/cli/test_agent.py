@@ -12,6 +12,7 @@ import socket
 import sqlite3
 import subprocess
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -301,6 +302,19 @@ def test_an_agent_ends_though_its_server_is_away(start, targets, tmp_path):
     said = agent.end()
     assert "until the next start" in said and agent.waiting()
     assert (tmp_path / "a.phlox").exists()
+
+
+@live
+def test_a_signal_that_comes_twice_ends_the_agent_in_order(start, serve, targets, tmp_path):
+    """As from timeout(1), which sends it to its child and to the whole process group."""
+    _, mark = targets
+    server = serve()
+    agent = Running(start, tmp_path, mark, "--otlp", server.url, "-o", tmp_path / "a.phlox")
+    server.wait(lambda s: len(s.taken) >= 1, "a push")
+    agent.process.send_signal(signal.SIGTERM)
+    time.sleep(0.01)  # not while the first one is pending: the kernel would make one of them
+    said = agent.end()
+    assert "at once" not in said and server.sums() == sampled(tmp_path / "a.phlox"), said
 
 
 @live

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "phlox/base/clock.h"
 #include "phlox/process/kept_rights.h"
 
 namespace phlox::cli {
@@ -15,6 +16,9 @@ int end_signal() {
   return SIGRTMIN;
 }
 constexpr timespec kLongestWait{1, 0};
+// timeout(1) sends its signal to the program and then to the whole process group: twice to the program. The
+// second one is no request to end at once.
+constexpr Nanoseconds kSameRequest = kSecond / 5;
 // Stopping and continuing phlox interrupts a wait now and then, but never this often in a row.
 constexpr int kMostInterrupted = 20;
 
@@ -61,13 +65,22 @@ void SignalWatch::start(Handler handler) {
 }
 
 void SignalWatch::run(const Handler& handler) const {
-  int interrupted = 0;
+  int interrupted = 0, last = 0;
+  Nanoseconds last_at = 0;
+  const auto is_repeated = [&](int number, const siginfo_t& seen) {
+    const Nanoseconds now = clock_now();
+    const bool asks_for_the_end = number == SIGTERM || number == SIGINT || number == SIGHUP;
+    const bool repeated = asks_for_the_end && number == std::exchange(last, number) &&
+                          seen.si_code != SI_KERNEL && now - last_at < kSameRequest;
+    last_at = now;
+    return repeated;
+  };
   while (!ended_) {
     siginfo_t seen{};
     const int number = ::sigtimedwait(&waited_for_, &seen, &kLongestWait);
     interrupted = number <= 0 && errno == EINTR ? interrupted + 1 : 0;
     if (number > 0) {
-      if (number != end_signal()) handler({number, seen.si_code == SI_KERNEL});
+      if (number != end_signal() && !is_repeated(number, seen)) handler({number, seen.si_code == SI_KERNEL});
     } else if (errno != EAGAIN && (errno != EINTR || interrupted > kMostInterrupted)) {
       take_without_waiting(waited_for_, handler);
     }

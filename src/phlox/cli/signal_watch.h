@@ -31,7 +31,8 @@ class SignalWatch {
 
   // The mask as it was before: a launched program gets it.
   const sigset_t& mask_before() const { return before_; }
-  // Calls `handler` for each signal, including those since the construction. Call it once.
+  // Calls `handler` for each signal, including those since the construction. Call it once. A second SIGTERM,
+  // SIGINT or SIGHUP within a fifth of a second belongs to the first, unless it comes from the terminal.
   void start(Handler handler);
 
  private:
