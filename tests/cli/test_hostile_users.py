@@ -41,7 +41,7 @@ def sudo(*arguments, **keywords):
 
 
 def record(output, *arguments):
-    return sudo("record", *arguments, "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(3000000))")
+    return sudo("record", *arguments, "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(30000000))")
 
 
 def untouched(file):
@@ -159,11 +159,11 @@ def test_an_old_recording_of_another_user_shows_what_all_may_read(named, tmp_pat
 @pytest.mark.parametrize("suffix", ["-shm", "-wal", "-journal"])
 def test_a_pipe_next_to_a_recording_blocks_nothing(tmp_path, suffix):
     output = tmp_path / "a.phlox"
-    assert phlox("record", "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(3000000))").returncode == 0
+    assert phlox("record", "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(30000000))").returncode == 0
     os.mkfifo(f"{output}{suffix}")
     begun = time.monotonic()
     phlox("report", output, timeout=20)
-    phlox("record", "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(3000000))", timeout=20)
+    phlox("record", "-o", output, "--", "/usr/bin/python3", "-c", "sum(range(30000000))", timeout=20)
     assert time.monotonic() - begun < 20
 
 

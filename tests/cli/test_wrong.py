@@ -228,6 +228,7 @@ def test_a_second_ctrl_c_ends_at_once(start, workdir):
         while "waiting for it" not in line:
             line = recorder.stderr.readline()
             assert line, "it ended instead of waiting"
+        time.sleep(0.3)  # sooner, it would belong to the first one
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait(timeout=30) == 130
         assert state_of(pid) in "RSD"
