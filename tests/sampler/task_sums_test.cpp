@@ -62,6 +62,21 @@ TEST_F(TaskSumsOf, equal_tasks_are_one_row_and_censuses_share_the_time_between_t
   EXPECT_EQ(seen_.loops[0], (profile::EventLoop{profile::ProcessId(1), profile::ThreadId(3), "uvloop.Loop"}));
 }
 
+// As at the end of asyncio.run(), which sets the loop's _thread_id to None before it cancels the tasks.
+TEST_F(TaskSumsOf, a_loop_that_no_longer_says_its_thread_is_still_the_same) {
+  auto running = census({task(1, 12, AwaitedKind::lock)});
+  auto ended = running, another = running;
+  ended.loops[0].python_id = 0;
+  another.loops[0] = {RemoteAddress(0x2000), "uvloop.Loop", 0};
+  for (const auto* one : {&running, &ended, &ended}) sums_.add(*one, 100 * kMs, thread_of_);
+  EXPECT_EQ(seen_.loops.size(), 1u);
+  sums_.add(another, 100 * kMs, thread_of_);
+  EXPECT_EQ(seen_.loops.size(), 2u) << "nothing shows which thread runs it";
+  sums_.add(ended, 100 * kMs, thread_of_);
+  EXPECT_EQ(seen_.loops.size(), 2u);
+  EXPECT_FALSE(seen_.loops[1].thread) << "it was not in the census before, so it may be another one";
+}
+
 TEST_F(TaskSumsOf, tasks_that_began_after_a_census_without_any_have_half_of_the_time_between) {
   sums_.add(census({}), 100 * kMs, thread_of_);
   sums_.add(census({task(1, 12, AwaitedKind::lock)}), 50 * kMs, thread_of_);

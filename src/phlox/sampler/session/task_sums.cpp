@@ -15,20 +15,35 @@ profile::TaskState state_of(python::TaskState state) {
 
 }  // namespace
 
-profile::EventLoopId TaskSums::loop_of(const python::AsyncLoop& loop, const ThreadOf& thread_of) {
-  auto found = loops_.find({loop.python_id, loop.type});
+std::vector<profile::EventLoopId> TaskSums::loops_of(const std::vector<python::AsyncLoop>& loops,
+                                                     const ThreadOf& thread_of) {
+  std::vector<profile::EventLoopId> rows;
+  std::unordered_map<uint64_t, uint64_t> python_ids;
+  for (const python::AsyncLoop& loop : loops) {
+    const auto before = python_ids_.find(loop.address.value);
+    uint64_t id = loop.python_id;
+    if (id == 0 && before != python_ids_.end()) id = before->second;
+    python_ids[loop.address.value] = id;
+    rows.push_back(loop_of(loop.type, id, thread_of));
+  }
+  python_ids_ = std::move(python_ids);
+  return rows;
+}
+
+profile::EventLoopId TaskSums::loop_of(const std::string& type, uint64_t python_id,
+                                       const ThreadOf& thread_of) {
+  auto found = loops_.find({python_id, type});
   if (found == loops_.end()) {
     // All loops beyond the limit share the last row.
     if (loops_.size() >= kMostLoops) return profile::EventLoopId(ids_.loops);
-    found = loops_.emplace(std::pair(loop.python_id, loop.type), Loop{}).first;
+    found = loops_.emplace(std::pair(python_id, type), Loop{}).first;
     found->second.id = profile::EventLoopId(++ids_.loops);
-    found->second.row = {process_, loop.python_id != 0 ? thread_of(loop.python_id) : profile::ThreadId(),
-                         loop.type};
+    found->second.row = {process_, python_id != 0 ? thread_of(python_id) : profile::ThreadId(), type};
     sink_.put_event_loop(found->second.id, found->second.row);
   }
   Loop& row = found->second;
-  if (!row.row.thread && loop.python_id != 0) {
-    row.row.thread = thread_of(loop.python_id);
+  if (!row.row.thread && python_id != 0) {
+    row.row.thread = thread_of(python_id);
     if (row.row.thread) sink_.put_event_loop(row.id, row.row);
   }
   return row.id;
@@ -169,8 +184,7 @@ void TaskSums::put_ready(const python::AsyncTasks& tasks, const std::vector<prof
 void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of,
                    Nanoseconds took) {
   frames_.clear();  // a function's number is valid in one census only
-  std::vector<profile::EventLoopId> loops;
-  for (const python::AsyncLoop& loop : tasks.loops) loops.push_back(loop_of(loop, thread_of));
+  const std::vector<profile::EventLoopId> loops = loops_of(tasks.loops, thread_of);
   std::unordered_map<uint64_t, Seen> now;
   now.reserve(tasks.tasks.size());
   const Nanoseconds of_last = any_ ? weight / 2 : 0;

@@ -83,7 +83,9 @@ class TaskSums {
   };
   using Key = std::tuple<uint32_t, uint32_t, profile::TaskState, python::AwaitedKind, std::string>;
 
-  profile::EventLoopId loop_of(const python::AsyncLoop& loop, const ThreadOf& thread_of);
+  std::vector<profile::EventLoopId> loops_of(const std::vector<python::AsyncLoop>& loops,
+                                             const ThreadOf& thread_of);
+  profile::EventLoopId loop_of(const std::string& type, uint64_t python_id, const ThreadOf& thread_of);
   profile::TaskStackId stack_of(const python::AsyncTasks& tasks,
                                 const std::vector<python::TaskFrame>& frames);
   profile::FrameId frame_of(const python::AsyncTasks& tasks, const python::TaskFrame& frame);
@@ -110,6 +112,9 @@ class TaskSums {
     profile::EventLoopId id;
     profile::EventLoop row;
   };
+  // By the loop's address, of the last census: one that no longer runs, or does not run yet, does not say in
+  // which thread.
+  std::unordered_map<uint64_t, uint64_t> python_ids_;
   std::map<std::pair<uint64_t, std::string>, Loop> loops_;  // by python id and type
   std::map<Key, uint32_t> row_at_;
   std::vector<Row> rows_;
