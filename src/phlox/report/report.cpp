@@ -471,7 +471,8 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   report.signals = signal_rows(profile, kMostSignals);
   report.by_endpoint = options.choices.by.endpoint;
   report.endpoints = endpoint_rows(profile, options);
-  report.requests = request_rows(profile, options);
+  if (options.tasks != nullptr)
+    report.requests = view::slow_requests(profile, *options.tasks, options.choices);
   if (report.requests.size() > options.limit) report.requests.resize(options.limit);
   // Each has several lines.
   report.most_requests = (options.limit + 2) / 3;

@@ -21,6 +21,7 @@
 #include "phlox/view/loops_and_pools.h"
 #include "phlox/view/quality.h"
 #include "phlox/view/signals.h"
+#include "phlox/view/slow_requests.h"
 #include "phlox/view/view.h"
 #include "phlox/view/wait_class.h"
 #include "phlox/view/work.h"
@@ -343,26 +344,6 @@ struct EndpointRow {
   Nanoseconds waited() const { return gil + no_cpu + waiting + await + ready; }
 };
 
-// A part of a request's time at one line of the program.
-struct RequestPartRow {
-  bool awaited = false;  // of the tasks that the request waits for, all together; false: of its own task
-  profile::TaskState state = profile::TaskState::waiting;
-  std::string kind;   // TaskTime::kind
-  std::string words;  // "the end of sleep()", "ready to run"
-  Nanoseconds time = 0;
-  std::string name, file;  // empty: no coroutine
-  int32_t line = 0;
-};
-struct RequestRow {
-  profile::Request request;      // moments since the recording began
-  std::string name, full, file;  // of its endpoint, as EndpointRow
-  int32_t line = 0;
-  std::vector<std::string> routes;
-  int32_t pid = 0;
-  std::string thread;                 // "Thread MainThread (4711)"; empty: not known
-  std::vector<RequestPartRow> parts;  // of its own task first, then the longest first
-};
-
 // A pool whose workers were all at work all the time.
 struct PoolRow {
   view::BusyPool pool;
@@ -434,10 +415,10 @@ struct Report {
   // The most time first, those of no endpoint last; empty: no endpoint was found.
   std::vector<EndpointRow> endpoints;
   size_t endpoints_seen = 0;
-  bool by_endpoint = false;          // the text has their table
-  std::vector<RequestRow> requests;  // the slowest first
-  size_t most_requests = 0;          // in the text
-  bool waits_exact = false;          // the waits are the scheduler's own account
+  bool by_endpoint = false;                 // the text has their table
+  std::vector<view::SlowRequest> requests;  // the slowest first
+  size_t most_requests = 0;                 // in the text
+  bool waits_exact = false;                 // the waits are the scheduler's own account
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight
   view::QualitySummary measured;               // the numbers of the quality line
