@@ -184,6 +184,7 @@ export function recordingOf(intervals: Stretch[], events: Head["events"] = []): 
     notKnown: "",
     loops: [],
     stalls: [],
+    requests: [],
     incidents: [],
     unfinished: false,
     weight: "wall",

@@ -105,6 +105,7 @@ Result<void> Destination::finish() {
   options.with_inherited = *with_inherited ? &**with_inherited : nullptr;
   options.show_inherited = options_.inherited == view::Inherited::shown;
   options.weigh_awaits = options_.weighed == Weighed::tasks;
+  options.tasks = &task_rows_;
   options.remarks = &remarks_;
   options.notes = &notes_;
   const SourceFiles sources(profile_);

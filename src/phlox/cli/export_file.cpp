@@ -13,10 +13,12 @@
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/unfinished.h"
+#include "phlox/recording/task_tables.h"
 #include "phlox/view/await_time.h"
 #include "phlox/view/empty_view.h"
 #include "phlox/view/endpoints.h"
 #include "phlox/view/forks.h"
+#include "phlox/view/loop_threads.h"
 #include "phlox/view/prepared.h"
 
 namespace phlox::cli {
@@ -81,10 +83,12 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (!output) return fail(output);
   const Weighed weighed = weighed_by(request.view);
   if (auto possible = check_weighed(weighed, format); !possible) return possible;
-  const auto tasks = read_task_rows(request.file);
+  auto tasks = read_task_rows(request.file);
   if (!tasks) return fail(tasks);
   auto profile = read_recording(request.file, request.input, talk);
   if (!profile) return fail(profile);
+  if (auto sound = recording::check_tasks(*tasks, *profile, request.file); !sound) return sound;
+  view::name_loop_threads(*tasks, *profile);
   view::prepare_tasks(*profile, *tasks, *choices);
   if (const auto unfinished = profile::unfinished_words(*profile); !unfinished.empty()) talk.note(unfinished);
   if (request.view.show.empty()) *choices = choices_for(format, *choices);
@@ -101,6 +105,7 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   options->with_inherited = *with_inherited ? &**with_inherited : nullptr;
   options->show_inherited = request.view.inherited_frames;
   options->weigh_awaits = weighed == Weighed::tasks;
+  options->tasks = &*tasks;
   if (const auto waiting = left_out(*profile, *choices)) talk.note(*waiting);
   const SourceFiles sources(*profile);
   if (request.source) options->source = [&](const std::string& file) { return sources.read(file); };

@@ -17,6 +17,7 @@
 #include "phlox/exporters/page_incidents.h"
 #include "phlox/exporters/page_json.h"
 #include "phlox/exporters/page_loops.h"
+#include "phlox/exporters/page_requests.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/words.h"
 #include "phlox/profile/declarations.h"
@@ -470,6 +471,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const view::Cho
   head.text("phlox", PHLOX_VERSION);
   head.text("title", data.title);
   put_words(head, sides, choices);
+  put_requests(head, last, sides.size() == 1 ? options.tasks : nullptr, choices);
   head.text("weight", weight_word(choices.weight, tables, options.weigh_awaits));
   put_events(head, tables.events);
   head.text("show", view::show_name(choices.show));

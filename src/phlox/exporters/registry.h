@@ -15,6 +15,7 @@
 
 #include "phlox/base/result.h"
 #include "phlox/profile/profile.h"
+#include "phlox/profile/task_time.h"
 #include "phlox/view/view.h"
 
 namespace phlox::exporters {
@@ -32,6 +33,7 @@ struct ExportOptions {
   const profile::Profile* with_inherited = nullptr;
   bool show_inherited = false;
   bool weigh_awaits = false;                    // a page begins with await time, if it has any
+  const profile::TaskRows* tasks = nullptr;     // for a page: of the same recording; nullptr: none
   SourceOf source;                              // for a page: the source to include; empty: none
   std::vector<std::string>* notes = nullptr;    // receives notes about requested actions; may be nullptr
   std::vector<std::string>* remarks = nullptr;  // receives remarks that the user should know; may be nullptr

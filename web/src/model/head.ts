@@ -61,6 +61,25 @@ export interface Stall {
   callbacks: number;
 }
 
+// The time of a request at one line of the program (view/slow_requests.h).
+export interface RequestPart {
+  awaited: boolean; // of the tasks that the request waits for, all together
+  words: string; // "the end of sleep()", "ready to run"
+  place: string; // "read (app.py:12)"; empty: no coroutine
+  time: number; // ns
+}
+
+// One of the slowest single requests. It began and ended between two moments.
+export interface SlowRequest {
+  endpoint: string;
+  thread: number; // index, of its event loop; -1: not known
+  start: number; // the latest moment at which it began; ns since the recording's start
+  wall: number; // ns that it lasted at least
+  began: string; // in words, with what is not certain of it
+  lasted: string;
+  parts: RequestPart[]; // of its own task first
+}
+
 // Why the recording of an incident was written (view/incident_causes.h).
 export interface Incident {
   time: number; // when it began; ns since the recording's start
@@ -81,6 +100,7 @@ export interface Head {
   notKnown: string; // what it shows although it is not known to be work
   loops: string[]; // how the time of event loops divides, and which pools have no worker to spare
   stalls: Stall[]; // of event loops, the longest first
+  requests: SlowRequest[]; // the slowest first; of servers that run a task for each
   incidents: Incident[]; // the one that began it first; most recordings are none of an incident
   weight: Weight; // what the page begins with
   events: { name: string; unit: "ns" | "count" | "bytes"; awaits?: boolean }[]; // what is counted besides time and samples; awaits: what tasks of event loops awaited

@@ -4,6 +4,7 @@ import { difference } from "./difference";
 import { flameChart } from "./flame_chart";
 import { flameGraph } from "./flame_graph";
 import { functions } from "./functions";
+import { requests } from "./requests";
 import { sandwich } from "./sandwich";
 import { source } from "./source";
 import { stalls } from "./stalls";
@@ -12,4 +13,4 @@ import { View } from "./view";
 import { waits } from "./waits";
 
 export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, waits,
-  difference, stalls];
+  difference, stalls, requests];
