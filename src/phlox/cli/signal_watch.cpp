@@ -67,22 +67,21 @@ void SignalWatch::start(Handler handler) {
 void SignalWatch::run(const Handler& handler) const {
   int interrupted = 0, last = 0;
   Nanoseconds last_at = 0;
-  const auto is_repeated = [&](int number, const siginfo_t& seen) {
-    const Nanoseconds now = clock_now();
-    const bool asks_for_the_end = number == SIGTERM || number == SIGINT || number == SIGHUP;
-    const bool repeated = asks_for_the_end && number == std::exchange(last, number) &&
-                          seen.si_code != SI_KERNEL && now - last_at < kSameRequest;
-    last_at = now;
-    return repeated;
+  const Handler once = [&](SignalSeen seen) {
+    const bool asks_for_the_end = seen.number == SIGTERM || seen.number == SIGINT || seen.number == SIGHUP;
+    const Nanoseconds before = std::exchange(last_at, clock_now());
+    const bool is_repeated = std::exchange(last, seen.number) == seen.number && asks_for_the_end &&
+                             !seen.from_kernel && last_at - before < kSameRequest;
+    if (!is_repeated) handler(seen);
   };
   while (!ended_) {
     siginfo_t seen{};
     const int number = ::sigtimedwait(&waited_for_, &seen, &kLongestWait);
     interrupted = number <= 0 && errno == EINTR ? interrupted + 1 : 0;
     if (number > 0) {
-      if (number != end_signal() && !is_repeated(number, seen)) handler({number, seen.si_code == SI_KERNEL});
+      if (number != end_signal()) once({number, seen.si_code == SI_KERNEL});
     } else if (errno != EAGAIN && (errno != EINTR || interrupted > kMostInterrupted)) {
-      take_without_waiting(waited_for_, handler);
+      take_without_waiting(waited_for_, once);
     }
   }
 }
