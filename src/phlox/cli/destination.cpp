@@ -12,9 +12,7 @@
 #include "phlox/exporters/registry.h"
 #include "phlox/process/launch.h"
 #include "phlox/recording/reader.h"
-#include "phlox/recording/task_tables.h"
 #include "phlox/view/await_time.h"
-#include "phlox/view/loop_threads.h"
 #include "phlox/view/prepared.h"
 
 namespace phlox::cli {
@@ -92,8 +90,7 @@ Result<void> Destination::finish() {
   auto read = recording::read(where_);
   if (!read) return fail(read);
   profile_ = *std::move(read);
-  if (auto sound = recording::check_tasks(task_rows_, profile_, where_); !sound) return sound;
-  view::name_loop_threads(task_rows_, profile_);
+  if (auto joined = join_task_rows(task_rows_, profile_, where_); !joined) return joined;
   view::prepare_tasks(profile_, task_rows_, options_.choices);
   if (!exported_) return view::prepare_view(profile_, options_.choices, options_.inherited);
   const exporters::Format* format = exporters::find_format(options_.output.format);

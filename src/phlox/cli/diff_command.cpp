@@ -20,7 +20,6 @@
 #include "phlox/exporters/html.h"
 #include "phlox/exporters/registry.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/recording/task_tables.h"
 #include "phlox/report/diff.h"
 #include "phlox/view/await_time.h"
 #include "phlox/view/empty_view.h"
@@ -251,8 +250,7 @@ Result<Loaded> load(const Files& files, const DiffArguments& a, view::Choices& c
   auto profiles = read_all(names, a, talk);
   if (!profiles) return fail(profiles);
   for (size_t i = 0; i < names.size(); ++i) {
-    if (auto sound = recording::check_tasks((*tasks)[i], (*profiles)[i], names[i]); !sound)
-      return fail(sound);
+    if (auto joined = join_task_rows((*tasks)[i], (*profiles)[i], names[i]); !joined) return fail(joined);
   }
   if (auto prepared = prepare(*profiles, *tasks, names, a, choices, talk); !prepared) return fail(prepared);
   return Loaded{*std::move(profiles), *std::move(tasks)};

@@ -13,12 +13,10 @@
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
 #include "phlox/profile/unfinished.h"
-#include "phlox/recording/task_tables.h"
 #include "phlox/view/await_time.h"
 #include "phlox/view/empty_view.h"
 #include "phlox/view/endpoints.h"
 #include "phlox/view/forks.h"
-#include "phlox/view/loop_threads.h"
 #include "phlox/view/prepared.h"
 
 namespace phlox::cli {
@@ -87,8 +85,7 @@ Result<void> export_file(const ExportRequest& request, const exporters::Format& 
   if (!tasks) return fail(tasks);
   auto profile = read_recording(request.file, request.input, talk);
   if (!profile) return fail(profile);
-  if (auto sound = recording::check_tasks(*tasks, *profile, request.file); !sound) return sound;
-  view::name_loop_threads(*tasks, *profile);
+  if (auto joined = join_task_rows(*tasks, *profile, request.file); !joined) return joined;
   view::prepare_tasks(*profile, *tasks, *choices);
   if (const auto unfinished = profile::unfinished_words(*profile); !unfinished.empty()) talk.note(unfinished);
   if (request.view.show.empty()) *choices = choices_for(format, *choices);

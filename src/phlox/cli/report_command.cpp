@@ -11,10 +11,8 @@
 #include "phlox/cli/source_files.h"
 #include "phlox/cli/task_rows.h"
 #include "phlox/cli/values.h"
-#include "phlox/recording/task_tables.h"
 #include "phlox/report/report.h"
 #include "phlox/view/empty_view.h"
-#include "phlox/view/loop_threads.h"
 #include "phlox/view/prepared.h"
 #include "phlox/view/together.h"
 
@@ -38,8 +36,7 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
     if (!tasks) return fail(tasks);
     auto one = read_recording(file, a.input, talk);
     if (!one) return one;
-    if (auto sound = recording::check_tasks(*tasks, *one, file); !sound) return fail(sound);
-    view::name_loop_threads(*tasks, *one);
+    if (auto joined = join_task_rows(*tasks, *one, file); !joined) return fail(joined);
     view::prepare_tasks(*one, *tasks, options.choices);
     if (auto settled = settle_weight(options.choices, a.view, a.input, *one); !settled) return fail(settled);
     view::prepare_processes(*one, inherited_of(a.view));

@@ -26,6 +26,13 @@ Result<profile::TaskRows> read_task_rows(const std::string& path) {
   return recording::read_tasks(path);
 }
 
+Result<void> join_task_rows(profile::TaskRows& rows, const profile::Profile& profile,
+                            const std::string& path) {
+  if (auto sound = recording::check_tasks(rows, profile, path); !sound) return sound;
+  view::name_loop_threads(rows, profile);
+  return {};
+}
+
 Result<void> check_weighed(Weighed weighed, const exporters::Format& format) {
   if (weighed == Weighed::threads || format.awaits != exporters::Awaits::never) return {};
   std::string others;
@@ -48,10 +55,7 @@ Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& 
   const bool alongside =
       weighed == Weighed::threads && format.awaits >= exporters::Awaits::alongside && whole;
   if (weighed == Weighed::threads && !alongside) return {};
-  if (auto sound = recording::check_tasks(rows, profile, path); !sound) return sound;
-  profile::TaskRows named = rows;
-  view::name_loop_threads(named, profile);
-  const bool added = view::add_await_time(profile, named);
+  const bool added = view::add_await_time(profile, rows);
   if (weighed == Weighed::threads || (added && format.awaits == exporters::Awaits::page)) return {};
   if (!added)
     return fail(ErrorKind::usage,
