@@ -49,6 +49,12 @@ std::optional<process::Stat> stat_of(pid_t pid) {
   return stat;
 }
 
+// The id of a thread is no process.
+bool is_process(pid_t pid) {
+  const auto status = process::read_status(pid);
+  return status && status->process == pid;
+}
+
 // Whether the program that runs in it used all of its CPU time (PF_FORKNOEXEC of include/linux/sched.h).
 bool has_not_called_exec(pid_t pid) {
   constexpr uint64_t kForkNoExec = 0x40;
@@ -156,25 +162,29 @@ bool TreeSearch::asks_everybody(bool newborn_known) {
   return everybody;
 }
 
-// Whether another process has the id by now; forgets the one that had it.
-bool TreeSearch::is_reused(pid_t pid, const process::Stat& stat) {
+void TreeSearch::forget_if_reused(pid_t pid, const process::Stat& stat) {
   const auto known = entries_.find(pid);
-  if (known == entries_.end() || known->second.start == stat.start_ticks) return false;
-  forget(known);
-  return true;
+  if (known != entries_.end() && known->second.start != stat.start_ticks) forget(known);
 }
 
-// Adds those whose parent is known here. The id of a thread is no process.
-void TreeSearch::meet_newborn(const std::vector<pid_t>& ids) {
-  for (const pid_t id : ids) unseen_.push_back({id, 0});
-  std::erase_if(unseen_, [this](Unseen& one) {
+// Calls `met` with each of them that can be seen by now, once; the others are tried again.
+void TreeSearch::each_seen(std::vector<Unseen>& unseen, const std::vector<pid_t>& newborn,
+                           const std::function<void(pid_t pid, const process::Stat& stat)>& met) {
+  for (const pid_t id : newborn) unseen.push_back({id, 0});
+  std::erase_if(unseen, [&](Unseen& one) {
     const auto stat = process::read_stat(one.pid);
     if (!stat) return ++one.tries >= kMostTries;
-    is_reused(one.pid, *stat);
-    if (!entries_.contains(stat->parent) || entries_.contains(one.pid)) return true;
-    const auto status = process::read_status(one.pid);
-    if (status && status->process == one.pid && meet(one.pid, stat->parent, false)) ++born_;
+    forget_if_reused(one.pid, *stat);
+    met(one.pid, *stat);
     return true;
+  });
+}
+
+// Adds those whose parent is known here.
+void TreeSearch::meet_newborn(const std::vector<pid_t>& ids) {
+  each_seen(unseen_, ids, [this](pid_t pid, const process::Stat& stat) {
+    if (!entries_.contains(stat.parent) || entries_.contains(pid)) return;
+    if (is_process(pid) && meet(pid, stat.parent, false)) ++born_;
   });
 }
 
@@ -221,17 +231,11 @@ void TreeSearch::list_others() {
   unmet_.clear();
 }
 
-// The id of a thread is no process.
 void TreeSearch::meet_others(const std::vector<pid_t>& newborn) {
-  for (const pid_t id : newborn) unmet_.push_back({id, 0});
-  std::erase_if(unmet_, [this](Unseen& one) {
-    const auto stat = process::read_stat(one.pid);
-    const auto status = stat ? process::read_status(one.pid) : std::nullopt;
-    if (!status) return ++one.tries >= kMostTries;
-    if (status->process != one.pid || (entries_.contains(one.pid) && !is_reused(one.pid, *stat))) return true;
-    others_.erase(one.pid);
-    others_.try_emplace(one.pid, one.pid);
-    return true;
+  each_seen(unmet_, newborn, [this](pid_t pid, const process::Stat&) {
+    if (entries_.contains(pid) || !is_process(pid)) return;
+    others_.erase(pid);
+    others_.try_emplace(pid, pid);
   });
 }
 

@@ -100,7 +100,14 @@ class TreeSearch {
 
   // Adds it, unless it has ended.
   bool meet(pid_t pid, pid_t parent, bool root);
-  bool is_reused(pid_t pid, const process::Stat& stat);
+  // Forgets the process that had its id before.
+  void forget_if_reused(pid_t pid, const process::Stat& stat);
+  struct Unseen {
+    pid_t pid = 0;
+    int tries = 0;
+  };
+  void each_seen(std::vector<Unseen>& unseen, const std::vector<pid_t>& newborn,
+                 const std::function<void(pid_t pid, const process::Stat& stat)>& met);
   void list();
   std::optional<std::vector<pid_t>> newborn();
   bool asks_everybody(bool newborn_known);
@@ -121,10 +128,6 @@ class TreeSearch {
   std::optional<uint64_t> last_birth_;
   size_t known_checks_ = 0;  // since the last birth on this host whose parent is not known
   uint64_t asked_everybody_ = 0;
-  struct Unseen {
-    pid_t pid = 0;
-    int tries = 0;
-  };
   std::vector<Unseen> unseen_;  // new processes whose parents were not read yet
   std::vector<Unseen> unmet_;   // new processes that are not in others_ yet
   std::function<bool(pid_t pid)> chosen_;
