@@ -128,6 +128,17 @@ def table_rows(page):
     return [dict(zip(names, line.split("\t"))) for line in lines]
 
 
+def check_leads_to_the_timeline(page, row):
+    """A click on the first such row zooms the timeline, and "back" undoes that."""
+    assert "timeline.zoom" not in page.url
+    page.locator(row).first.click()
+    settled(page)
+    page.wait_for_function("location.hash.includes('timeline.zoom')")
+    page.go_back()
+    settled(page)
+    assert "timeline.zoom" not in page.url
+
+
 def hot_function(recording):
     """A Python function of which there is one of that name, with a share that is neither nothing nor all."""
     rows = report(recording)["functions_by_total"]

@@ -3,7 +3,7 @@ import sqlite3
 
 import pytest
 
-from pages import CATCH_COPIES, export, settled, synthetic, table_rows
+from pages import CATCH_COPIES, check_leads_to_the_timeline, export, synthetic, table_rows
 
 MS = 1_000_000
 TABLES = """
@@ -73,13 +73,7 @@ def test_the_table_has_the_requests_the_slowest_first(open_page):
 
 def test_a_row_shows_its_time_in_the_timeline(open_page):
     page = open_page("#view=requests")
-    assert "timeline.zoom" not in page.url
-    page.locator(".requests .rows .row").first.click()
-    settled(page)
-    page.wait_for_function("location.hash.includes('timeline.zoom')")
-    page.go_back()
-    settled(page)
-    assert "timeline.zoom" not in page.url
+    check_leads_to_the_timeline(page, ".requests .rows .row")
 
 
 def test_a_recording_without_requests_has_no_such_view(open_page, tmp_path):

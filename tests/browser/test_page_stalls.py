@@ -3,7 +3,7 @@ import sqlite3
 
 import pytest
 
-from pages import CATCH_COPIES, settled, synthetic, table_rows
+from pages import CATCH_COPIES, check_leads_to_the_timeline, synthetic, table_rows
 
 MS = 1_000_000
 LIB = "/usr/lib/python3.12/"
@@ -55,13 +55,7 @@ def test_the_table_has_the_stalls_the_longest_first(open_page):
 
 def test_a_row_shows_its_time_in_the_timeline(open_page):
     page = open_page("#view=stalls")
-    assert "timeline.zoom" not in page.url
-    page.locator(".stalls .rows .row").first.click()
-    settled(page)
-    page.wait_for_function("location.hash.includes('timeline.zoom')")
-    page.go_back()
-    settled(page)
-    assert "timeline.zoom" not in page.url
+    check_leads_to_the_timeline(page, ".stalls .rows .row")
 
 
 def test_a_recording_without_stalls_has_no_such_view(open_page, tmp_path):
