@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "phlox/base/text.h"
-#include "phlox/profile/web_routes.h"
 #include "phlox/view/slow_requests.h"
 
 namespace phlox::exporters {
@@ -33,9 +32,8 @@ void put_part(Json& json, const view::SlowRequestPart& part) {
 // Threads have the same order in the page.
 void put_request(Json& json, const view::SlowRequest& one) {
   const profile::Request& moments = one.request;
-  const std::string routes = profile::routes_words(one.routes);
   json.open('{');
-  json.text("endpoint", routes.empty() ? one.name : routes);
+  json.text("endpoint", view::endpoint_words(one));
   json.number("thread", int64_t{one.loop_thread.value} - 1);
   json.number("start", moments.latest_begin);
   json.number("wall", moments.least());

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "phlox/profile/web_routes.h"
-
 namespace phlox::report {
 namespace {
 
@@ -56,7 +54,8 @@ Table request_table(const Report& report) {
   table.title = "Slowest requests";
   table.note =
       "Only of servers that run a task for each request. A request begins and ends between two readings of "
-      "the tasks. Beneath it is where its time went; \"tasks\": those that it waits for, all together.";
+      "the tasks. Its row and those below it say where its time went. \"tasks\": all the tasks that it "
+      "waits for, added up.";
   table.columns = {{"began", true},           {"lasted", true},          {"of that", true},
                    {"for", false, Fit::name}, {"in", false, Fit::place}, {"by"}};
   if (several) table.columns.push_back({"process", true});
@@ -64,7 +63,6 @@ Table request_table(const Report& report) {
   const size_t shown = std::min(report.requests.size(), report.most_requests);
   for (size_t i = 0; i < shown; ++i) {
     const view::SlowRequest& request = report.requests[i];
-    const std::string routes = plain(profile::routes_words(request.routes));
     bool is_first = true;
     for (const view::SlowRequestPart& part : shown_parts(request)) {
       std::vector<std::string> cells = {is_first ? view::begin_words(request.request) : "",
@@ -76,7 +74,7 @@ Table request_table(const Report& report) {
                                         : part.awaited ? "tasks"
                                                        : "itself"};
       if (several) cells.push_back(is_first ? std::to_string(request.pid) : "");
-      cells.push_back(!is_first ? "" : routes.empty() ? plain(request.name) : routes);
+      cells.push_back(is_first ? plain(view::endpoint_words(request)) : "");
       table.rows.push_back(std::move(cells));
       is_first = false;
     }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "phlox/base/number_words.h"
+#include "phlox/profile/web_routes.h"
 #include "phlox/view/await_time.h"
 #include "phlox/view/endpoints.h"
 #include "phlox/view/frame_labels.h"
@@ -159,6 +160,10 @@ std::vector<SlowRequest> slow_requests(const Profile& profile, const TaskRows& t
                                        const Choices& choices) {
   if (tasks.requests.empty()) return {};
   return FindingRequests(profile, tasks, choices).rows();
+}
+
+std::string endpoint_words(const SlowRequest& request) {
+  return request.routes.empty() ? request.name : profile::routes_words(request.routes);
 }
 
 std::string begin_words(const Request& request) {

@@ -39,6 +39,8 @@ struct SlowRequest {
 std::vector<SlowRequest> slow_requests(const profile::Profile& profile, const profile::TaskRows& tasks,
                                        const Choices& choices);
 
+// Its routes, or the label of its function: "GET /items/{item_id}".
+std::string endpoint_words(const SlowRequest& request);
 // Both lie between two moments: "1.97 to 2.10 s", "before 0.05 s"; "1.97 s to 2.21 s", "at least 3.80 s".
 std::string begin_words(const profile::Request& request);
 std::string length_words(const profile::Request& request);
