@@ -4,6 +4,10 @@
 
 #include <chrono>
 #include <future>
+#include <optional>
+#include <thread>
+
+#include "phlox/base/side_thread.h"
 
 namespace phlox::cli {
 namespace {
@@ -61,6 +65,40 @@ TEST(Overdue, gives_up_what_is_due_and_works_without_end) {
   EXPECT_EQ(why.get(), Overdue::Why::too_much_work);
   over = true;
   works.join();
+}
+
+// A thread that computes for about a second and a half, while the command is due.
+bool gives_up_beside(bool is_side_thread) {
+  std::atomic<bool> stop{true}, given_up{false};
+  Overdue overdue(stop, [&](Overdue::Why) { given_up = true; }, {.patience = kShort});
+  std::atomic<bool> over{false};
+  std::thread computes([&] {
+    std::optional<SideThread> side;
+    if (is_side_thread) side.emplace();
+    while (!over) continue;
+  });
+  for (int i = 0; i < 150 && !given_up; ++i) std::this_thread::sleep_for(10ms);
+  const bool result = given_up;
+  over = true;
+  computes.join();
+  return result;
+}
+
+TEST(Overdue, side_threads_are_no_sign_of_progress) {
+  EXPECT_TRUE(gives_up_beside(true));
+}
+
+TEST(Overdue, other_threads_are) {
+  EXPECT_FALSE(gives_up_beside(false));
+}
+
+TEST(SideThread, the_time_of_ended_ones_stays) {
+  const Nanoseconds before = SideThread::cpu_time();
+  std::thread([] {
+    const SideThread side;
+    while (clock_now(CLOCK_THREAD_CPUTIME_ID) < kSecond / 50) continue;
+  }).join();
+  EXPECT_GE(SideThread::cpu_time() - before, kSecond / 50);
 }
 
 }  // namespace

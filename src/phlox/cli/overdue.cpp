@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
+#include <deque>
 #include <utility>
 
+#include "phlox/base/side_thread.h"
 #include "phlox/process/kept_rights.h"
 
 namespace phlox::cli {
@@ -14,14 +15,14 @@ namespace {
 
 // The command is given up after this many consecutive samples without progress. Samples are counted instead
 // of time: a process that was stopped (SIGSTOP) had no time to do anything.
-constexpr int kSamples = 20;
-// CPU time between two samples that is no progress: this thread's own, and the command's idle polls.
+constexpr size_t kSamples = 20;
+// CPU time between two samples that is no progress, on average: the command's idle polls. A single one may
+// take longer on a busy host.
 constexpr Nanoseconds kNothing = 2 * kSecond / 1000;
 
 Nanoseconds cpu_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<Nanoseconds>(now.tv_sec) * kSecond + now.tv_nsec;
+  const Nanoseconds side = SideThread::cpu_time();  // first: it only grows
+  return clock_now(CLOCK_PROCESS_CPUTIME_ID) - side;
 }
 
 }  // namespace
@@ -59,23 +60,24 @@ bool Overdue::is_due() const {
 }
 
 void Overdue::watch() {
+  const SideThread side;
   process::give_up_other_capabilities();
-  int idle = 0;
+  std::deque<Nanoseconds> used;  // at the last samples without a sign of life
   uint64_t signs = signs_;
-  Nanoseconds used = cpu_time();
-  Nanoseconds at_due = used;
+  Nanoseconds at_due = cpu_time();
   std::unique_lock lock(mutex_);
   while (
       !ended_.wait_for(lock, std::chrono::nanoseconds(limits_.patience / kSamples), [&] { return over_; })) {
     const uint64_t signs_now = signs_;
-    const Nanoseconds used_now = cpu_time();
-    const bool nothing = is_due() && signs_now == signs && used_now - used < kNothing;
-    idle = nothing ? idle + 1 : 0;
+    const Nanoseconds now = cpu_time();
+    if (!is_due()) at_due = now;
+    if (!is_due() || signs_now != signs) used.clear();
     signs = signs_now;
-    used = used_now;
-    if (!is_due()) at_due = used_now;
-    const bool too_much = used_now - at_due > limits_.work;
-    if (idle < kSamples && !too_much) continue;
+    used.push_back(now);
+    if (used.size() > kSamples + 1) used.pop_front();
+    const bool nothing = used.size() > kSamples && now - used.front() < kNothing * Nanoseconds(kSamples);
+    const bool too_much = now - at_due > limits_.work;
+    if (!nothing && !too_much) continue;
     give_up_(too_much ? Why::too_much_work : Why::no_answer);
     return;
   }

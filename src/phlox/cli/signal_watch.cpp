@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "phlox/base/clock.h"
+#include "phlox/base/side_thread.h"
 #include "phlox/process/kept_rights.h"
 
 namespace phlox::cli {
@@ -65,6 +66,7 @@ void SignalWatch::start(Handler handler) {
 }
 
 void SignalWatch::run(const Handler& handler) const {
+  const SideThread side;
   int interrupted = 0, last = 0;
   Nanoseconds last_at = 0;
   const Handler once = [&](SignalSeen seen) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "phlox/base/side_thread.h"
 #include "phlox/sampler/capture/sample_timer.h"
 #include "phlox/sampler/session/scheduling.h"
 
@@ -102,6 +103,7 @@ void EndWatch::forget(const Descriptor& pidfd) {
 }
 
 void EndWatch::run() {
+  const SideThread side;
   ::pthread_setname_np(::pthread_self(), "phlox-ends");
   sigset_t all;
   sigfillset(&all);

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "phlox/base/side_thread.h"
 #include "phlox/sampler/capture/schedule.h"
 #include "phlox/sampler/session/scheduling.h"
 
@@ -106,6 +107,7 @@ Nanoseconds IdleWatch::next_check() {
 }
 
 void IdleWatch::run() {
+  const SideThread side;
   ::pthread_setname_np(::pthread_self(), "phlox-idle");
   sigset_t all;
   sigfillset(&all);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "phlox/base/clock.h"
+#include "phlox/base/side_thread.h"
 #include "phlox/sampler/session/scheduling.h"
 
 namespace phlox::sampler {
@@ -100,6 +101,7 @@ ProgramFinder::State ProgramFinder::state() {
 }
 
 void ProgramFinder::run() {
+  const SideThread side;
   // A process to be found may not live long, but a search for an interpreter takes too long for the real-time
   // class.
   take_best_class(false);
