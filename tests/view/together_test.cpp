@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <utility>
@@ -75,6 +76,20 @@ TEST(Together, recordings_of_different_times_come_one_after_the_other) {
   EXPECT_EQ(cpu_use(all).busy, 200);
 }
 
+TEST(Together, times_that_no_recorder_writes_do_not_overflow) {
+  Profile all;
+  for (int i = 0; i < 8; ++i) {
+    Profile profile = made(kMs, "main;work", i * 5'000 * kSecond);
+    for (const int64_t time : {-(int64_t{1} << 60), int64_t{1} << 60}) {
+      Event event;
+      event.time = time;
+      profile.emit(event);
+    }
+    add_recording(all, profile);
+  }
+  for (const Event& event : all.events()) EXPECT_LE(std::abs(event.time), int64_t{1} << 62);
+}
+
 TEST(Together, recordings_that_ran_side_by_side_stay_side_by_side) {
   Profile all = made(10 * kMs, "main;work", 0);
   add_recording(all, made(20 * kMs, "main;work", 0));
@@ -87,7 +102,7 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
   TaskRows rows;
   for (const auto& [name, time] :
        {std::pair("first", 3 * kMs), {"second", std::numeric_limits<int64_t>::max() - kMs}}) {
-    Profile profile = made(kMs, name, 0);
+    Profile profile = made(kMs, name, rows.loops.empty() ? 0 : 5'000 * kSecond);
     TaskRows tasks;
     tasks.put_task_census(TaskCensusId(1), {ProcessId(1), 10, kSecond});
     tasks.put_event_loop(EventLoopId(1), {ProcessId(1), ThreadId(1), name});
@@ -103,10 +118,16 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
     group.loop = EventLoopId(1);
     group.frame = FrameId(1);
     tasks.put_task_group(TaskGroupId(1), group);
-    tasks.put_ready_tasks(ReadyTasksId(1), {EventLoopId(1), kMs, kMs, 1});
+    tasks.put_ready_tasks(ReadyTasksId(1), {EventLoopId(1), ProfileMaker::kStart, kMs, 1});
     tasks.put_task_waiter(TaskWaiterId(1), {TaskGroupId(1), TaskStackId(2), 7});
     tasks.put_job_waiter(JobWaiterId(1), {ProcessId(1), FrameId(1), TaskStackId(2), 7});
-    add_tasks(rows, tasks, all);
+    Request request;
+    request.loop = EventLoopId(1);
+    request.latest_begin = request.earliest_end = ProfileMaker::kStart;
+    request.latest_end = ProfileMaker::kStart;
+    tasks.put_request(RequestId(1), request);
+    tasks.put_request_part(RequestPartId(1), {RequestId(1), TaskTimeId(1), false, kMs});
+    add_tasks(rows, tasks, all, profile);
     add_recording(all, profile);
   }
   ASSERT_EQ(rows.times.size(), 2u);
@@ -127,7 +148,16 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
   EXPECT_EQ(rows.job_waiters[1].process, ProcessId(2));
   EXPECT_EQ(all.frame(rows.job_waiters[1].frame).function, "second");
   EXPECT_EQ(rows.job_waiters[1].stack, TaskStackId(4));
-  EXPECT_TRUE(rows.ready.empty()) << "their moments are of one recording";
+  // As the samples of the second recording, the moments of its tasks follow the end of the first one.
+  const Nanoseconds start = all.samples()[1].start;
+  EXPECT_EQ(start, ProfileMaker::kStart + kMs);
+  EXPECT_EQ(rows.ready[1], (ReadyTasks{EventLoopId(2), start, kMs, 1}));
+  Request request;
+  request.loop = EventLoopId(2);
+  request.latest_begin = request.earliest_end = start;
+  request.latest_end = start;
+  EXPECT_EQ(rows.requests[1], request) << "the earliest begin is still not known";
+  EXPECT_EQ(rows.request_parts[1], (RequestPart{RequestId(2), TaskTimeId(2), false, kMs}));
   EXPECT_EQ(rows.times[1].time, std::numeric_limits<int64_t>::max() - 3 * kMs) << "what a sum holds";
 }
 

@@ -48,7 +48,7 @@ Result<profile::Profile> read_all(const ReportArguments& a, report::ReportOption
     if (a.files.size() == 1) {
       all_tasks = *std::move(tasks);
     } else {
-      view::add_tasks(all_tasks, *tasks, all ? *all : none);
+      view::add_tasks(all_tasks, *tasks, all ? *all : none, *one);
     }
     if (all) {
       view::add_recording(*all, *one);

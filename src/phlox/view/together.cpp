@@ -69,6 +69,23 @@ std::optional<IdType> shifted(const std::optional<IdType>& id, size_t by) {
   return id ? std::optional(shifted(*id, by)) : id;
 }
 
+// How the times of a recording go on behind those of the recordings before it.
+struct Order {
+  bool overlap = false;
+  Nanoseconds shift = 0;  // to be added to each of its times
+};
+
+Order order_of(const Profile& all, const Profile& other) {
+  const Span before = span_of(all), added = span_of(other);
+  if (before.is_empty() || added.is_empty()) return {};
+  if (share_a_clock(all, other) && added.begin < before.end && before.begin < added.end)
+    return {.overlap = true};
+  // No real recording needs more, and times must not overflow.
+  constexpr Nanoseconds kMost = Nanoseconds{1} << 61;
+  const Nanoseconds shift = before.end - added.begin;
+  return {.shift = std::abs(shift) <= kMost ? shift : 0};
+}
+
 class Addition {
  public:
   Addition(Profile& all, const Profile& other)
@@ -80,11 +97,8 @@ class Addition {
         frames_(all.frames().size()),
         stacks_(all.stacks().size()),
         wakers_(all.wakers().size()),
-        wait_targets_(all.wait_targets().size()) {
-    const Span before = span_of(all), added = span_of(other);
-    overlap_ = !before.is_empty() && !added.is_empty() && share_a_clock(all, other) &&
-               added.begin < before.end && before.begin < added.end;
-    if (!overlap_ && !before.is_empty() && !added.is_empty()) shift_ = before.end - added.begin;
+        wait_targets_(all.wait_targets().size()),
+        order_(order_of(all, other)) {
     for (const Sample& sample : all.samples()) value_left_ -= sample.value;
   }
 
@@ -107,7 +121,7 @@ class Addition {
   void put_meta() {
     CpuUse use = cpu_use(all_);
     const CpuUse added = cpu_use(other_);
-    const bool known = !overlap_ && use.is_known() && added.is_known();
+    const bool known = !order_.overlap && use.is_known() && added.is_known();
     use.busy = known ? use.busy + added.busy : 0;
     use.idle = known ? use.idle + added.idle : 0;
     use.stolen = known ? use.stolen + added.stolen : 0;
@@ -137,14 +151,14 @@ class Addition {
   void put_processes() {
     for (Process row : other_.processes()) {
       row.parent = shifted(row.parent, processes_);
-      row.start += shift_;
-      if (row.end != 0) row.end += shift_;
+      row.start += order_.shift;
+      if (row.end != 0) row.end += order_.shift;
       all_.emit(next<ProcessId>(all_.processes().size()), row);
     }
     for (Thread row : other_.threads()) {
       row.process = shifted(row.process, processes_);
-      row.start += shift_;
-      if (row.end != 0) row.end += shift_;
+      row.start += order_.shift;
+      if (row.end != 0) row.end += order_.shift;
       all_.emit(next<ThreadId>(all_.threads().size()), row);
     }
     for (Counter row : other_.counters()) {
@@ -187,7 +201,7 @@ class Addition {
       row.wait_target = shifted(row.wait_target, wait_targets_);
       row.code_file = shifted(row.code_file, modules_);
       row.stack = shifted(row.stack, stacks_);
-      row.start += shift_;
+      row.start += order_.shift;
       // One recording alone may already reach the largest possible sum.
       row.value = std::min(row.value, value_left_);
       value_left_ -= row.value;
@@ -200,12 +214,12 @@ class Addition {
       if (row.kind == EventKind::recording_start || row.kind == EventKind::recording_end) continue;
       row.process = shifted(row.process, processes_);
       row.thread = shifted(row.thread, threads_);
-      row.time += shift_;
+      row.time += order_.shift;
       all_.emit(row);
     }
     for (TimeLabel label : other_.time_labels()) {
-      label.start += shift_;
-      label.end += shift_;
+      label.start += order_.shift;
+      label.end += order_.shift;
       all_.put_time_label(std::move(label));
     }
   }
@@ -213,10 +227,35 @@ class Addition {
   Profile& all_;
   const Profile& other_;
   size_t processes_, threads_, modules_, frames_, stacks_, wakers_, wait_targets_;
-  bool overlap_ = false;
-  Nanoseconds shift_ = 0;
+  Order order_;
   int64_t value_left_ = std::numeric_limits<int64_t>::max();
 };
+
+struct RowsBefore {
+  size_t loops, times;
+};
+
+void add_moments(TaskRows& rows, const TaskRows& of_other, const RowsBefore& before, Nanoseconds shift) {
+  const size_t requests = rows.requests.size();
+  for (ReadyTasks row : of_other.ready) {
+    row.loop = shifted(row.loop, before.loops);
+    row.time += shift;
+    rows.ready.push_back(row);
+  }
+  for (Request row : of_other.requests) {
+    row.loop = shifted(row.loop, before.loops);
+    row.latest_begin += shift;
+    row.earliest_end += shift;
+    if (row.earliest_begin) *row.earliest_begin += shift;
+    if (row.latest_end) *row.latest_end += shift;
+    rows.requests.push_back(row);
+  }
+  for (RequestPart row : of_other.request_parts) {
+    row.request = shifted(row.request, requests);
+    row.time = shifted(row.time, before.times);
+    rows.request_parts.push_back(row);
+  }
+}
 
 }  // namespace
 
@@ -226,8 +265,9 @@ uint32_t add_recording(Profile& all, const Profile& other) {
   return addition.threads();
 }
 
-void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all) {
+void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all, const Profile& other) {
   const size_t loops = rows.loops.size(), stacks = rows.stacks.size(), groups = rows.groups.size();
+  const size_t times = rows.times.size();
   for (TaskCensus row : of_other.censuses) {
     row.process = shifted(row.process, all.processes().size());
     rows.censuses.push_back(std::move(row));
@@ -258,7 +298,7 @@ void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all) {
     seen_left -= row.seen;
     rows.times.push_back(std::move(row));
   }
-  // Moments (rows.ready, rows.requests) are of one recording.
+  add_moments(rows, of_other, {loops, times}, order_of(all, other).shift);
   for (TaskGroup row : of_other.groups) {
     row.loop = shifted(row.loop, loops);
     row.frame = shifted(row.frame, all.frames().size());

@@ -13,7 +13,8 @@ namespace phlox::view {
 // kForkedFrom is copied.
 uint32_t add_recording(profile::Profile& all, const profile::Profile& other);
 
-// The same for what tasks awaited. `all`: the profile before `other` is added to it.
-void add_tasks(profile::TaskRows& rows, const profile::TaskRows& of_other, const profile::Profile& all);
+// The same for what tasks awaited: the rows of `other` behind those of `all`, before it is added to that.
+void add_tasks(profile::TaskRows& rows, const profile::TaskRows& of_other, const profile::Profile& all,
+               const profile::Profile& other);
 
 }  // namespace phlox::view
