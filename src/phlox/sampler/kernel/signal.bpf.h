@@ -51,6 +51,17 @@ static __always_inline int sample_at_signal(struct scratch* s, struct kernel_pro
   return sent;
 }
 
+// A program may send itself signals without end. Their records would fill the ring, and the one that ends the
+// program would be lost. The consumer keeps fewer (assemble/consumer_signals.cpp).
+#define SIGNAL_EVERY 33000000ull
+#define SIGNALS_AT_ONCE 300
+static __always_inline int are_too_many(struct kernel_process* receiver, __u64 now) {
+  const __u64 until = receiver->signals_until;
+  if (until > now + SIGNALS_AT_ONCE * SIGNAL_EVERY) return 1;
+  receiver->signals_until = (until > now ? until : now) + SIGNAL_EVERY;
+  return 0;
+}
+
 static __always_inline struct kernel_signal* begin_signal(struct scratch* s, const struct kernel_process* p,
                                                           int signal, __u8 what, __u64 now) {
   struct kernel_signal* record = &s->signal;
@@ -71,6 +82,8 @@ int BPF_PROG(on_signal, int signal, struct kernel_siginfo* info, struct task_str
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
   if (!receiver || !s || result || !IS_ENDING(signal)) return 0;
   const __u64 now = clock_now();
+  const int ends = ends_with(task, signal);
+  if (are_too_many(receiver, now) && !ends) return 0;
   int code = SI_USER;
   if (info == SENT_BY_KERNEL) {
     code = SI_KERNEL;
@@ -85,7 +98,7 @@ int BPF_PROG(on_signal, int signal, struct kernel_siginfo* info, struct task_str
   if (BY_PROCESS(code)) BPF_CORE_READ_INTO(&record->name, by, group_leader, comm);
   if (!BY_PROCESS(code)) record->flags = KERNEL_SIGNAL_BY_KERNEL;
   if (code > 0 && code < SI_KERNEL && by == task) record->flags |= KERNEL_SIGNAL_OWN;
-  if (ends_with(task, signal)) record->flags |= KERNEL_SIGNAL_ENDS;
+  if (ends) record->flags |= KERNEL_SIGNAL_ENDS;
   send(record, sizeof *record);
   struct kernel_process* sender = from ? process_of(from) : 0;
   if (!sender) return 0;
@@ -108,11 +121,13 @@ int BPF_PROG(on_deliver, int signal, struct kernel_siginfo* info, struct k_sigac
   struct scratch* s = bpf_map_lookup_elem(&scratches, &cpu);
   if (!p || !s || !IS_ENDING(signal)) return 0;
   const __u64 now = clock_now();
+  const int handled = (__u64)BPF_CORE_READ(action, sa.sa_handler) > 1;
+  if (are_too_many(p, now) && handled) return 0;
   const int seen = sample_at_signal(s, p, task, now);
   struct kernel_signal* record = begin_signal(s, p, signal, KERNEL_SIGNAL_DELIVERED, now);
   record->thread = thread_id(task);
   if (!seen) record->flags |= KERNEL_SIGNAL_UNSEEN;
-  if ((__u64)BPF_CORE_READ(action, sa.sa_handler) > 1) record->flags |= KERNEL_SIGNAL_HANDLED;
+  if (handled) record->flags |= KERNEL_SIGNAL_HANDLED;
   if (bpf_core_field_exists(task->signal->oom_mm) && BPF_CORE_READ(task, signal, oom_mm))
     record->flags |= KERNEL_SIGNAL_NO_MEMORY;
   send(record, sizeof *record);
