@@ -41,6 +41,16 @@ bool runs_jobs(const TaskFunction& function) {
          (function.name == "worker_fn" && function.file.ends_with("/trio/_threads.py"));
 }
 
+// What the pool itself calls before the job, when it hands over the result, or after that.
+bool is_of_pool(const TaskFunction& function) {
+  return function.file.ends_with("/concurrent/futures/_base.py") || function.name == "call_soon_threadsafe" ||
+         (function.name == "_restore_context" && function.file.ends_with(kAsgirefFile)) ||
+         // That gives the thread its name, and that wakes trio.
+         function.file.ends_with(kTrioFile) ||
+         (function.name == "deliver_worker_fn_result" && function.file.ends_with("/trio/_threads.py")) ||
+         (function.name == "task_done" && function.file.ends_with("/queue.py"));
+}
+
 }  // namespace
 
 RemoteAddress TaskReader::variable_named(const RawFrame& frame, std::string_view name) {
@@ -142,10 +152,8 @@ std::optional<JobHead> TaskReader::find_job_head(std::span<const RawFrame> frame
     const TaskFunction& function = codes_.function(known->function);
     if (!head.future) {
       head.future = future_of_job(frame, function);
-    } else if (function.file.ends_with("/concurrent/futures/_base.py") ||
-               function.name == "call_soon_threadsafe" ||
-               (function.name == "_restore_context" && function.file.ends_with(kAsgirefFile))) {
-      return {};  // the pool itself, before the job or when it hands over the result
+    } else if (is_of_pool(function)) {
+      return {};
     } else if (!known->code.shim && !runs_jobs(function)) {
       head.frame = frame.frame;
       head.code = frame.code;
