@@ -541,6 +541,24 @@ TEST_F(LoopStallsOf, run_forever_is_the_loops_own_code) {
   EXPECT_EQ(stalls().rows[0].wall, 172 * kMs);
 }
 
+// A selector of the program's own, which calls another one, or waits itself.
+TEST_F(LoopStallsOf, a_loop_waits_for_events_in_whatever_selector_it_has) {
+  for (const std::string& poll :
+       {kOnce + ";select:41;" + kLib + "selectors.py/select", kOnce + ";select:41"}) {
+    blocked(poll, 500 * kMs, kEpoll);
+    ran(poll, 1 * kMs);
+  }
+  EXPECT_TRUE(stalls().rows.empty());
+  blocked(kCallback + "fetch:7;select:9", 300 * kMs, kEpoll);
+  blocked(kOnce + ";select:41;hook:3", 200 * kMs, kRead);
+  blocked(kOnce + ";select:41", 500 * kMs, kEpoll);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u)
+      << "a select() in a callback is not the loop's, and work of the hook is work";
+  EXPECT_EQ(found.rows[0].start, 1001 * kMs);
+  EXPECT_EQ(found.rows[0].wall, 501 * kMs);
+}
+
 TEST_F(LoopStallsOf, the_gap_between_samples_is_the_error_of_a_stall) {
   sampled(100);
   idle(500 * kMs, 50);

@@ -294,6 +294,21 @@ TEST_F(Work, a_line_that_waits_in_epoll_and_calls_functions_is_an_event_loop) {
   EXPECT_EQ(doing(3), Doing::waiting_unknown);
 }
 
+// prompt_toolkit's, for example.
+TEST_F(Work, a_selector_that_asyncio_calls_waits_for_events_whoever_wrote_it) {
+  const ThreadId start = main();
+  blocked(start, kOnce + ";select:9" + kSelector, 100 * kMs, kEpoll);
+  blocked(start, kOnce + ";select:9", 100 * kMs, kEpoll);
+  blocked(start, kOnce + ";select:9;hook", 100 * kMs, kRead);
+  blocked(start, kCallback + "select:9", 100 * kMs, kEpoll);
+  blocked(start, "select:9", 100 * kMs, kNanosleep);
+  EXPECT_EQ(doing(0), Doing::waiting_for_work);
+  EXPECT_EQ(doing(1), Doing::waiting_for_work);
+  EXPECT_EQ(doing(2), Doing::waiting);
+  EXPECT_EQ(doing(3), Doing::waiting);
+  EXPECT_NE(doing(4), Doing::waiting_for_work);
+}
+
 // A framework's own function between the one that is known to start the loop and the loop.
 TEST_F(Work, a_line_beneath_the_start_of_a_loop_is_that_loop_unless_the_start_waits_itself) {
   const ThreadId start = main();

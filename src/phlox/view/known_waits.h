@@ -53,6 +53,15 @@ constexpr bool is_handle(const KnownFunction* known) {
   return known != nullptr && known->role == Role::work && known->function == "_run";
 }
 
+// asyncio's loop calls nothing of this name but the selector in which it waits. Programs and libraries put
+// selectors of their own there (prompt_toolkit, tests).
+constexpr bool calls_selector(const KnownFunction* known) {
+  return known != nullptr && known->role == Role::loop && known->function == "_run_once";
+}
+inline bool may_be_selector(const profile::Frame& frame) {
+  return frame.kind == profile::FrameKind::python && frame.function == "select";
+}
+
 constexpr bool is_waiting(Role role) {
   return role >= Role::waits_for_events && role <= Role::queue_lock;
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <tuple>
 
+#include "phlox/profile/library_file.h"
 #include "phlox/profile/recorded_words.h"
 #include "phlox/view/awaiters.h"
 #include "phlox/view/forks.h"
@@ -18,9 +20,7 @@ bool has_own_stacks(std::string_view loop) {
 }
 
 bool is_of_a_library(const Frame& frame) {
-  return frame.file.starts_with('<') || frame.file.find("/site-packages/") != std::string::npos ||
-         frame.file.find("/dist-packages/") != std::string::npos ||
-         frame.file.find("/lib/python") != std::string::npos;
+  return is_library_file(frame.file);
 }
 
 LoopStacks::LoopStacks(const Profile& profile, const WaitPlaces& places)
@@ -98,6 +98,8 @@ LoopPlace LoopStacks::find(StackId stack) const {
   LoopPlace place;
   FrameId outermost;  // that is not in a library
   bool waits = true, for_events = false, is_task = true;
+  FrameId last;  // the last frame of Python, and what was known before it
+  std::tuple<bool, bool, FrameId, FrameId> before;
   for (StackId at = stack; at && at.value < stacks_.size();) {
     const Stack& row = profile_.stack(at);
     const StackId above = row.parent < at ? row.parent : StackId();
@@ -109,6 +111,10 @@ LoopPlace LoopStacks::find(StackId stack) const {
     is_task = is_task && !is_awaits_marker(frame);
     if (frame.kind == FrameKind::python) {
       const KnownFunction* known = known_[row.frame.value - 1];
+      if (calls_selector(known) && last && may_be_selector(profile_.frame(last))) {
+        std::tie(waits, for_events, place.callback, place.program) = before;
+        for_events = for_events || waits;
+      }
       if (is_loop(known) || is_loop_[at.value]) {
         place.at = place.callback ? InLoop::callback : for_events ? InLoop::poll : InLoop::own;
         if (!place.program) place.program = place.callback;
@@ -116,6 +122,8 @@ LoopPlace LoopStacks::find(StackId stack) const {
         return place;
       }
       at = above;
+      last = row.frame;
+      before = {waits, for_events, place.callback, place.program};
       if (!is_task && !is_handle(known)) continue;  // an awaiter does not run
       waits = waits && known != nullptr && is_waiting(known->role);
       for_events = for_events || (waits && known->role == Role::waits_for_events);

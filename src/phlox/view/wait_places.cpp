@@ -70,9 +70,11 @@ std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
     Function function;
     function.not_read = not_read;
     function.forked_here = forked_here;
+    function.may_be_selector = may_be_selector(frame);
     if (const KnownFunction* found = known_function(frame)) {
       function.role = found->role;
       function.begins_thread = found->begins_thread;
+      function.calls_selector = calls_selector(found);
       if (!found->of.empty()) function.name = number_of(found->of);
     }
     functions_.push_back(function);
@@ -80,12 +82,19 @@ std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
   return numbers;
 }
 
-// Drops the role if it does not begin a thread: AnyIO's worker is a Thread with a run(), and the function
-// that runs a program's event loop has that name, too.
+// A role that depends on the caller. Drops that of a function that does not begin a thread: AnyIO's worker is
+// a Thread with a run(), and the function that runs a program's event loop has that name, too.
 uint32_t WaitPlaces::as_called_by(uint32_t above, uint32_t function) {
-  if (!functions_[function].begins_thread || functions_[paths_[above].function].role == Role::root)
+  const Function caller = functions_[paths_[above].function];
+  Function called = functions_[function];
+  if (called.begins_thread && caller.role != Role::root) {
+    called = {};
+  } else if (caller.calls_selector && called.may_be_selector && called.role == Role::none) {
+    called.role = Role::waits_for_events;
+  } else {
     return function;
-  functions_.emplace_back();
+  }
+  functions_.push_back(called);
   return static_cast<uint32_t>(functions_.size() - 1);
 }
 

@@ -48,6 +48,7 @@ class WaitPlaces {
     Role role = Role::none;
     uint32_t name = 0;  // of its loop or pool
     bool begins_thread = false;
+    bool calls_selector = false, may_be_selector = false;
     bool not_read = false;     // a marker in the place of functions
     bool forked_here = false;  // a marker: what is above it is the parent's
   };
