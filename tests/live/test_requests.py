@@ -89,6 +89,33 @@ def test_each_slow_request_is_one_of_the_program(python, tmp_path):
     check(*record(python, tmp_path / "a.phlox", "alone"))
 
 
+def running_in(recording, request):
+    """-> Counter of the functions in which the request's own task ran, by time"""
+    functions = collections.Counter()
+    for function, duration in recording.query(f"""SELECT f.function, p.time_ns FROM request_part p
+            JOIN task_time t ON t.id = p.task_time JOIN task_stack s ON s.id = t.stack JOIN frame f ON f.id = s.frame
+            WHERE request = {request} AND t.state = 2 AND NOT p.awaited"""):
+        functions[function] += duration * 1e-9
+    return functions
+
+
+@once_a_version
+@since(3, 8)
+def test_a_request_that_lets_no_other_task_run_has_its_function(python, tmp_path):
+    recording, measured = record(python, tmp_path / "a.phlox", "blocked")
+    seconds = "earliest_begin_ns * 1e-9, latest_begin_ns * 1e-9, earliest_end_ns * 1e-9, latest_end_ns * 1e-9"
+    rows = {row[0]: row[1:] for row in recording.query(f"SELECT id, {seconds} FROM request")}
+    assert len(rows) >= 5, rows
+    known = 0.0
+    for request, row in rows.items():
+        functions = running_in(recording, request)
+        of = {one[4] for one in measured if is_of(row, one)}
+        # Never the function of another request. What is not proved has the server's alone.
+        assert set(functions) - {"run_asgi", "serve", "answer"} <= of, (request, row, functions, of)
+        known += sum(functions[function] for function in of)
+    assert known >= 0.6 * sum(row[2] - row[1] for row in rows.values()), (known, rows)
+
+
 @pytest.mark.parametrize("server", ["uvicorn", "tornado"])
 def test_each_slow_request_of_a_server_is_one_that_it_had(server, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(CACHE / "mcp-client"))

@@ -77,6 +77,25 @@ TEST_F(TaskSumsOf, a_loop_that_no_longer_says_its_thread_is_still_the_same) {
   EXPECT_FALSE(seen_.loops[1].thread) << "it was not in the census before, so it may be another one";
 }
 
+// Of what a running task has called, as far as it was written for this program.
+TEST_F(TaskSumsOf, a_running_task_has_the_program_s_functions_that_it_has_called) {
+  auto one = task(1, 12, AwaitedKind::none, python::TaskState::running);
+  one.frames = {{0, 12}, {1, 50}, {0, 30}, {1, 60}};
+  one.called = 3;
+  auto tasks = census({one});
+  tasks.functions[1].file = "/usr/lib/python3.12/json/decoder.py";
+  sums_.add(tasks, 100 * kMs, thread_of_);
+  ids_.called = TaskSums::kMostCalled;
+  sums_.add(tasks, 100 * kMs, thread_of_);
+  sums_.put();
+  ASSERT_EQ(seen_.times.size(), 2u);
+  std::vector<int32_t> lines;
+  for (profile::TaskStackId at = seen_.times[0].stack; at; at = seen_.stacks[at.value - 1].parent)
+    lines.push_back(frames_.frame(seen_.stacks[at.value - 1].frame).line);
+  EXPECT_EQ(lines, (std::vector<int32_t>{30, 50, 12})) << "not the library that it has called last";
+  EXPECT_FALSE(seen_.stacks[seen_.times[1].stack.value - 1].parent) << "too many: its coroutines alone";
+}
+
 TEST_F(TaskSumsOf, tasks_that_began_after_a_census_without_any_have_half_of_the_time_between) {
   sums_.add(census({}), 100 * kMs, thread_of_);
   sums_.add(census({task(1, 12, AwaitedKind::lock)}), 50 * kMs, thread_of_);

@@ -21,6 +21,8 @@ constexpr size_t kBatch = 512;
 constexpr size_t kTries = 5;
 constexpr size_t kMaxInterpreters = 256;
 constexpr size_t kMaxLoops = 1024;
+// To find those that run tasks, in one census.
+constexpr size_t kMostThreadsTried = 256;
 // Tasks that wait for a lock or hold one are checked again at the end, by the bytes of their evidence.
 constexpr size_t kMaxLockFacts = 100'000;
 constexpr size_t kMaxLockBytes = size_t{64} << 20;
@@ -53,6 +55,7 @@ class Census {
   void read_all(TaskReader& reader, AsyncioModule& module, std::span<const AsyncioModule::Found> found);
   void read_batch(TaskReader& reader, AsyncioModule& module, std::span<const AsyncioModule::Found> found);
   bool read_alone(TaskReader& reader, RemoteAddress task, TaskReading& into);
+  void add_callees(TaskReader& reader, AsyncioModule& module, TaskReading& reading);
   void keep(AsyncioModule& module, TaskReading& reading, uint64_t python_id);
   AsyncLoop describe_loop(AsyncioModule& module, const TaskReading& reading) const;
   uint32_t loop_of(AsyncioModule& module, const TaskReading& reading, uint64_t python_id);
@@ -72,6 +75,7 @@ class Census {
   std::unordered_set<uint64_t> trio_runners_, eventlet_hubs_;
   std::vector<std::vector<RemoteAddress>> awaits_;  // of each task in out_
   size_t awaits_kept_ = 0;
+  size_t threads_left_ = kMostThreadsTried;
   // A task that waits for a lock or is inside its `async with`.
   struct LockFact {
     RemoteAddress lock;
@@ -230,7 +234,29 @@ void Census::read_batch(TaskReader& reader, AsyncioModule& module,
       ++(readings[i].gone ? out_.ended : out_.unproved);
       continue;
     }
-    if (readings[i].pending) keep(module, readings[i], found[i].python_id);
+    if (!readings[i].pending) continue;
+    add_callees(reader, module, readings[i]);
+    keep(module, readings[i], found[i].python_id);
+  }
+}
+
+// A request whose task does not wait: only its thread's frames show what it is about.
+void Census::add_callees(TaskReader& reader, AsyncioModule& module, TaskReading& reading) {
+  if (!sources_.chains_only || sources_.known == nullptr || reading.task.request == 0 ||
+      !reading.running_frame || threads_left_ == 0)
+    return;
+  --threads_left_;
+  auto& known = sources_.known->threads;
+  const auto last = known.find(reading.loop.value);
+  if (last != known.end() && reader.read_callees(last->second, reading)) return;
+  pages_.forget();
+  if (last != known.end() && !reading.evidence.holds(pages_)) return;  // it no longer runs
+  for (const RemoteAddress thread : module.threads()) {
+    if (threads_left_ == 0) return;
+    --threads_left_;
+    if (!reader.read_callees(thread, reading)) continue;
+    if (known.size() < kMaxLoops) known[reading.loop.value] = thread;
+    return;
   }
 }
 

@@ -96,6 +96,9 @@ struct AsyncTask {
   // N of the name "Task-N", which asyncio gives to one task only, if it is the task of one request
   // (request_tasks.h). 0: it is none, or has another name.
   uint64_t request = 0;
+  // The innermost ones of `frames`: what a running coroutine has called. Only with TaskSources::chains_only,
+  // for a request, and if it is proved.
+  uint32_t called = 0;
 };
 
 // What a thread of such a pool runs, from before the tasks were read until after: whatever waits for it then

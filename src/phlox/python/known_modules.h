@@ -23,6 +23,7 @@ struct KnownModules {
   std::unordered_map<uint64_t, AsyncioNames> asyncio;  // by interpreter
   std::unordered_map<uint64_t, TrioNames> trio;
   std::unordered_map<uint64_t, TaskLists> lists;
+  std::unordered_map<uint64_t, RemoteAddress> threads;  // that was found to run a loop, by the loop
 };
 
 }  // namespace phlox::python

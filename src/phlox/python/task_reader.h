@@ -64,6 +64,7 @@ struct TaskReading {
   bool hub = false;          // of gevent
   bool of_eventlet = false;  // its parent is the hub
   RemoteAddress parent;
+  RemoteAddress running_frame, running_code;  // of the coroutine that executes; none: it does not run
 };
 
 // What a thread of an executor, of anyio or of trio does now.
@@ -103,6 +104,9 @@ class TaskReader {
   // The same without proof: if a second look finds the same, it ran in between. None: also for a function
   // that is not in Python.
   std::optional<JobHead> read_job_head(RemoteAddress thread);
+  // Adds what a running task has called to its frames, if that is proved (AsyncTask::called). False: this is
+  // not its thread.
+  bool read_callees(RemoteAddress thread, TaskReading& out);
 
  private:
   // A coroutine or generator, at rest or running.
@@ -171,6 +175,9 @@ class TaskReader {
   bool read_greenlet(RemoteAddress greenlet, TaskReading& out);
   std::string greenlet_name(RemoteAddress greenlet, const GreenletState& state, bool hub);
   bool read_frames(RemoteAddress top, TaskReading& out);
+  std::optional<std::vector<RawFrame>> frames_beyond(RemoteAddress thread, RemoteAddress frame,
+                                                     RemoteAddress code);
+  void add_callees(std::span<const RawFrame> frames, TaskReading& out);
   bool read_raw_frames(RemoteAddress top, std::span<RawFrame> frames, WalkResult& walk, Evidence& evidence);
   RemoteAddress top_of(RemoteAddress thread, uint64_t& python_id);
   bool read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddress& top, Evidence& evidence);

@@ -1,6 +1,6 @@
 """Requests of an event-loop server, each a line of the file LOG: moments before and after its begin, before and after its end
-(CLOCK_MONOTONIC, ns), and what it was. requests.py LOG SECONDS uvicorn|tornado|alone. alone: tasks as uvicorn starts them, and
-others like them that are no requests."""
+(CLOCK_MONOTONIC, ns), and what it was. requests.py LOG SECONDS uvicorn|tornado|alone|blocked. alone: tasks as uvicorn starts
+them, and others like them that are no requests. blocked: such tasks whose functions let no other task run."""
 import asyncio
 import os
 import random
@@ -60,8 +60,20 @@ async def middle(seconds):
     await asyncio.wait_for(leaf(seconds), 60)
 
 
+def compute(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def nap(seconds):
+    time.sleep(seconds)
+
+
 async def answer(what, seconds):
-    if what == "slow":
+    if what in ("compute", "nap"):
+        globals()[what](seconds)
+    elif what == "slow":
         await asyncio.sleep(seconds)
     elif what == "fan":
         await asyncio.gather(leaf(seconds), middle(seconds))
@@ -78,9 +90,25 @@ async def run_connection(answer, *words):
 """
 
 
-async def alone():
+def names_of_server():
     names = {}
     exec(compile(SERVER, "/srv/uvicorn/protocols/http/h11_impl.py", "exec"), names)
+    return names
+
+
+async def blocked():
+    run_asgi, loop = names_of_server()["run_asgi"], asyncio.get_running_loop()
+
+    async def client(what):
+        while time.monotonic() < UNTIL:
+            await asyncio.wait([new_task(loop, run_asgi(serve, what, random.uniform(0.2, 0.4)))])
+            await asyncio.sleep(0.1)
+
+    await asyncio.gather(client("compute"), client("nap"))
+
+
+async def alone():
+    names = names_of_server()
     loop = asyncio.get_running_loop()
 
     async def client(what, lengths):
@@ -155,10 +183,10 @@ async def with_tornado():
 
 
 async def main():
-    if sys.argv[3] != "alone":  # CPython 3.13 gives all tasks of a factory the name None
+    if sys.argv[3] in ("uvicorn", "tornado"):  # CPython 3.13 gives all tasks of a factory the name None
         asyncio.get_running_loop().set_task_factory(new_task)
     print("ready", os.getpid(), flush=True)
-    await {"alone": alone, "uvicorn": with_uvicorn, "tornado": with_tornado}[sys.argv[3]]()
+    await {"alone": alone, "blocked": blocked, "uvicorn": with_uvicorn, "tornado": with_tornado}[sys.argv[3]]()
 
 
 asyncio.run(main())

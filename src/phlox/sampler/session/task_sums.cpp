@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "phlox/base/spread.h"
+#include "phlox/profile/library_file.h"
 
 namespace phlox::sampler {
 namespace {
@@ -65,9 +66,20 @@ profile::FrameId TaskSums::frame_of(const python::AsyncTasks& tasks, const pytho
   return at->second;
 }
 
+// Of what a running task has called, all up to the innermost function that is in no library. What the library
+// does there would only make more stacks.
+std::span<const python::TaskFrame> TaskSums::kept_frames(const python::AsyncTasks& tasks,
+                                                         const python::AsyncTask& task) const {
+  const std::span<const python::TaskFrame> frames = task.frames;
+  const size_t own = frames.size() - task.called;
+  size_t kept = ids_.called < kMostCalled ? frames.size() : own;
+  while (kept > own && profile::is_library_file(tasks.functions[frames[kept - 1].function].file)) --kept;
+  return frames.first(kept);
+}
+
 // None: it has no frames, or there are too many stacks.
 profile::TaskStackId TaskSums::stack_of(const python::AsyncTasks& tasks,
-                                        const std::vector<python::TaskFrame>& frames) {
+                                        std::span<const python::TaskFrame> frames) {
   profile::StackId parent;
   for (const python::TaskFrame& one : frames) {
     const profile::FrameId frame = frame_of(tasks, one);
@@ -99,6 +111,7 @@ uint32_t TaskSums::row_of(profile::EventLoopId loop, profile::TaskStackId stack,
   const auto row = static_cast<uint32_t>(rows_.size());
   Row& made = rows_.emplace_back();
   made.id = profile::TaskTimeId(++ids_.times);
+  if (task.called > 0) ++ids_.called;
   made.time.loop = loop;
   made.time.stack = stack;
   made.time.state = state;
@@ -197,7 +210,7 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   std::vector<profile::TaskTimeId> times;
   times.reserve(tasks.tasks.size());
   for (const python::AsyncTask& task : tasks.tasks) {
-    const profile::TaskStackId stack = stacks.emplace_back(stack_of(tasks, task.frames));
+    const profile::TaskStackId stack = stacks.emplace_back(stack_of(tasks, kept_frames(tasks, task)));
     if (!stack && !task.frames.empty()) ++without_stack_;
     const uint32_t row = row_of(loops[task.loop], stack, task);
     times.push_back(rows_[row].id);

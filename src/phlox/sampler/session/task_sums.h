@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -27,7 +28,8 @@ namespace phlox::sampler {
 
 // Numbers of rows, shared by all programs of a recording.
 struct TaskRowIds {
-  uint32_t censuses = 0, loops = 0, times = 0, groups = 0, ready = 0, waiters = 0, job_waiters = 0;
+  uint32_t censuses = 0, loops = 0, times = 0, called = 0, groups = 0, ready = 0, waiters = 0,
+           job_waiters = 0;
   RequestIds requests;
   profile::StackTable stacks;
 };
@@ -37,6 +39,8 @@ class TaskSums {
   // A program may make new functions for ever: tasks beyond these are counted without their stacks. For all
   // programs together.
   static constexpr uint32_t kMostRows = 100'000, kMostStacks = 1'000'000;
+  // Rows of running tasks with what they have called: beyond these, only with their coroutines.
+  static constexpr uint32_t kMostCalled = 10'000;
   static constexpr size_t kMostLoops = 1000;  // of one program
 
   // Of them only the newest are kept.
@@ -86,8 +90,9 @@ class TaskSums {
   std::vector<profile::EventLoopId> loops_of(const std::vector<python::AsyncLoop>& loops,
                                              const ThreadOf& thread_of);
   profile::EventLoopId loop_of(const std::string& type, uint64_t python_id, const ThreadOf& thread_of);
-  profile::TaskStackId stack_of(const python::AsyncTasks& tasks,
-                                const std::vector<python::TaskFrame>& frames);
+  profile::TaskStackId stack_of(const python::AsyncTasks& tasks, std::span<const python::TaskFrame> frames);
+  std::span<const python::TaskFrame> kept_frames(const python::AsyncTasks& tasks,
+                                                 const python::AsyncTask& task) const;
   profile::FrameId frame_of(const python::AsyncTasks& tasks, const python::TaskFrame& frame);
   uint32_t row_of(profile::EventLoopId loop, profile::TaskStackId stack, const python::AsyncTask& task);
   void add_time(uint32_t row, Nanoseconds time);
