@@ -231,6 +231,28 @@ TEST_F(LoopStallsOf, a_function_that_is_not_left_is_a_stall_of_a_busy_loop_too) 
   EXPECT_EQ(found.rows[0].least, 0);
 }
 
+// Both compute in one function, so the innermost function does not tell them apart.
+TEST_F(LoopStallsOf, a_handler_that_others_are_not_in_is_a_stall_of_a_busy_loop_too) {
+  const auto calls = [&](const std::string& handler, int samples) {
+    for (int i = 0; i < samples; ++i) ran(kCallback + handler + ";burn:15", 5 * kMs);
+  };
+  for (int k = 0; k < 30; ++k) {
+    idle(2 * kMs);
+    calls("resize", 4);
+  }
+  idle(2 * kMs);
+  calls("resize", 36);
+  idle(2 * kMs);
+  EXPECT_TRUE(stalls().rows.empty()) << "nine of these in a row";
+  calls("resize", 4);
+  calls("login", 36);
+  idle(2 * kMs);
+  const LoopStalls found = stalls();
+  ASSERT_EQ(found.rows.size(), 1u);
+  EXPECT_EQ(found.rows[0].wall, 200 * kMs);
+  EXPECT_EQ(found.rows[0].least, 0);
+}
+
 TEST_F(LoopStallsOf, many_callbacks_in_a_row_are_counted) {
   ticks(10);
   idle(10 * kMs);

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "phlox/view/callback_functions.h"
 #include "phlox/view/gil_holders.h"
 #include "phlox/view/loop_stacks.h"
 #include "phlox/view/loop_turns.h"
@@ -89,6 +90,7 @@ class Judge {
       : profile_(profile),
         shortest_(shortest),
         turns_(profile, rule, stacks),
+        functions_(profile),
         start_(recording_start(profile)) {
     const QualitySummary quality = summarize_quality(profile);
     if (quality.achieved_rate > 0) interval_ = std::llround(double(kSecond) / quality.achieved_rate);
@@ -107,9 +109,9 @@ class Judge {
  private:
   const Sample& sample(const LoopSample& row) const { return profile_.samples()[row.sample]; }
   Nanoseconds end(const LoopSample& row) const { return sample(row).start + sample(row).wall; }
-  Usual usual_of(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns, bool exact) const;
+  Usual usual_of(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns, bool exact);
   std::vector<Stay> stays(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
-  bool is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual) const;
+  bool is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual);
   bool stays_long(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual) const;
   Nanoseconds longest_wait(const std::vector<LoopSample>& rows, const LoopTurn& turn) const;
   bool is_single(Nanoseconds wall, int64_t samples, Nanoseconds start) const;
@@ -125,6 +127,7 @@ class Judge {
   const Profile& profile_;
   Nanoseconds shortest_;
   LoopTurns turns_;
+  CallbackFunctions functions_;
   std::optional<GilLines> gil_;  // made when a stall is for the GIL
   Nanoseconds start_ = 0;
   Nanoseconds interval_ = 0;  // between two samples; 0: not known
@@ -133,9 +136,9 @@ class Judge {
 };
 
 // In whole turns that are no stalls. Time that is in no turn may be a part of a long one.
-Usual Judge::usual_of(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns,
-                      bool exact) const {
+Usual Judge::usual_of(const std::vector<LoopSample>& rows, const std::vector<LoopTurn>& turns, bool exact) {
   Usual usual;
+  functions_.begin();
   const auto count = [&](const LoopSample& row, bool is_own) {
     usual.own.all += sample(row).samples;
     if (is_own) usual.own.own += sample(row).samples;
@@ -144,6 +147,7 @@ Usual Judge::usual_of(const std::vector<LoopSample>& rows, const std::vector<Loo
     if (turn.is_cut || turn.end - turn.start >= shortest_) continue;
     for (size_t i = turn.first; i < turn.last; ++i) {
       if (rows[i].step != LoopStep::unread) count(rows[i], rows[i].step != LoopStep::turn);
+      functions_.add_usual(rows[i]);
     }
     const std::vector<Stay> found = stays(rows, turn);
     if (found.empty()) continue;
@@ -186,14 +190,14 @@ bool Judge::stays_long(const std::vector<LoopSample>& rows, const LoopTurn& turn
 }
 
 // Whether this many samples in callbacks would be unlikely if these turns were like the others.
-bool Judge::is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual) const {
+bool Judge::is_worth(const std::vector<LoopSample>& rows, const LoopTurn& turn, const Usual& usual) {
   OwnShare here;
   for (size_t i = turn.first; i < turn.last; ++i) {
     here.all += sample(rows[i]).samples;
     if (rows[i].step != LoopStep::turn) here.own += sample(rows[i]).samples;
   }
   if (here.all >= kFewSamples && chance(here.own, here.all, usual.own.share()) < kChance) return true;
-  return stays_long(rows, turn, usual);
+  return stays_long(rows, turn, usual) || functions_.stay(rows, turn, shortest_, kChance);
 }
 
 // Whether a row this long is one wait: not a sum of short ones, and sampled no more often than it grew.
