@@ -240,5 +240,25 @@ TEST_F(EndpointRows, of_formats_without_times_count_samples) {
   EXPECT_DOUBLE_EQ(made.endpoints[0].total.share, 1);
 }
 
+TEST(EndpointFinding, names_the_frameworks_of_all_endpoints) {
+  Report report;
+  report.elapsed = kSecond;
+  for (const auto& [framework, cpu] :
+       {std::pair("Flask", kSecond / 10), {"FastAPI", kSecond / 5}, {"Celery", kSecond / 2}}) {
+    EndpointRow row;
+    row.kind = EndpointKind::endpoint;
+    row.name = row.full = "handle";
+    row.framework = framework;
+    row.cpu = cpu;
+    row.cpu_share = double(cpu) / double(kSecond);
+    report.endpoints.push_back(row);
+  }
+  const auto finding = endpoint_finding(report);
+  ASSERT_TRUE(finding);
+  EXPECT_NE(finding->text.find("requests to 3 endpoints of Celery, FastAPI and Flask, 50.0 % in"),
+            std::string::npos)
+      << finding->text;
+}
+
 }  // namespace
 }  // namespace phlox::report

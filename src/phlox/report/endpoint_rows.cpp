@@ -367,6 +367,25 @@ void write_endpoints(JsonText& json, const Report& report) {
   });
 }
 
+namespace {
+
+// Those with the most CPU time first: "FastAPI", "Celery and FastAPI", "Celery, FastAPI and Flask".
+std::string frameworks_words(const std::vector<EndpointRow>& rows) {
+  std::map<std::string, Nanoseconds> cpu;
+  for (const EndpointRow& row : rows) {
+    if (row.kind == EndpointKind::endpoint) cpu[row.framework] += row.cpu;
+  }
+  std::vector<std::pair<std::string, Nanoseconds>> sorted(cpu.begin(), cpu.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string words;
+  for (size_t i = 0; i < sorted.size(); ++i)
+    words += (i == 0 ? "" : i + 1 == sorted.size() ? " and " : ", ") + sorted[i].first;
+  return words;
+}
+
+}  // namespace
+
 std::optional<Finding> endpoint_finding(const Report& report) {
   Nanoseconds cpu = 0;
   double share = 0, not_read = 0;
@@ -392,7 +411,7 @@ std::optional<Finding> endpoint_finding(const Report& report) {
   const bool is_least = not_read >= kWorthSaying;
   std::string text = fmt::format("{}{} of the CPU time is spent in requests to {} endpoint{} of {}",
                                  is_least ? "at least " : "", share_words(share), endpoints,
-                                 endpoints == 1 ? "" : "s", busiest->framework);
+                                 endpoints == 1 ? "" : "s", frameworks_words(report.endpoints));
   if (is_least) text += fmt::format(" (of {} it is not known)", share_words(not_read));
   if (busiest->cpu > 0) text += fmt::format(", {} in {}", share_words(busiest->cpu_share), place(*busiest));
   if (waits_long)
