@@ -20,9 +20,9 @@ class CallbackFunctions {
   void begin();
   // A row of a turn that is no stall.
   void add_usual(const LoopSample& row);
-  // Whether one function was on the stack in all samples of at least `shortest`, whatever it called, though
-  // samples of usual turns find it too seldom: the probability is below `chance`. In a turn with many
-  // callbacks, it would be found as seldom as in the others. False: too little is known of these, too.
+  // Whether one function was on the stack in all samples of a time of at least `shortest`, whatever it
+  // called, although in usual turns it is so seldom there that many callbacks in a row would explain this
+  // with a probability below `chance` only. False also if too few samples of usual turns are known.
   bool stay(const std::vector<LoopSample>& rows, const LoopTurn& turn, Nanoseconds shortest, double chance);
 
  private:
