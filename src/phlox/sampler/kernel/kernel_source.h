@@ -27,7 +27,6 @@
 #include "phlox/sampler/kernel/native_halves.h"
 #include "phlox/sampler/kernel/parked_threads.h"
 #include "phlox/sampler/observe/counts.h"
-#include "phlox/sampler/observe/cpu_charge.h"
 #include "phlox/sampler/observe/ring.h"
 #include "phlox/sampler/observe/sample_log.h"
 #include "phlox/sampler/observe/sample_source.h"
@@ -82,8 +81,6 @@ class KernelSource {
     }
     if (!unread.empty()) keep_read(read(std::span<const pid_t>(unread)), ask);
   }
-  // The time between two samples of the clock; not called: not known.
-  void set_interval(Nanoseconds interval) { interval_ = interval; }
   // Whether there was a recent wait whose stack the kernel did not read.
   bool has_unread_waits(Nanoseconds now) const { return unread_until_ > 0 && now - unread_until_ < kSecond; }
   // The process is no longer sampled, since `now`; all records were taken. Reports the rest: of a wait or of
@@ -134,7 +131,6 @@ class KernelSource {
     // The target of the wait that began then, by the number that the consumer knows.
     uint64_t wait_target_since = 0;
     uint32_t wait_target = 0;
-    CpuCharge charge;
     // Too short to be reported by itself; goes with the next.
     Nanoseconds owed_awake = 0, owed_asleep = 0;
     // How often the wait that began then was read from outside; `stack` is empty if that failed.
@@ -239,7 +235,6 @@ class KernelSource {
   uint64_t samples_ = 0;
   uint32_t next_thread_ = 1;
   Nanoseconds begin_ = 0, unread_until_ = 0;
-  Nanoseconds interval_ = 0;
   std::optional<SampleSource::End> end_;
 };
 
