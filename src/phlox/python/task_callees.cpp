@@ -11,7 +11,6 @@
 namespace phlox::python {
 namespace {
 
-constexpr size_t kMostFramesWalked = 1000;
 constexpr size_t kWalks = 4;
 
 // Where two walks agree, from the outermost on. The last one is at another instruction, or has called another
@@ -31,13 +30,9 @@ size_t common_part(std::span<const RawFrame> before, std::span<const RawFrame> a
 // Outermost first; none: this is not its thread, or the frames cannot be read at this moment.
 std::optional<std::vector<RawFrame>> TaskReader::frames_beyond(RemoteAddress thread, RemoteAddress frame,
                                                                RemoteAddress code) {
-  memory_.forget();
-  uint64_t python_id = 0;
-  const RemoteAddress top = top_of(thread, python_id);
-  std::vector<RawFrame> frames(kMostFramesWalked);
-  const WalkResult walk = walk_frames(layout_, top, memory_, std::span(frames));
-  if (walk.end == WalkEnd::unreadable || walk.end == WalkEnd::broken) return {};
-  frames.resize(walk.count);
+  std::vector<RawFrame> frames;
+  const WalkEnd end = walk_thread(thread, frames);
+  if (end == WalkEnd::unreadable || end == WalkEnd::broken) return {};
   const auto own = std::find_if(frames.begin(), frames.end(),
                                 [&](const RawFrame& one) { return one.frame == frame && one.code == code; });
   if (own == frames.end()) return {};
@@ -50,10 +45,7 @@ void TaskReader::add_callees(std::span<const RawFrame> frames, TaskReading& out)
   std::vector<TaskFrame> called;
   for (const RawFrame& frame : frames) {
     if (!frame.code) continue;  // an entry frame
-    if (!is_plausible(frame.code) ||
-        memory_.word(frame.code + *layout_.object.ob_type) != module_.code_type())
-      return;
-    const TaskCodes::Known* known = codes_.find(frame.code);
+    const TaskCodes::Known* known = known_code(frame);
     if (known == nullptr) return;
     if (known->code.shim) continue;
     called.push_back({known->function, line_at(*known, frame.frame, frame.code, frame.instruction)});
@@ -64,10 +56,10 @@ void TaskReader::add_callees(std::span<const RawFrame> frames, TaskReading& out)
 }
 
 bool TaskReader::read_callees(RemoteAddress thread, TaskReading& out) {
-  auto before = frames_beyond(thread, out.running_frame, out.running_code);
+  const auto before = frames_beyond(thread, out.running_frame, out.running_code);
   if (!before) return false;
   for (size_t i = 1; i < kWalks; ++i) {
-    auto after = frames_beyond(thread, out.running_frame, out.running_code);
+    const auto after = frames_beyond(thread, out.running_frame, out.running_code);
     if (!after) continue;
     const std::span<const RawFrame> proved = std::span(*after).first(common_part(*before, *after));
     // The same task: its fields, its coroutine and that it runs.

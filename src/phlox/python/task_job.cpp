@@ -20,7 +20,6 @@ constexpr std::string_view kTrioFile = "/trio/_core/_thread_cache.py";
 constexpr std::string_view kAsgirefFile = "/asgiref/sync.py";
 constexpr uint64_t kMaxVariables = 200;  // in one function
 constexpr size_t kJobTries = 5;
-constexpr size_t kMostFrames = 1000;
 // Of a thread: the pool's own are among them. Trio's thread with anyio has nine before the job.
 constexpr size_t kOutermostFunctions = 16;
 
@@ -45,7 +44,7 @@ bool runs_jobs(const TaskFunction& function) {
 bool is_of_pool(const TaskFunction& function) {
   return function.file.ends_with("/concurrent/futures/_base.py") || function.name == "call_soon_threadsafe" ||
          (function.name == "_restore_context" && function.file.ends_with(kAsgirefFile)) ||
-         // That gives the thread its name, and that wakes trio.
+         // trio: names the thread, and wakes the loop.
          function.file.ends_with(kTrioFile) ||
          (function.name == "deliver_worker_fn_result" && function.file.ends_with("/trio/_threads.py")) ||
          (function.name == "task_done" && function.file.ends_with("/queue.py"));
@@ -89,6 +88,25 @@ RemoteAddress TaskReader::top_of(RemoteAddress thread, uint64_t& python_id) {
   return top_frame(layout_, state.data(), memory_, unreadable);
 }
 
+// Of a frame with code. None: the contents are invalid at this moment.
+const TaskCodes::Known* TaskReader::known_code(const RawFrame& frame) {
+  if (!is_plausible(frame.code) || memory_.word(frame.code + *layout_.object.ob_type) != module_.code_type())
+    return nullptr;
+  return codes_.find(frame.code);
+}
+
+// The frames of a thread, innermost first, without proof.
+WalkEnd TaskReader::walk_thread(RemoteAddress thread, std::vector<RawFrame>& frames) {
+  constexpr size_t kMostFrames = 1000;
+  memory_.forget();
+  uint64_t python_id = 0;
+  const RemoteAddress top = top_of(thread, python_id);
+  frames.resize(kMostFrames);
+  const WalkResult walk = walk_frames(layout_, top, memory_, std::span(frames));
+  frames.resize(walk.count);
+  return walk.end;
+}
+
 bool TaskReader::read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddress& top,
                                Evidence& evidence) {
   uint64_t python_id = 0;
@@ -99,10 +117,7 @@ bool TaskReader::read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddr
   std::vector<TaskFrame> inner;
   for (const RawFrame& frame : std::span(frames).first(walk.count)) {
     if (!frame.code) continue;  // an entry frame
-    if (!is_plausible(frame.code) ||
-        memory_.word(frame.code + *layout_.object.ob_type) != module_.code_type())
-      return false;
-    const TaskCodes::Known* known = codes_.find(frame.code);
+    const TaskCodes::Known* known = known_code(frame);
     if (known == nullptr) return false;
     out.future = future_of_job(frame, codes_.function(known->function));
     if (out.future) {
@@ -144,10 +159,7 @@ std::optional<JobHead> TaskReader::find_job_head(std::span<const RawFrame> frame
     const RawFrame& frame = frames[i];
     if (!frame.code) continue;  // an entry frame
     ++functions;
-    if (!is_plausible(frame.code) ||
-        memory_.word(frame.code + *layout_.object.ob_type) != module_.code_type())
-      return {};
-    const TaskCodes::Known* known = codes_.find(frame.code);
+    const TaskCodes::Known* known = known_code(frame);
     if (known == nullptr) return {};
     const TaskFunction& function = codes_.function(known->function);
     if (!head.future) {
@@ -165,14 +177,11 @@ std::optional<JobHead> TaskReader::find_job_head(std::span<const RawFrame> frame
 }
 
 std::optional<JobHead> TaskReader::read_job_head(RemoteAddress thread) {
-  std::vector<RawFrame> frames(kMostFrames);
+  std::vector<RawFrame> frames;
   for (size_t i = 0; i < kJobTries; ++i) {
-    memory_.forget();
-    uint64_t python_id = 0;
-    const RemoteAddress top = top_of(thread, python_id);
-    const WalkResult walk = walk_frames(layout_, top, memory_, std::span(frames));
-    if (walk.end == WalkEnd::base) return find_job_head(std::span(frames).first(walk.count));
-    if (walk.end == WalkEnd::empty || walk.end == WalkEnd::full) return {};
+    const WalkEnd end = walk_thread(thread, frames);
+    if (end == WalkEnd::base) return find_job_head(frames);
+    if (end == WalkEnd::empty || end == WalkEnd::full) return {};
   }
   return {};
 }

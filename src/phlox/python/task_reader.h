@@ -104,8 +104,8 @@ class TaskReader {
   // The same without proof: if a second look finds the same, it ran in between. None: also for a function
   // that is not in Python.
   std::optional<JobHead> read_job_head(RemoteAddress thread);
-  // Adds what a running task has called to its frames, if that is proved (AsyncTask::called). False: this is
-  // not its thread.
+  // Adds what a running task has called to its frames, if that is proved (AsyncTask::called). False: its
+  // coroutine was not found among this thread's frames.
   bool read_callees(RemoteAddress thread, TaskReading& out);
 
  private:
@@ -180,6 +180,8 @@ class TaskReader {
   void add_callees(std::span<const RawFrame> frames, TaskReading& out);
   bool read_raw_frames(RemoteAddress top, std::span<RawFrame> frames, WalkResult& walk, Evidence& evidence);
   RemoteAddress top_of(RemoteAddress thread, uint64_t& python_id);
+  const TaskCodes::Known* known_code(const RawFrame& frame);
+  WalkEnd walk_thread(RemoteAddress thread, std::vector<RawFrame>& frames);
   bool read_job_once(RemoteAddress thread, RunningJob& out, RemoteAddress& top, Evidence& evidence);
   RemoteAddress future_of_job(const RawFrame& frame, const TaskFunction& function);
   RemoteAddress variable_named(const RawFrame& frame, std::string_view name);
