@@ -294,8 +294,7 @@ TEST_F(Work, a_line_that_waits_in_epoll_and_calls_functions_is_an_event_loop) {
   EXPECT_EQ(doing(3), Doing::waiting_unknown);
 }
 
-// prompt_toolkit's, for example.
-TEST_F(Work, a_selector_that_asyncio_calls_waits_for_events_whoever_wrote_it) {
+TEST_F(Work, any_selector_that_asyncio_calls_waits_for_events) {
   const ThreadId start = main();
   blocked(start, kOnce + ";select:9" + kSelector, 100 * kMs, kEpoll);
   blocked(start, kOnce + ";select:9", 100 * kMs, kEpoll);

@@ -53,8 +53,8 @@ constexpr bool is_handle(const KnownFunction* known) {
   return known != nullptr && known->role == Role::work && known->function == "_run";
 }
 
-// asyncio's loop calls nothing of this name but the selector in which it waits. Programs and libraries put
-// selectors of their own there (prompt_toolkit, tests).
+// Of the functions that asyncio's _run_once() calls, only the selector's is named select(). The loop waits in
+// it, and a program can give it a selector of its own.
 constexpr bool calls_selector(const KnownFunction* known) {
   return known != nullptr && known->role == Role::loop && known->function == "_run_once";
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <tuple>
 
 #include "phlox/profile/library_file.h"
 #include "phlox/profile/recorded_words.h"
@@ -94,12 +93,21 @@ const LoopPlace& LoopStacks::of_stack(StackId stack) {
   return stacks_[stack.value];
 }
 
+// Of the innermost function of Python on this stack; null: it is not known, or there is none.
+const KnownFunction* LoopStacks::caller(StackId stack) const {
+  for (StackId at = stack; at && at.value < stacks_.size();) {
+    const Stack& row = profile_.stack(at);
+    if (!row.frame || row.frame.value > known_.size()) return nullptr;
+    if (profile_.frame(row.frame).kind == FrameKind::python) return known_[row.frame.value - 1];
+    at = row.parent < at ? row.parent : StackId();
+  }
+  return nullptr;
+}
+
 LoopPlace LoopStacks::find(StackId stack) const {
   LoopPlace place;
   FrameId outermost;  // that is not in a library
   bool waits = true, for_events = false, is_task = true;
-  FrameId last;  // the last frame of Python, and what was known before it
-  std::tuple<bool, bool, FrameId, FrameId> before;
   for (StackId at = stack; at && at.value < stacks_.size();) {
     const Stack& row = profile_.stack(at);
     const StackId above = row.parent < at ? row.parent : StackId();
@@ -111,10 +119,6 @@ LoopPlace LoopStacks::find(StackId stack) const {
     is_task = is_task && !is_awaits_marker(frame);
     if (frame.kind == FrameKind::python) {
       const KnownFunction* known = known_[row.frame.value - 1];
-      if (calls_selector(known) && last && may_be_selector(profile_.frame(last))) {
-        std::tie(waits, for_events, place.callback, place.program) = before;
-        for_events = for_events || waits;
-      }
       if (is_loop(known) || is_loop_[at.value]) {
         place.at = place.callback ? InLoop::callback : for_events ? InLoop::poll : InLoop::own;
         if (!place.program) place.program = place.callback;
@@ -122,8 +126,10 @@ LoopPlace LoopStacks::find(StackId stack) const {
         return place;
       }
       at = above;
-      last = row.frame;
-      before = {waits, for_events, place.callback, place.program};
+      if (may_be_selector(frame) && calls_selector(caller(above))) {
+        for_events = for_events || waits;
+        continue;
+      }
       if (!is_task && !is_handle(known)) continue;  // an awaiter does not run
       waits = waits && known != nullptr && is_waiting(known->role);
       for_events = for_events || (waits && known->role == Role::waits_for_events);

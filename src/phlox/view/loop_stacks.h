@@ -48,6 +48,7 @@ class LoopStacks {
   bool is_inherited(const profile::Sample& sample);
   void find_forks();
   LoopPlace find(profile::StackId stack) const;
+  const KnownFunction* caller(profile::StackId stack) const;
 
   const profile::Profile& profile_;
   const WaitPlaces& places_;

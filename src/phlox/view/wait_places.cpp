@@ -85,7 +85,7 @@ std::vector<uint32_t> WaitPlaces::number_functions(const Profile& profile) {
 // A role that depends on the caller. Drops that of a function that does not begin a thread: AnyIO's worker is
 // a Thread with a run(), and the function that runs a program's event loop has that name, too.
 uint32_t WaitPlaces::as_called_by(uint32_t above, uint32_t function) {
-  const Function caller = functions_[paths_[above].function];
+  const Function& caller = functions_[paths_[above].function];
   Function called = functions_[function];
   if (called.begins_thread && caller.role != Role::root) {
     called = {};
