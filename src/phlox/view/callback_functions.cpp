@@ -10,7 +10,7 @@ using namespace profile;
 namespace {
 
 // Fewer samples do not show how often a function is on the stack.
-constexpr int64_t kEnoughUsual = 50, kFewInStay = 5;
+constexpr int64_t kEnoughUsual = 50;
 
 struct StayIn {
   Nanoseconds start = 0;
@@ -52,7 +52,7 @@ bool CallbackFunctions::stay(const std::vector<LoopSample>& rows, const LoopTurn
       if (run.last + 1 != at) run = {sample.start, 0, 0};
       run.last = at;
       run.samples += sample.samples;
-      if (run.samples >= kFewInStay && sample.start + sample.wall - run.start >= shortest &&
+      if (run.samples >= kFewSamples && sample.start + sample.wall - run.start >= shortest &&
           std::pow(usual_share(function), double(run.samples - 1)) * double(at) < chance)
         return true;
     }

@@ -13,6 +13,8 @@
 
 namespace phlox::view {
 
+inline constexpr int64_t kFewSamples = 5;  // a run of fewer proves nothing
+
 class CallbackFunctions {
  public:
   explicit CallbackFunctions(const profile::Profile& profile) : profile_(profile) {}

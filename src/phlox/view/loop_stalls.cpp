@@ -27,8 +27,6 @@ constexpr Nanoseconds kShortSum = 2'500'000;
 // The most that may be left of a turn, apart from its longest wait, if that wait counts as the turn.
 constexpr double kMostLeft = 0.02;
 constexpr Nanoseconds kLittle = 5'000'000;
-// A run of fewer samples proves nothing.
-constexpr int64_t kFewSamples = 5;
 constexpr double kChance = 0.05;
 
 StallKind kind_of(const Sample& sample) {

@@ -69,7 +69,7 @@ std::optional<IdType> shifted(const std::optional<IdType>& id, size_t by) {
   return id ? std::optional(shifted(*id, by)) : id;
 }
 
-// How the times of a recording go on behind those of the recordings before it.
+// How the times of a recording follow those of the earlier ones.
 struct Order {
   bool overlap = false;
   Nanoseconds shift = 0;  // to be added to each of its times
@@ -235,7 +235,10 @@ struct RowsBefore {
   size_t loops, times;
 };
 
-void add_moments(TaskRows& rows, const TaskRows& of_other, const RowsBefore& before, Nanoseconds shift) {
+void add_moments(TaskRows& rows, const TaskRows& of_other, const RowsBefore& before, const Profile& all,
+                 const Profile& other) {
+  if (of_other.ready.empty() && of_other.requests.empty()) return;
+  const Nanoseconds shift = order_of(all, other).shift;
   const size_t requests = rows.requests.size();
   for (ReadyTasks row : of_other.ready) {
     row.loop = shifted(row.loop, before.loops);
@@ -298,7 +301,7 @@ void add_tasks(TaskRows& rows, const TaskRows& of_other, const Profile& all, con
     seen_left -= row.seen;
     rows.times.push_back(std::move(row));
   }
-  add_moments(rows, of_other, {loops, times}, order_of(all, other).shift);
+  add_moments(rows, of_other, {loops, times}, all, other);
   for (TaskGroup row : of_other.groups) {
     row.loop = shifted(row.loop, loops);
     row.frame = shifted(row.frame, all.frames().size());

@@ -13,7 +13,7 @@ namespace phlox::view {
 // kForkedFrom is copied.
 uint32_t add_recording(profile::Profile& all, const profile::Profile& other);
 
-// The same for what tasks awaited: the rows of `other` behind those of `all`, before it is added to that.
+// The same for the tasks of `other`, in `of_other`. Call it before add_recording(all, other).
 void add_tasks(profile::TaskRows& rows, const profile::TaskRows& of_other, const profile::Profile& all,
                const profile::Profile& other);
 
