@@ -269,6 +269,21 @@ std::string words_or_dash(Nanoseconds time) {
   return time > 0 ? time_words(time) : "-";
 }
 
+// Those with the most CPU time first: "FastAPI", "Celery and FastAPI", "Celery, FastAPI and Flask".
+std::string frameworks_words(const std::vector<EndpointRow>& rows) {
+  std::map<std::string, Nanoseconds> cpu;
+  for (const EndpointRow& row : rows) {
+    if (row.kind == EndpointKind::endpoint) cpu[row.framework] += row.cpu;
+  }
+  std::vector<std::pair<std::string, Nanoseconds>> sorted(cpu.begin(), cpu.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string words;
+  for (size_t i = 0; i < sorted.size(); ++i)
+    words += (i == 0 ? "" : i + 1 == sorted.size() ? " and " : ", ") + sorted[i].first;
+  return words;
+}
+
 }  // namespace
 
 std::vector<EndpointRow> endpoint_rows(const Profile& profile, const ReportOptions& options) {
@@ -366,25 +381,6 @@ void write_endpoints(JsonText& json, const Report& report) {
     write_endpoint_parts(json, row);
   });
 }
-
-namespace {
-
-// Those with the most CPU time first: "FastAPI", "Celery and FastAPI", "Celery, FastAPI and Flask".
-std::string frameworks_words(const std::vector<EndpointRow>& rows) {
-  std::map<std::string, Nanoseconds> cpu;
-  for (const EndpointRow& row : rows) {
-    if (row.kind == EndpointKind::endpoint) cpu[row.framework] += row.cpu;
-  }
-  std::vector<std::pair<std::string, Nanoseconds>> sorted(cpu.begin(), cpu.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::string words;
-  for (size_t i = 0; i < sorted.size(); ++i)
-    words += (i == 0 ? "" : i + 1 == sorted.size() ? " and " : ", ") + sorted[i].first;
-  return words;
-}
-
-}  // namespace
 
 std::optional<Finding> endpoint_finding(const Report& report) {
   Nanoseconds cpu = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -45,16 +44,6 @@ void write_parts(JsonText& json, const view::SlowRequest& request) {
   });
 }
 
-bool any_runs(const Report& report) {
-  const auto shown = std::span(report.requests).first(std::min(report.requests.size(), report.most_requests));
-  return std::any_of(shown.begin(), shown.end(), [](const view::SlowRequest& request) {
-    const auto parts = shown_parts(request);
-    return std::any_of(parts.begin(), parts.end(), [](const view::SlowRequestPart& part) {
-      return part.state == profile::TaskState::running;
-    });
-  });
-}
-
 }  // namespace
 
 Table request_table(const Report& report) {
@@ -67,13 +56,12 @@ Table request_table(const Report& report) {
       "Only of servers that run a task for each request. A request begins and ends between two readings of "
       "the tasks. Its row and those below it say where its time went. \"tasks\": all the tasks that it "
       "waits for, added up.";
-  if (any_runs(report))
-    table.note += " \"running\": it computed, or a call in it blocked, and no other task of its loop ran.";
   table.columns = {{"began", true},           {"lasted", true},          {"of that", true},
                    {"for", false, Fit::name}, {"in", false, Fit::place}, {"by"}};
   if (several) table.columns.push_back({"process", true});
   table.columns.push_back({"endpoint", false, Fit::name});
   const size_t shown = std::min(report.requests.size(), report.most_requests);
+  bool any_runs = false;
   for (size_t i = 0; i < shown; ++i) {
     const view::SlowRequest& request = report.requests[i];
     bool is_first = true;
@@ -90,8 +78,11 @@ Table request_table(const Report& report) {
       cells.push_back(is_first ? plain(view::endpoint_words(request)) : "");
       table.rows.push_back(std::move(cells));
       is_first = false;
+      any_runs = any_runs || part.state == TaskState::running;
     }
   }
+  if (any_runs)
+    table.note += " \"running\": it computed, or a call in it blocked, and no other task of its loop ran.";
   return table;
 }
 
