@@ -77,8 +77,7 @@ TEST_F(TaskSumsOf, a_loop_that_no_longer_says_its_thread_is_still_the_same) {
   EXPECT_FALSE(seen_.loops[1].thread) << "it was not in the census before, so it may be another one";
 }
 
-// Of what a running task has called, as far as it was written for this program.
-TEST_F(TaskSumsOf, a_running_task_has_the_program_s_functions_that_it_has_called) {
+TEST_F(TaskSumsOf, a_running_task_has_the_functions_that_it_has_called_down_to_the_program_s_last) {
   auto one = task(1, 12, AwaitedKind::none, python::TaskState::running);
   one.frames = {{0, 12}, {1, 50}, {0, 30}, {1, 60}};
   one.called = 3;

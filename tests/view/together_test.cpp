@@ -148,7 +148,7 @@ TEST(Together, await_time_keeps_its_loops_threads_and_coroutines) {
   EXPECT_EQ(rows.job_waiters[1].process, ProcessId(2));
   EXPECT_EQ(all.frame(rows.job_waiters[1].frame).function, "second");
   EXPECT_EQ(rows.job_waiters[1].stack, TaskStackId(4));
-  // As the samples of the second recording, the moments of its tasks follow the end of the first one.
+  // Like the samples of the second recording, the moments of its tasks follow the end of the first one.
   const Nanoseconds start = all.samples()[1].start;
   EXPECT_EQ(start, ProfileMaker::kStart + kMs);
   EXPECT_EQ(rows.ready[1], (ReadyTasks{EventLoopId(2), start, kMs, 1}));

@@ -1,5 +1,5 @@
-// The CPU time of threads that work on whether or not the command gets any further: they watch for signals or
-// look for new processes. cli/overdue.h leaves it out.
+// The CPU time of helper threads that work whether or not the command makes progress: they watch for signals
+// or look for new processes. cli/overdue.h leaves it out.
 #pragma once
 
 #include "phlox/base/clock.h"

@@ -13,7 +13,7 @@
 namespace phlox::cli {
 namespace {
 
-// The command is given up after this many consecutive samples without progress. Samples are counted instead
+// The command is given up once this many samples in a row show no progress. Samples are counted instead
 // of time: a process that was stopped (SIGSTOP) had no time to do anything.
 constexpr size_t kSamples = 20;
 // CPU time between two samples that is no progress, on average: the command's idle polls. A single one may
@@ -21,7 +21,7 @@ constexpr size_t kSamples = 20;
 constexpr Nanoseconds kNothing = 2 * kSecond / 1000;
 
 Nanoseconds cpu_time() {
-  const Nanoseconds side = SideThread::cpu_time();  // first: it only grows
+  const Nanoseconds side = SideThread::cpu_time();  // read first, so that the rest is never too small
   return clock_now(CLOCK_PROCESS_CPUTIME_ID) - side;
 }
 
@@ -70,8 +70,9 @@ void Overdue::watch() {
       !ended_.wait_for(lock, std::chrono::nanoseconds(limits_.patience / kSamples), [&] { return over_; })) {
     const uint64_t signs_now = signs_;
     const Nanoseconds now = cpu_time();
-    if (!is_due()) at_due = now;
-    if (!is_due() || signs_now != signs) used.clear();
+    const bool due = is_due();
+    if (!due) at_due = now;
+    if (!due || signs_now != signs) used.clear();
     signs = signs_now;
     used.push_back(now);
     if (used.size() > kSamples + 1) used.pop_front();

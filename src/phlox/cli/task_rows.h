@@ -27,8 +27,8 @@ Result<void> check_weighed(Weighed weighed, const exporters::Format& format);
 
 // Adds them to what `format` shows: in place of the threads' time if that was requested, else next to it
 // where the format has room, unless `choices` ask for a part of the time. After all that changes samples.
-// ErrorKind::usage: they were asked for, and there are none. `rows`: as
-// join_task_rows() leaves them. `path`: of the recording, for messages.
+// ErrorKind::usage: they were asked for, and there are none. `rows`: as join_task_rows() leaves them.
+// `path`: of the recording, for messages.
 Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& rows, Weighed weighed,
                             const exporters::Format& format, const view::Choices& choices,
                             const std::string& path);

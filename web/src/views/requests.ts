@@ -29,7 +29,7 @@ function columnsOf({ catalogue }: Page): TableColumn[] {
       ascending: true },
     text("endpoint", "Endpoint", "The route, or the function that the framework calls", ({ endpoint }) => endpoint),
     text("spent", "Its task",
-      "How long its own task awaited something, was ready to run, or ran, so that no other task did; the longest times",
+      "How long its own task awaited something, was ready to run, or ran (no other task could run then); the longest times",
       (request) => timesOf(request, false)),
     text("awaited", "Tasks it waits for",
       "The same for all of these tasks together, so the sum may be longer than the request",

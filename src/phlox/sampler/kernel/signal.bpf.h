@@ -51,8 +51,8 @@ static __always_inline int sample_at_signal(struct scratch* s, struct kernel_pro
   return sent;
 }
 
-// A program may send itself signals without end. Their records would fill the ring, and the one that ends the
-// program would be lost. The consumer keeps fewer (assemble/consumer_signals.cpp).
+// A program may be sent signals without end. Their records would fill the ring, and the one that ends the
+// program would be lost. The consumer keeps fewer of them (assemble/consumer_signals.cpp).
 #define SIGNAL_EVERY 33000000ull
 #define SIGNALS_AT_ONCE 300
 static __always_inline int are_too_many(struct kernel_process* receiver, __u64 now) {

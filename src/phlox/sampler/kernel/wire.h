@@ -106,7 +106,7 @@ struct kernel_process {
   __u32 longest_walk;         /* ns; then a walk is cut at the root */
   struct kernel_credit walks; /* at switches */
   struct kernel_credit clock; /* for clock samples, and walks at switches too */
-  __u64 signals_until;        /* the time for which the signals that it got have used its share of them */
+  __u64 signals_until;        /* ns; until then it has used up its share of signals (signal.bpf.h) */
   struct kernel_python python;
 };
 /* ns. The first birth after this time without one wakes the reader of the ring, which then polls often for

@@ -66,8 +66,8 @@ profile::FrameId TaskSums::frame_of(const python::AsyncTasks& tasks, const pytho
   return at->second;
 }
 
-// Of what a running task has called, all up to the innermost function that is in no library. What the library
-// does there would only make more stacks.
+// Of what a running task has called, this keeps everything down to the innermost function outside of
+// libraries. What a library does there would only make more stacks.
 std::span<const python::TaskFrame> TaskSums::kept_frames(const python::AsyncTasks& tasks,
                                                          const python::AsyncTask& task) const {
   const std::span<const python::TaskFrame> frames = task.frames;
