@@ -118,6 +118,47 @@ TEST_P(EveryTask, is_the_same_with_pages_of_an_earlier_sample_and_others_may_do_
   EXPECT_EQ(again.tasks[0].state, TaskState::ready) << "an old page was used";
 }
 
+TEST_P(EveryTask, has_the_function_that_is_now_where_an_earlier_reading_found_another) {
+  const RemoteAddress future = program.future();
+  program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);
+  program.import_modules();
+  auto& fake = program.fake;
+  KnownModules known;
+  known.is_now(1);
+  TaskSources sources;
+  sources.known = &known;
+  const auto read = [&] { return read_async_tasks(fake.interpreter(), fake.memory(), sources); };
+  for (int i = 0; i < 3; ++i) {
+    const AsyncTasks again = read();
+    ASSERT_EQ(again.tasks.size(), 1U);
+    EXPECT_EQ(chain(again, again.tasks[0]), (std::vector<std::string>{"outer:27"}));
+    EXPECT_EQ(again.functions.size(), 1U);
+  }
+  fake.set(fake.code("outer"), GetParam()->code.name, fake.string("another"));
+  const AsyncTasks changed = read();
+  ASSERT_EQ(changed.tasks.size(), 1U);
+  EXPECT_EQ(chain(changed, changed.tasks[0]), (std::vector<std::string>{"another:27"}));
+}
+
+TEST_P(EveryTask, is_read_again_with_fewer_calls) {
+  const RemoteAddress future = program.future();
+  program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);
+  program.import_modules();
+  auto& fake = program.fake;
+  KnownModules known;
+  known.is_now(1);
+  TaskSources sources;
+  sources.known = &known;
+  const auto calls = [&] {
+    const size_t before = fake.memory().calls();
+    EXPECT_EQ(read_async_tasks(fake.interpreter(), fake.memory(), sources).tasks.size(), 1U);
+    return fake.memory().calls() - before;
+  };
+  const size_t first = calls(), second = calls();
+  EXPECT_LT(second, first);
+  EXPECT_EQ(calls(), second);
+}
+
 TEST_P(EveryTask, is_found_by_what_an_earlier_reading_found_until_modules_are_imported) {
   const RemoteAddress future = program.future();
   program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);

@@ -27,6 +27,9 @@ constexpr size_t kMostThreadsTried = 256;
 constexpr size_t kMaxLockFacts = 100'000;
 constexpr size_t kMaxLockBytes = size_t{64} << 20;
 
+// What PageMemory::forget() is for. Threads are read by their addresses.
+enum Purpose : uint64_t { kLists = 1, kFirstTasks, kTrio, kGreenlets };
+
 class Census {
  public:
   Census(const Layout& layout, memory::RemoteMemory& memory, const TaskSources& sources, AsyncTasks& out)
@@ -35,9 +38,10 @@ class Census {
         sources_(sources),
         own_pages_(memory),
         pages_(sources.pages != nullptr ? *sources.pages : own_pages_),
-        codes_(layout, pages_, out.functions),
+        codes_(sources.known != nullptr ? sources.known->codes : own_codes_),
         out_(out) {
-    pages_.forget();
+    codes_.begin(layout, pages_, out.functions);
+    pages_.forget(kLists);
   }
 
   void read_interpreter(RemoteAddress state);
@@ -54,6 +58,7 @@ class Census {
   void read_greenlets(AsyncioModule& module, RemoteAddress state);
   void read_all(TaskReader& reader, AsyncioModule& module, std::span<const AsyncioModule::Found> found);
   void read_batch(TaskReader& reader, AsyncioModule& module, std::span<const AsyncioModule::Found> found);
+  void look_again(std::span<const TaskReading> readings);
   bool read_alone(TaskReader& reader, RemoteAddress task, TaskReading& into);
   void add_callees(TaskReader& reader, AsyncioModule& module, TaskReading& reading);
   void keep(AsyncioModule& module, TaskReading& reading, uint64_t python_id);
@@ -69,7 +74,9 @@ class Census {
   const TaskSources& sources_;
   PageMemory own_pages_;
   PageMemory& pages_;
-  TaskCodes codes_;
+  bool has_read_ = false;  // tasks
+  TaskCodes own_codes_;
+  TaskCodes& codes_;
   AsyncTasks& out_;
   std::unordered_map<uint64_t, uint32_t> loops_;
   std::unordered_set<uint64_t> trio_runners_, eventlet_hubs_;
@@ -184,7 +191,7 @@ void Census::read_jobs(TaskReader& reader, AsyncioModule& module, size_t first) 
 }
 
 void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
-  pages_.forget();
+  pages_.forget(kTrio);
   TrioModule trio(layout_, pages_, module);
   const bool opened = open(trio, state);
   if (opened) {
@@ -206,7 +213,7 @@ void Census::read_trio(AsyncioModule& module, RemoteAddress state) {
 }
 
 void Census::read_greenlets(AsyncioModule& module, RemoteAddress state) {
-  pages_.forget();
+  pages_.forget(kGreenlets);
   GreenletModule greenlets(layout_, pages_, module);
   if (sources_.heap && greenlets.open(state)) {
     const size_t first = out_.tasks.size();
@@ -223,11 +230,15 @@ void Census::read_greenlets(AsyncioModule& module, RemoteAddress state) {
 
 void Census::read_batch(TaskReader& reader, AsyncioModule& module,
                         std::span<const AsyncioModule::Found> found) {
-  pages_.forget();
+  if (std::exchange(has_read_, true)) {
+    pages_.forget();
+  } else {
+    pages_.forget(kFirstTasks);
+  }
   std::vector<TaskReading> readings(found.size());
   std::vector<bool> proved(found.size());
   for (size_t i = 0; i < found.size(); ++i) proved[i] = reader.read(found[i].task, readings[i]);
-  pages_.forget();
+  look_again(readings);
   for (size_t i = 0; i < found.size(); ++i) proved[i] = proved[i] && readings[i].evidence.holds(pages_);
   for (size_t i = 0; i < found.size(); ++i) {
     if (!proved[i] && !read_alone(reader, found[i].task, readings[i])) {
@@ -260,11 +271,21 @@ void Census::add_callees(TaskReader& reader, AsyncioModule& module, TaskReading&
   }
 }
 
+// Reads the pages of their evidence again.
+void Census::look_again(std::span<const TaskReading> readings) {
+  std::vector<uint64_t> pages;
+  for (const TaskReading& reading : readings) reading.evidence.add_pages(pages);
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  pages_.forget();
+  pages_.read_ahead(pages);
+}
+
 bool Census::read_alone(TaskReader& reader, RemoteAddress task, TaskReading& into) {
   for (size_t i = 0; i < kTries; ++i) {
     pages_.forget();
     const bool sound = reader.read(task, into);
-    pages_.forget();
+    look_again(std::span(&into, 1));
     if (!into.evidence.holds(pages_)) continue;
     if (sound || into.gone) return sound;
   }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -26,23 +27,33 @@ class PageMemory : public memory::RemoteMemory {
   // The pointer at `at`; zero: it cannot be read, or `at` is no address of a program.
   RemoteAddress word(RemoteAddress at);
   void forget();
+  // For readers that come back: also reads, in few calls, the pages that were asked for after the last
+  // forget() with this number, which is not 0. One call for each page takes more than twice as long.
+  void forget(uint64_t purpose);
+  // Reads these pages, given by their address divided by kPage, in few calls. Those that cannot be read now
+  // are tried again when they are asked for.
+  void read_ahead(std::span<const uint64_t> pages);
+
+  static constexpr uint64_t kPage = 4096;
 
  private:
-  static constexpr uint64_t kPage = 4096;
   static constexpr size_t kMaxPages = 8192;
+  static constexpr size_t kMaxPurposes = 64, kMostAhead = 1024;
   static constexpr size_t kMaxSize = size_t{16} << 20;  // of one range
   using Page = std::array<std::byte, kPage>;
   // A place of the index; it is empty if its generation is not the current one.
   struct Place {
     uint64_t number = 0;  // of the page
     uint32_t generation = 0;
-    bool readable = false;
+    bool readable = false, asked_for = false;
     Page* page = nullptr;
   };
   Place& place_of(uint64_t number);
   void grow();
+  void remember();
   const std::byte* page(uint64_t number);
   const std::byte* load_page(Place& place, uint64_t number);
+  Page* unused_page(size_t ahead);
   bool copy(RemoteAddress address, std::span<std::byte> into);
 
   memory::RemoteMemory& source_;
@@ -54,6 +65,8 @@ class PageMemory : public memory::RemoteMemory {
   size_t used_ = 0;    // of pages_
   size_t places_ = 0;  // of index_, in this generation
   std::vector<std::byte> scratch_;
+  uint64_t purpose_ = 0;                                           // of what is read now; 0: none
+  std::unordered_map<uint64_t, std::vector<uint64_t>> asked_for_;  // pages, by purpose
 };
 
 }  // namespace phlox::python

@@ -98,7 +98,7 @@ const TaskCodes::Known* TaskReader::known_code(const RawFrame& frame) {
 // The frames of a thread, innermost first, without proof.
 WalkEnd TaskReader::walk_thread(RemoteAddress thread, std::vector<RawFrame>& frames) {
   constexpr size_t kMostFrames = 1000;
-  memory_.forget();
+  memory_.forget(thread.value);
   uint64_t python_id = 0;
   const RemoteAddress top = top_of(thread, python_id);
   frames.resize(kMostFrames);

@@ -14,31 +14,10 @@
 namespace phlox::python {
 namespace {
 
-constexpr size_t kMaxFunctions = 20'000;
-constexpr size_t kMaxCodeBytes = size_t{64} << 20;
 constexpr size_t kMaxForwarders = 32;  // in a row
 constexpr std::byte kYieldFrom{72};    // opcode of 3.3 to 3.10
 
 }  // namespace
-
-const TaskCodes::Known* TaskCodes::find(RemoteAddress address) {
-  const auto met = known_.find(address.value);
-  if (met != known_.end()) return met->second ? &*met->second : nullptr;
-  if (known_.size() >= kMaxFunctions || bytes_ >= kMaxCodeBytes) return nullptr;
-  auto code = read_code(layout_, memory_, address);
-  auto& kept = known_[address.value];
-  if (!code) return nullptr;
-  const auto function = static_cast<uint32_t>(functions_.size());
-  functions_.push_back({code->name, code->qualified_name, code->file, code->first_line});
-  bytes_ +=
-      2 * (code->name.size() + code->qualified_name.size() + code->file.size()) + code->line_table.size();
-  kept = Known{*std::move(code), function};
-  if (layout_.code.nlocalsplus.present()) {
-    const std::byte* count = memory_.find(address + *layout_.code.nlocalsplus, 4);
-    if (count != nullptr) kept->variables = load<uint32_t>(count);
-  }
-  return &*kept;
-}
 
 const std::byte* TaskReader::peek(RemoteAddress at, size_t size, Evidence& evidence) {
   const std::byte* bytes = is_plausible(at) ? memory_.find(at, size) : nullptr;
@@ -270,7 +249,7 @@ bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
   leaf_ = {};
   leaf_code_ = nullptr;
   leaf_future_ = leaf_object_ = {};
-  runs_ = false;
+  runs_ = ended_ = false;
   frames_.clear();
   codes_of_frames_.clear();
   exits_.clear();
@@ -287,6 +266,7 @@ bool TaskReader::read_chain(RemoteAddress coroutine, TaskReading& out) {
       }
       Generator generator;
       if (!read_generator(object, generator, out.evidence)) return false;
+      ended_ = generator.finished && out.task.frames.empty();
       if (generator.finished) return false;
       if (!add_frame(generator, out)) return false;
       runs_ = generator.executing;

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "phlox/base/address.h"
@@ -17,32 +16,9 @@
 #include "phlox/python/evidence.h"
 #include "phlox/python/frame_walk.h"
 #include "phlox/python/page_memory.h"
+#include "phlox/python/task_codes.h"
 
 namespace phlox::python {
-
-// Code objects so far, decoded once.
-class TaskCodes {
- public:
-  TaskCodes(const Layout& layout, PageMemory& memory, std::vector<TaskFunction>& functions)
-      : layout_(layout), memory_(memory), functions_(functions) {}
-  struct Known {
-    Code code;
-    uint32_t function = 0;
-    uint32_t variables = 0;  // entries of a frame before its stack (3.11+)
-    // The last line looked up: tasks of a kind wait at the same place.
-    mutable int32_t last_offset = -1, last_line = 0;
-  };
-  // nullptr: cannot be read, or there are too many.
-  const Known* find(RemoteAddress code);
-  const TaskFunction& function(uint32_t index) const { return functions_[index]; }
-
- private:
-  const Layout& layout_;
-  PageMemory& memory_;
-  std::vector<TaskFunction>& functions_;
-  std::unordered_map<uint64_t, std::optional<Known>> known_;
-  size_t bytes_ = 0;
-};
 
 class GreenletModule;
 class TrioModule;
@@ -207,7 +183,7 @@ class TaskReader {
   Generator leaf_;
   const TaskCodes::Known* leaf_code_ = nullptr;
   RemoteAddress leaf_future_, leaf_object_;
-  bool runs_ = false;
+  bool runs_ = false, ended_ = false;
 };
 
 }  // namespace phlox::python

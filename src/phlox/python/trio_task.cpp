@@ -131,7 +131,11 @@ bool TaskReader::read_trio(RemoteAddress task, TaskReading& out) {
   out.loop = field(fields.runner);
   if (!coroutine || !next || !out.loop) return false;
   out.task.address = task;
-  if (!read_name(name, out) || !read_chain(coroutine, out)) return false;
+  if (!chains_only_ && !read_name(name, out)) return false;
+  if (!read_chain(coroutine, out)) {
+    out.gone = ended_;  // trio ends a task in the step in which its coroutine returns
+    return false;
+  }
   out.task.state = runs_                                      ? TaskState::running
                    : module_.type_of(next).name != "NoneType" ? TaskState::ready
                                                               : TaskState::waiting;
