@@ -1,5 +1,5 @@
 """The slowest requests that phlox record keeps, compared with what the server itself measured: each is one of the server's, none
-is longer or shorter, and no fast ones look like a slow one. On every interpreter, and with uvicorn and Tornado themselves."""
+is longer or shorter, and no fast ones look like a slow one. On every interpreter, on asyncio and trio, and with uvicorn and Tornado themselves."""
 import collections
 import json
 import os
@@ -24,7 +24,8 @@ SECONDS = 5
 def record(python, path, server):
     """-> (the recording, [(before it began, after, before it ended, after, what)] as the server measured them)"""
     log = path.with_name("log")
-    with Target(python, PROGRAM, log, (SECONDS + 3) * SLOWER, server) as target:
+    program = PROGRAM.with_name("trio_requests.py") if server.startswith("trio") else PROGRAM
+    with Target(python, program, log, (SECONDS + 3) * SLOWER, server) as target:
         subprocess.run([PHLOX, "record", "-q", "-d", str(SECONDS * SLOWER), "-o", path, "--max-overhead", "10", "-p", str(target.pid)], check=True, timeout=120 * SLOWER)
         target.process.wait(60 * SLOWER)
     lines = [line.split() for line in log.read_text().splitlines()]
@@ -70,7 +71,8 @@ def check(recording, measured):
         least = row[2] - row[1]
         if least < 0.2:
             continue
-        own = parts[request][0, "gather" if has_tasks[request] else "sleep"]
+        kinds = ("gather", "nursery") if has_tasks[request] else ("sleep",)
+        own = sum(parts[request][0, kind] for kind in kinds)
         most = row[3] - row[0] if row[0] and row[3] else None
         assert 0.8 * least <= own and (most is None or own <= most + ROUNDING), (row, parts[request])
         # Two tasks sleep, and one waits for one of these.
@@ -99,10 +101,19 @@ def running_in(recording, request):
     return functions
 
 
+def needs_trio(python):
+    if not has(python, "trio"):
+        pytest.skip("this interpreter has no trio")
+
+
 @once_a_version
-@since(3, 8)
-def test_a_request_that_lets_no_other_task_run_has_its_function(python, tmp_path):
-    recording, measured = record(python, tmp_path / "a.phlox", "blocked")
+@since(3, 10)
+def test_each_slow_request_on_trio_is_one_of_the_program(python, tmp_path, loops):
+    needs_trio(python)
+    check(*record(python, tmp_path / "a.phlox", "trio"))
+
+
+def check_functions(recording, measured):
     seconds = "earliest_begin_ns * 1e-9, latest_begin_ns * 1e-9, earliest_end_ns * 1e-9, latest_end_ns * 1e-9"
     rows = {row[0]: row[1:] for row in recording.query(f"SELECT id, {seconds} FROM request")}
     assert len(rows) >= 5, rows
@@ -110,10 +121,23 @@ def test_a_request_that_lets_no_other_task_run_has_its_function(python, tmp_path
     for request, row in rows.items():
         functions = running_in(recording, request)
         of = {one[4] for one in measured if is_of(row, one)}
-        # Never the function of another request. What is not proved has the server's alone.
-        assert set(functions) - {"run_asgi", "serve", "answer"} <= of, (request, row, functions, of)
+        # Never the function of another request. What is not proved has the server's alone. trio: Event.set().
+        assert set(functions) - {"run_asgi", "_handle", "serve", "answer", "set", "reschedule"} <= of, (request, row, functions, of)
         known += sum(functions[function] for function in of)
     assert known >= 0.6 * sum(row[2] - row[1] for row in rows.values()), (known, rows)
+
+
+@once_a_version
+@since(3, 8)
+def test_a_request_that_lets_no_other_task_run_has_its_function(python, tmp_path):
+    check_functions(*record(python, tmp_path / "a.phlox", "blocked"))
+
+
+@once_a_version
+@since(3, 10)
+def test_a_request_on_trio_that_lets_no_other_task_run_has_its_function(python, tmp_path, loops):
+    needs_trio(python)
+    check_functions(*record(python, tmp_path / "a.phlox", "trio-blocked"))
 
 
 @pytest.mark.parametrize("server", ["uvicorn", "tornado"])

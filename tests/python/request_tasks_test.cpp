@@ -14,6 +14,7 @@ TEST(RequestTasks, are_those_that_a_server_starts_for_each_request) {
   EXPECT_TRUE(is_request("run_asgi", (site + "/uvicorn/protocols/http/h11_impl.py").c_str()));
   EXPECT_TRUE(is_request("run_asgi", (site + "/uvicorn/protocols/http/httptools_impl.py").c_str()));
   EXPECT_TRUE(is_request("_handle", (site + "/hypercorn/asyncio/task_group.py").c_str()));
+  EXPECT_TRUE(is_request("_handle", (site + "/hypercorn/trio/task_group.py").c_str()));
   EXPECT_TRUE(is_request("_execute", (site + "/tornado/web.py").c_str()));
   EXPECT_TRUE(is_request("__call__", (site + "/django/core/handlers/asgi.py").c_str()));
 }

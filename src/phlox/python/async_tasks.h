@@ -93,8 +93,8 @@ struct AsyncTask {
   // By addresses: another number if another coroutine waits here, or for another future. 0: not known.
   uint64_t wait_identity = 0;
   bool unobserved = false;  // proved: no task and no callback waits for its end
-  // N of the name "Task-N", which asyncio gives to one task only, if it is the task of one request
-  // (request_tasks.h). 0: it is none, or has another name.
+  // A number that no other task has, if it is the task of one request (request_tasks.h): N of asyncio's name
+  // "Task-N"; trio's own number plus one. 0: it is none, or is not numbered.
   uint64_t request = 0;
   // The innermost ones of `frames`: what a running coroutine has called. Only with TaskSources::chains_only,
   // for a request, and if it is proved.

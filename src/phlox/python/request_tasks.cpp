@@ -13,11 +13,9 @@ struct RequestCoroutine {
   std::string_view name, file;  // a part of the file's path
 };
 constexpr RequestCoroutine kRequestCoroutines[] = {
-    {"run_asgi", "/uvicorn/protocols/http/"},
-    {"_handle", "/hypercorn/asyncio/task_group.py"},
-    {"_execute", "/tornado/web.py"},
-    {"__call__", "/django/core/handlers/asgi.py"},
-    {"__call__", "/django/contrib/staticfiles/handlers.py"},
+    {"run_asgi", "/uvicorn/protocols/http/"},      {"_handle", "/hypercorn/asyncio/task_group.py"},
+    {"_handle", "/hypercorn/trio/task_group.py"},  {"_execute", "/tornado/web.py"},
+    {"__call__", "/django/core/handlers/asgi.py"}, {"__call__", "/django/contrib/staticfiles/handlers.py"},
 };
 
 }  // namespace

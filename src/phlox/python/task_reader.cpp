@@ -326,8 +326,7 @@ bool TaskReader::read(RemoteAddress task, TaskReading& out) {
   if (fields.waiter && leaf_future_ && leaf_future_ != fields.waiter) return false;
   if (runs_) {
     out.task.state = TaskState::running;
-    out.running_frame = leaf_.frame;
-    out.running_code = leaf_.code;
+    note_running(out);
   } else if (!fields.waiter) {
     out.task.state = TaskState::ready;
   } else {

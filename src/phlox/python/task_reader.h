@@ -128,6 +128,10 @@ class TaskReader {
   int32_t line_at(const TaskCodes::Known& known, RemoteAddress frame, RemoteAddress code,
                   uint64_t instruction);
   bool is_done(RemoteAddress future, TypeKind kind, Evidence& evidence);
+  void note_running(TaskReading& out) const {
+    out.running_frame = leaf_.frame;
+    out.running_code = leaf_.code;
+  }
   void explain(RemoteAddress waiter, TaskReading& out);
   bool explain_by_frame(TaskReading& out);
   void explain_lock(TaskReading& out);
@@ -141,6 +145,7 @@ class TaskReader {
   void add_socket(RemoteAddress socket, AsyncTask& task);
   void add_details(AsyncTask& task);
   bool read_trio(RemoteAddress task, TaskReading& out);
+  bool read_trio_request(RemoteAddress task, TaskReading& out);
   void explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskReading& out);
   void explain_trio_nursery(RemoteAddress nurseries, TaskReading& out);
   void explain_trio_lock(RemoteAddress task, TaskReading& out);

@@ -47,6 +47,7 @@ bool TrioModule::open(RemoteAddress interpreter) {
                      of_task("name", fields_.name) && of_task("_next_send_fn", fields_.next) &&
                      of_task("_child_nurseries", fields_.nurseries) && of_task("_runner", fields_.runner) &&
                      of_task("custom_sleep_data", fields_.sleep_data);
+  of_task("_counter", fields_.counter);
   if (!known) problem_ = "trio's tasks have a form that Phlox does not know";
   return known;
 }

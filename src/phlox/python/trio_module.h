@@ -23,6 +23,7 @@ class TrioModule {
   struct Fields {
     RemoteAddress type;
     uint32_t coroutine = 0, name = 0, next = 0, nurseries = 0, runner = 0, sleep_data = 0;
+    uint32_t counter = 0;  // its number among all tasks; 0: tasks have none
   };
 
   // `module`: open() was called; it knows the types of coroutines.

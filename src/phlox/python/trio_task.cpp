@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "phlox/base/load.h"
+#include "phlox/python/request_tasks.h"
 #include "phlox/python/task_reader.h"
 #include "phlox/python/trio_module.h"
 
@@ -120,6 +121,22 @@ void TaskReader::explain_trio(RemoteAddress task, RemoteAddress nurseries, TaskR
   }
 }
 
+// AsyncTask::request.
+bool TaskReader::read_trio_request(RemoteAddress task, TaskReading& out) {
+  const auto& frames = out.task.frames;
+  const uint32_t counter = trio_->fields().counter;
+  if (counter == 0 || frames.empty() || !runs_one_request(codes_.function(frames.front().function)))
+    return true;
+  const std::byte* bytes = peek(task + counter, 8, out.evidence);
+  if (bytes == nullptr) return false;
+  const RemoteAddress number(load<uint64_t>(bytes));
+  const uint32_t from = *layout_.object.ob_type;
+  const auto value = is_plausible(number) ? module_.objects().integer(number) : Read<int64_t>(-1);
+  if (!value || *value < 0) return true;
+  out.task.request = static_cast<uint64_t>(*value) + 1;
+  return peek(number + from, *layout_.integer.ob_digit + 4 - from, out.evidence) != nullptr;
+}
+
 bool TaskReader::read_trio(RemoteAddress task, TaskReading& out) {
   const TrioModule::Fields& fields = trio_->fields();
   const auto field = [&](uint32_t offset) {
@@ -136,6 +153,8 @@ bool TaskReader::read_trio(RemoteAddress task, TaskReading& out) {
     out.gone = ended_;  // trio ends a task in the step in which its coroutine returns
     return false;
   }
+  if (!read_trio_request(task, out)) return false;
+  if (runs_) note_running(out);
   out.task.state = runs_                                      ? TaskState::running
                    : module_.type_of(next).name != "NoneType" ? TaskState::ready
                                                               : TaskState::waiting;
