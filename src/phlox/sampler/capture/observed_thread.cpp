@@ -6,7 +6,13 @@ namespace phlox::sampler {
 
 void ObservedThread::saw(SampleLog& log, const ThreadSample& sample, const process::SchedStat& stat,
                          uint64_t tick, const std::vector<CodeLocation>* frames, const NativeParts& native) {
+  const process::SchedStat since = stat - seen;
+  charge.add(static_cast<Nanoseconds>(since.run_ns), may_have_been_woken(sample.time.wall, since));
+  const Nanoseconds carried = cpu_carried;
+  if (log.charges(sample)) cpu_carried = charge.charge(carried, sample.time.wall);
+  const Nanoseconds kept = carried - cpu_carried;
   log.saw(*this, sample, frames, native);
+  cpu_carried += kept;
   seen = stat;
   was_blocked = sample.state.cpu_state == profile::CpuState::blocked;
   blocked_since = was_blocked ? event.last : 0;

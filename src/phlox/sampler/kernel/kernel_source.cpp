@@ -106,6 +106,7 @@ KernelSource::Thread& KernelSource::meets_python(pid_t tid, const KernelSample& 
   thread.queued = before->queued;
   thread.counted = before->counted;
   thread.cpu_carried = std::exchange(before->cpu_carried, 0);
+  thread.charge = before->charge;
   log_.end(*before, before->last_time);
   return thread;
 }
@@ -278,6 +279,8 @@ NativeParts KernelSource::native_of(Thread& thread, const kernel_sample& from, N
 void KernelSource::found_running(Thread& thread, const kernel_sample& sample, const Spent& spent,
                                  Quality quality, const std::vector<CodeLocation>& stack) {
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
+  thread.charge.add(spent.ran, spent.blocked > 0);
+  const Nanoseconds charged = thread.charge.charge(carried, interval_);
   Nanoseconds own = spent.window;
   ThreadSample now = sample_of(thread, sample, quality);
   const auto native = native_of(thread, sample, NativePlace::awake, stack, now);
@@ -289,8 +292,9 @@ void KernelSource::found_running(Thread& thread, const kernel_sample& sample, co
   if (queued > 0) put(thread, Piece::part, now, queued, stack, native);
   now.state.cpu_state = CpuState::running;
   now.state.code_file = code_file_of(sample);
-  thread.cpu_carried = carried;
+  thread.cpu_carried = charged;
   put(thread, Piece::sample, now, own - queued, stack, native);
+  thread.cpu_carried += carried - charged;
   thread.awake = now;
   thread.awake->time.end = thread.last_time;
   thread.awake_stack = stack;
@@ -301,6 +305,7 @@ void KernelSource::came_back(Thread& thread, const KernelSample& record, const S
   const kernel_sample& sample = record.sample;
   // CPU time is carried to a sample of the clock.
   const Nanoseconds carried = std::exchange(thread.cpu_carried, 0) + spent.ran;
+  thread.charge.add(spent.ran, spent.blocked > 0);
   // The time of several short waits belongs to this stack; a long wait gets only its own.
   const Nanoseconds all = spent.blocked + spent.queued;
   const Nanoseconds away = (sample.stack.flags & KERNEL_TOGETHER) != 0

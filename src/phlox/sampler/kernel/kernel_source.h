@@ -81,6 +81,8 @@ class KernelSource {
     }
     if (!unread.empty()) keep_read(read(std::span<const pid_t>(unread)), ask);
   }
+  // The time between two samples of the clock; not called: not known.
+  void set_interval(Nanoseconds interval) { interval_ = interval; }
   // Whether there was a recent wait whose stack the kernel did not read.
   bool has_unread_waits(Nanoseconds now) const { return unread_until_ > 0 && now - unread_until_ < kSecond; }
   // The process is no longer sampled, since `now`; all records were taken. Reports the rest: of a wait or of
@@ -235,6 +237,7 @@ class KernelSource {
   uint64_t samples_ = 0;
   uint32_t next_thread_ = 1;
   Nanoseconds begin_ = 0, unread_until_ = 0;
+  Nanoseconds interval_ = 0;
   std::optional<SampleSource::End> end_;
 };
 

@@ -64,8 +64,7 @@ void SampleLog::send(ReportedThread& thread, ThreadSample sample, const std::vec
 
 void SampleLog::saw(ReportedThread& thread, ThreadSample sample, const std::vector<CodeLocation>* stack,
                     const NativeParts& native) {
-  if (sample.state.cpu_state != profile::CpuState::blocked && !sample.state.ran_elsewhere)
-    sample.time.cpu = std::exchange(thread.cpu_carried, 0);
+  if (charges(sample)) sample.time.cpu = std::exchange(thread.cpu_carried, 0);
   const bool is_new = stack != nullptr && (!thread.has_stack || thread.stack != *stack);
   send(thread, sample, is_new ? stack : nullptr, native);
   thread.has_stack = thread.sent.time.samples != 0;

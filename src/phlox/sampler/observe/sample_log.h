@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "phlox/base/clock.h"
+#include "phlox/sampler/observe/cpu_charge.h"
 #include "phlox/sampler/observe/native_sample.h"
 #include "phlox/sampler/observe/records.h"
 #include "phlox/sampler/observe/ring.h"
@@ -20,6 +21,7 @@ struct ReportedThread {
   uint32_t index = 0;  // never reused
   Nanoseconds last_time = 0;
   Nanoseconds cpu_carried = 0;  // used, and not yet charged to a stack
+  CpuCharge charge;
 
   bool has_stack = false;           // the next sample may be compared with the last one
   std::vector<CodeLocation> stack;  // root first, as last sent
@@ -42,10 +44,13 @@ class SampleLog {
   // CPU time that was not charged yet goes to the last stack: no sample will find the thread running again.
   void end(ReportedThread& thread, Nanoseconds now);
 
-  // Sends `sample` with the CPU time that the thread carries, unless it is blocked or ran elsewhere: then
-  // that time waits for the stack of the next sample that finds it running, because it does not belong to its
-  // waiting. `stack`: as read, root first; nullptr: the thread has none. `native`: the data after a fresh
-  // native half.
+  // Whether CPU time goes to this sample: not if the thread is blocked or ran elsewhere. Then it waits for
+  // the next sample that finds the thread running, because it does not belong to its waiting.
+  static bool charges(const ThreadSample& sample) {
+    return sample.state.cpu_state != profile::CpuState::blocked && !sample.state.ran_elsewhere;
+  }
+  // Sends `sample`, with the CPU time that the thread carries if charges(). `stack`: as read, root first;
+  // nullptr: the thread has none. `native`: the data after a fresh native half.
   void saw(ReportedThread& thread, ThreadSample sample, const std::vector<CodeLocation>* stack,
            const NativeParts& native);
   // It has not run since the last sample, `turns` ago: one more equal sample, and those between that were not

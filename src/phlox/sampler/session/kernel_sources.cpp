@@ -135,6 +135,7 @@ KernelSources::Member::Member(KernelSources& sources, Program& program, const ke
           program.interpreter, program.memory, ring, sources.native_, [this] { renew(); }, begin) {
   source_.with_code_files(code_files_);
   source_.of_process(program.pid);
+  source_.set_interval(sources.interval());
   numbers_.mode = Mode::kernel;
   if (sources.native_) numbers_.native = NativeSource::kernel;
 }
@@ -441,6 +442,7 @@ void KernelSources::check_members(Nanoseconds now) {
   share_out(fresh_clock + fresh_switches, lost - std::exchange(all_lost_, lost));
   for (auto& [id, member] : members_) {
     read_long_waits(*member, now);
+    member->source_.set_interval(interval());
     member->source_.ask_after_silent(now, heard_until_, asks(id));
     publish(*member, now);
   }

@@ -142,6 +142,7 @@ class KernelSources {
   Budget budget_;
   ClockSetting clock_;
   ShortestWait shortest_wait_, shortest_gil_wait_;
+  Nanoseconds interval() const { return static_cast<Nanoseconds>(1e9 / rate_hz_); }  // of the clock
   double rate_hz_;
   // kernel_credit.share at switches and of the clock, and kernel_process.longest_walk, of each
   uint32_t walk_share_, clock_share_, longest_walk_;
