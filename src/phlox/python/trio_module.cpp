@@ -9,6 +9,7 @@ namespace {
 
 constexpr uint64_t kMaxContext = 512;  // bytes of a threading.local: some 80
 constexpr size_t kMaxRunners = 1024;
+constexpr size_t kRunnerTries = 5;
 
 }  // namespace
 
@@ -66,11 +67,12 @@ std::optional<TrioNames> TrioModule::found() const {
   return TrioNames{!is_absent_, context_, runner_type_, tasks_, fields_, folder_};
 }
 
-// A threading.local has one dict, whose values are one dict per thread (Modules/_threadmodule.c).
-std::vector<RemoteAddress> TrioModule::runners() {
-  std::vector<RemoteAddress> found;
+// A threading.local has one dict, whose values are one dict per thread (Modules/_threadmodule.c). False: one
+// of these has no runner.
+bool TrioModule::add_runners(std::vector<RemoteAddress>& found) {
   const RemoteAddress type = memory_.word(context_ + *layout_.object.ob_type);
   const uint64_t size = std::min(memory_.word(type + *layout_.type.tp_basicsize).value, kMaxContext);
+  bool all = true;
   for (uint64_t at = *layout_.object.size; at + 8 <= size; at += 8) {
     const RemoteAddress threads = memory_.word(context_ + at);
     if (!is_dict(threads)) continue;
@@ -80,12 +82,22 @@ std::vector<RemoteAddress> TrioModule::runners() {
       if (!is_dict(item.value)) continue;
       const auto runner = module_.objects().find_in_dict(item.value, "runner");
       if (!runner || !is_plausible(*runner) ||
-          memory_.word(*runner + *layout_.object.ob_type) != runner_type_)
-        continue;
-      if (found.size() < kMaxRunners && std::find(found.begin(), found.end(), *runner) == found.end())
+          memory_.word(*runner + *layout_.object.ob_type) != runner_type_) {
+        all = false;
+      } else if (found.size() < kMaxRunners &&
+                 std::find(found.begin(), found.end(), *runner) == found.end()) {
         found.push_back(*runner);
+      }
     }
   }
+  return all;
+}
+
+// At each step of a task, trio adds `task` to the dict of its thread, and removes it: so the dict is often
+// replaced while it is read. A thread that has no runner costs a few more reads.
+std::vector<RemoteAddress> TrioModule::runners() {
+  std::vector<RemoteAddress> found;
+  for (size_t i = 0; i < kRunnerTries && !add_runners(found); ++i) memory_.forget();
   return found;
 }
 

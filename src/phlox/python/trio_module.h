@@ -45,6 +45,7 @@ class TrioModule {
 
  private:
   bool is_dict(RemoteAddress object);
+  bool add_runners(std::vector<RemoteAddress>& found);
 
   const Layout& layout_;
   PageMemory& memory_;
