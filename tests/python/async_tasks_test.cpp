@@ -118,74 +118,69 @@ TEST_P(EveryTask, is_the_same_with_pages_of_an_earlier_sample_and_others_may_do_
   EXPECT_EQ(again.tasks[0].state, TaskState::ready) << "an old page was used";
 }
 
-TEST_P(EveryTask, has_the_function_that_is_now_where_an_earlier_reading_found_another) {
-  const RemoteAddress future = program.future();
-  program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);
-  program.import_modules();
-  auto& fake = program.fake;
+// Read with what earlier readings have found.
+class EveryReading : public EveryTask {
+ protected:
+  EveryReading() {
+    program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);
+    known.is_now(1);
+    sources.known = &known;
+  }
+  AsyncTasks read() { return read_async_tasks(program.fake.interpreter(), program.fake.memory(), sources); }
+
+  RemoteAddress future = program.future();
   KnownModules known;
-  known.is_now(1);
   TaskSources sources;
-  sources.known = &known;
-  const auto read = [&] { return read_async_tasks(fake.interpreter(), fake.memory(), sources); };
+};
+INSTANTIATE_TEST_SUITE_P(AsyncTasks, EveryReading, testing::ValuesIn(test::layout_rows(knows_tasks)),
+                         test::row_name);
+
+TEST_P(EveryReading, has_the_function_that_is_now_where_an_earlier_one_found_another) {
+  program.import_modules();
   for (int i = 0; i < 3; ++i) {
     const AsyncTasks again = read();
     ASSERT_EQ(again.tasks.size(), 1U);
     EXPECT_EQ(chain(again, again.tasks[0]), (std::vector<std::string>{"outer:27"}));
     EXPECT_EQ(again.functions.size(), 1U);
   }
-  fake.set(fake.code("outer"), GetParam()->code.name, fake.string("another"));
+  program.fake.set(program.fake.code("outer"), GetParam()->code.name, program.fake.string("another"));
   const AsyncTasks changed = read();
   ASSERT_EQ(changed.tasks.size(), 1U);
   EXPECT_EQ(chain(changed, changed.tasks[0]), (std::vector<std::string>{"another:27"}));
 }
 
-TEST_P(EveryTask, is_read_again_with_fewer_calls) {
-  const RemoteAddress future = program.future();
-  program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);
+TEST_P(EveryReading, takes_fewer_calls_than_the_first) {
   program.import_modules();
-  auto& fake = program.fake;
-  KnownModules known;
-  known.is_now(1);
-  TaskSources sources;
-  sources.known = &known;
   const auto calls = [&] {
-    const size_t before = fake.memory().calls();
-    EXPECT_EQ(read_async_tasks(fake.interpreter(), fake.memory(), sources).tasks.size(), 1U);
-    return fake.memory().calls() - before;
+    const size_t before = program.fake.memory().calls();
+    EXPECT_EQ(read().tasks.size(), 1U);
+    return program.fake.memory().calls() - before;
   };
   const size_t first = calls(), second = calls();
   EXPECT_LT(second, first);
   EXPECT_EQ(calls(), second);
 }
 
-TEST_P(EveryTask, is_found_by_what_an_earlier_reading_found_until_modules_are_imported) {
-  const RemoteAddress future = program.future();
-  program.task("one", program.coroutine("outer", 27, program.iterator_of(future)), future);
+TEST_P(EveryReading, finds_tasks_by_what_an_earlier_one_found_until_modules_are_imported) {
   auto& fake = program.fake;
-  KnownModules known;
-  known.is_now(1);
-  TaskSources sources;
-  sources.known = &known;
   fake.set(fake.state(), GetParam()->interpreter.modules,
            program.dict({{"types", program.module({{"CoroutineType", program.type("coroutine")},
                                                    {"GeneratorType", program.type("generator")},
                                                    {"AsyncGeneratorType", program.type("async_generator")},
                                                    {"CodeType", program.type("code")}})}}));
-  for (int i = 0; i < 2; ++i)
-    EXPECT_FALSE(read_async_tasks(fake.interpreter(), fake.memory(), sources).imported);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(read().imported);
   program.import_modules();
-  EXPECT_FALSE(read_async_tasks(fake.interpreter(), fake.memory(), sources).imported) << "as it was";
+  EXPECT_FALSE(read().imported) << "as it was";
   known.is_now(2);
-  EXPECT_EQ(read_async_tasks(fake.interpreter(), fake.memory(), sources).tasks.size(), 1U);
+  EXPECT_EQ(read().tasks.size(), 1U);
   fake.set(fake.state(), GetParam()->interpreter.modules, RemoteAddress(8));
-  const AsyncTasks again = read_async_tasks(fake.interpreter(), fake.memory(), sources);
+  const AsyncTasks again = read();
   ASSERT_EQ(again.tasks.size(), 1U);
   EXPECT_EQ(chain(again, again.tasks[0]), (std::vector<std::string>{"outer:27"}));
   EXPECT_EQ(again.tasks[0].kind, AwaitedKind::future);
   EXPECT_TRUE(again.imported);
   known.is_now(3);
-  EXPECT_TRUE(read_async_tasks(fake.interpreter(), fake.memory(), sources).tasks.empty());
+  EXPECT_TRUE(read().tasks.empty());
 }
 
 TEST_P(EveryTask, is_ready_when_what_it_awaited_is_done_or_is_nothing) {
