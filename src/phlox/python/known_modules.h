@@ -1,6 +1,6 @@
 // What was found in the modules of a program, for as long as it imports no other. To find a module takes a
-// look at the names of all: milliseconds where there are a thousand, more than to read a hundred tasks. And
-// what makes it faster to read the same tasks again.
+// look at the names of all: milliseconds where there are a thousand, more than to read a hundred tasks. Also
+// the code objects of the tasks that were read last.
 #pragma once
 
 #include <cstdint>
