@@ -12,6 +12,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
   account_run(t, not_for_tasks(task), now, waits ? KERNEL_BLOCKED : KERNEL_QUEUED);
   if (t->plain) return 0;
+  const int is_frequent = now - t->off.since < FREQUENT;
   t->off.since = now;
   struct pt_regs___kernel* regs = (void*)bpf_task_pt_regs(task);
   long call = REG_CALL(regs);
@@ -25,7 +26,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->off.walked = 0;
   t->off.waits = waits != 0;
   const int is_owed = t->walks.until < now + WALKS_AT_ONCE * WALK_EVERY;
-  if (t->walks.skips && t->walks.rare_until > now + RARE_WALKS_AT_ONCE * RARE_WALK_EVERY) {
+  if (t->walks.skips && (is_frequent || t->walks.rare_until > now + RARE_WALKS_AT_ONCE * RARE_WALK_EVERY)) {
     --t->walks.skips;
     return 0;
   }
@@ -99,8 +100,10 @@ static __noinline void leaves_ending(struct kernel_thread* t, struct task_struct
 
 // A short wait is over. If it was walked, it may represent those that are reported together next, with a
 // probability in proportion to its length. If most of them are walked, it is drawn from these; otherwise it
-// may represent later ones too, until another is drawn. Waits with a native half represent those without
-// one.
+// may represent later ones too, until another replaces it: a longer one always, a shorter one with the ratio
+// of their lengths as probability (Metropolis and Hastings). So each represents a time in proportion to its
+// length, and one that was exceptionally long does not stay for seconds. Waits with a native half represent
+// those without one.
 static __always_inline void may_stand_in(struct kernel_thread* t, __u64 now) {
   if (!is_short(t, now)) return;
   if (!t->off.walked || (with_native ? !t->off.native : !t->off.stack.state)) {
@@ -109,16 +112,15 @@ static __always_inline void may_stand_in(struct kernel_thread* t, __u64 now) {
   }
   ++t->unreported.mostly_walked;
   const __u32 time = now - t->off.since;
-  t->unreported.longest -= t->unreported.longest / 256;
-  if (t->unreported.longest < time) t->unreported.longest = time;
   // A preempted thread does not represent a blocked one.
   if (!t->off.waits && t->unreported.waits && (!t->unreported.was_mostly_walked || t->unreported.drawn_from))
     return;
   const int is_first = t->off.waits != t->unreported.waits;
   t->unreported.drawn_from = is_first ? time : t->unreported.drawn_from + time;
   if (!is_first &&
-      some_of(t->unreported.was_mostly_walked ? t->unreported.drawn_from : t->unreported.longest) >= time)
+      some_of(t->unreported.was_mostly_walked ? t->unreported.drawn_from : t->unreported.drawn) >= time)
     return;
+  t->unreported.drawn = time;
   t->unreported.waits = t->off.waits;
   t->unreported.stack = t->off.stack;
   t->unreported.native = t->off.native;
@@ -148,7 +150,7 @@ __noinline int send_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
                                  .stack = t->off.stack,
                                  .waker = t->off.waker};
   sample.system_call = t->off.system_call;
-  if (is_short(t, now) && t->unreported.longest) {
+  if (is_short(t, now) && t->unreported.drawn) {
     sample.stack = t->unreported.stack;
     sample.native = t->unreported.native;
     sample.system_call = t->unreported.system_call;
