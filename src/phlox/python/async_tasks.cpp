@@ -271,14 +271,22 @@ void Census::add_callees(TaskReader& reader, AsyncioModule& module, TaskReading&
   }
 }
 
-// Reads the pages of their evidence again.
+// Reads the bytes of their evidence again.
 void Census::look_again(std::span<const TaskReading> readings) {
-  std::vector<uint64_t> pages;
-  for (const TaskReading& reading : readings) reading.evidence.add_pages(pages);
-  std::sort(pages.begin(), pages.end());
-  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  std::vector<PageMemory::Part> parts;
+  for (const TaskReading& reading : readings) reading.evidence.add_parts(parts);
+  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.page < b.page; });
+  size_t kept = 0;
+  for (const PageMemory::Part& part : parts) {
+    if (kept > 0 && parts[kept - 1].page == part.page) {
+      parts[kept - 1].blocks |= part.blocks;
+    } else {
+      parts[kept++] = part;
+    }
+  }
+  parts.resize(kept);
   pages_.forget();
-  pages_.read_ahead(pages);
+  pages_.read_ahead(parts);
 }
 
 bool Census::read_alone(TaskReader& reader, RemoteAddress task, TaskReading& into) {

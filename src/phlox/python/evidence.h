@@ -24,15 +24,8 @@ class Evidence {
     bytes_.clear();
   }
   size_t size() const { return bytes_.size() + items_.size() * sizeof(Item); }
-  // Adds the pages that holds() reads (PageMemory::read_ahead).
-  void add_pages(std::vector<uint64_t>& pages) const {
-    for (const Item& item : items_) {
-      const uint64_t last = (item.address.value + item.size - 1) / PageMemory::kPage;
-      for (uint64_t page = item.address.value / PageMemory::kPage; page <= last; ++page) {
-        if (pages.empty() || pages.back() != page) pages.push_back(page);
-      }
-    }
-  }
+  // Adds what holds() reads (PageMemory::read_ahead); the same page more than once.
+  void add_parts(std::vector<PageMemory::Part>& parts) const;
   // Whether all bytes are the same in `memory`, which has forgotten what was read before.
   bool holds(PageMemory& memory) const;
 

@@ -1,6 +1,7 @@
 #include "phlox/python/page_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -19,19 +20,22 @@ void PageMemory::forget() {
 void PageMemory::forget(uint64_t purpose) {
   forget();
   purpose_ = purpose;
-  if (const auto last = asked_for_.find(purpose); last != asked_for_.end()) read_ahead(last->second);
+  const auto last = asked_for_.find(purpose);
+  comes_back_ = last != asked_for_.end();
+  if (comes_back_) read_ahead(last->second);
 }
 
-// The pages that this purpose asked for.
+// What this purpose asked for.
 void PageMemory::remember() {
   const uint64_t purpose = std::exchange(purpose_, 0);
   if (purpose == 0) return;
   if (asked_for_.size() >= kMaxPurposes && !asked_for_.contains(purpose)) asked_for_.clear();
-  std::vector<uint64_t>& pages = asked_for_[purpose];
-  pages.clear();
+  std::vector<Part>& parts = asked_for_[purpose];
+  parts.clear();
   for (const Place& place : index_) {
-    if (place.generation == generation_ && place.readable && place.asked_for && pages.size() < kMostAhead)
-      pages.push_back(place.number);
+    if (place.generation == generation_ && place.page != nullptr && place.asked_for != 0 &&
+        parts.size() < kMostAhead)
+      parts.push_back({place.number, place.asked_for});
   }
 }
 
@@ -54,54 +58,85 @@ void PageMemory::grow() {
   }
 }
 
-const std::byte* PageMemory::page(uint64_t number) {
+// Also those behind: the rest of an object is often read next.
+PageMemory::Blocks PageMemory::with_next(Blocks blocks) {
+  return static_cast<Blocks>(blocks | blocks << 1 | blocks << 2 | blocks << 3);
+}
+
+const std::byte* PageMemory::page(uint64_t number, Blocks blocks) {
   if (index_.empty()) grow();
   Place& known = place_of(number);
-  if (known.generation == generation_) {
-    known.asked_for = true;
-    return known.readable ? known.page->data() : nullptr;
+  if (known.generation != generation_) {
+    if (places_ >= kMaxPages) forget();
+    if (2 * places_ >= index_.size()) grow();
+    return load_page(place_of(number), number, blocks);
   }
-  if (places_ >= kMaxPages) forget();
-  if (2 * places_ >= index_.size()) grow();
-  return load_page(place_of(number), number);
+  if (known.page == nullptr) return nullptr;
+  if ((blocks & ~known.known) != 0) {
+    const Blocks wanted = with_next(blocks);
+    if (!read_blocks(number, *known.page, wanted)) return nullptr;
+    known.known |= wanted;
+  }
+  known.asked_for |= blocks;
+  return known.page->data();
 }
 
-// One of those that hold nothing, `ahead` after the next one.
-PageMemory::Page* PageMemory::unused_page(size_t ahead) {
-  while (used_ + ahead >= pages_.size()) pages_.push_back(std::make_unique_for_overwrite<Page>());
-  return pages_[used_ + ahead].get();
+PageMemory::Page* PageMemory::unused_page() {
+  if (used_ == pages_.size()) pages_.push_back(std::make_unique_for_overwrite<Page>());
+  return pages_[used_].get();
 }
 
-const std::byte* PageMemory::load_page(Place& place, uint64_t number) {
-  Page* page = unused_page(0);
-  const bool readable = source_.read(RemoteAddress(number * kPage), std::span(*page));
-  place = {number, generation_, readable, true, page};
+// `blocks` are together.
+bool PageMemory::read_blocks(uint64_t number, Page& page, Blocks blocks) {
+  const auto first = static_cast<size_t>(std::countr_zero(blocks)) * kBlock;
+  const auto size = static_cast<size_t>(std::popcount(blocks)) * kBlock;
+  return source_.read(RemoteAddress(number * kPage + first), std::span(page).subspan(first, size));
+}
+
+const std::byte* PageMemory::load_page(Place& place, uint64_t number, Blocks blocks) {
+  Page* page = unused_page();
+  const Blocks wanted = comes_back_ ? with_next(blocks) : blocks_of(0, kPage - 1);
+  const bool readable = read_blocks(number, *page, wanted);
+  place = {number, generation_, wanted, blocks, readable ? page : nullptr};
   ++places_;
   if (!readable) return nullptr;
   ++used_;
   return page->data();
 }
 
-void PageMemory::read_ahead(std::span<const uint64_t> pages) {
+void PageMemory::read_ahead(std::span<const Part> parts) {
+  struct Run {
+    uint64_t page = 0;
+    Blocks blocks = 0;
+  };
   std::vector<memory::Range> ranges;
-  while (!pages.empty()) {
-    const auto some = pages.first(std::min(pages.size(), memory::RemoteMemory::kMaxRanges));
-    pages = pages.subspan(some.size());
-    if (places_ + some.size() > kMaxPages) return;
-    while (2 * (places_ + some.size()) >= index_.size()) grow();
-    ranges.clear();
-    for (const uint64_t number : some) {
-      if (place_of(number).generation != generation_)
-        ranges.push_back({RemoteAddress(number * kPage), std::span(*unused_page(ranges.size()))});
-    }
+  std::vector<Run> runs;
+  const auto read = [&] {
     const size_t whole = ranges.empty() ? 0 : source_.read(ranges);
-    for (const memory::Range& range : std::span(ranges).first(whole)) {
-      const uint64_t number = range.address.value / kPage;
-      place_of(number) = {number, generation_, true, false, unused_page(0)};
-      ++places_;
-      ++used_;
+    for (const Run& run : std::span(runs).first(whole)) place_of(run.page).known |= run.blocks;
+    ranges.clear();
+    runs.clear();
+  };
+  for (const Part& part : parts) {
+    if (places_ >= kMaxPages) break;
+    while (2 * (places_ + 1) >= index_.size()) grow();
+    Place& place = place_of(part.page);
+    if (place.generation == generation_) continue;
+    place = {part.page, generation_, 0, 0, unused_page()};
+    ++places_;
+    ++used_;
+    for (unsigned left = part.blocks; left != 0;) {
+      const unsigned first = left & -left;
+      const unsigned run = left & ~(left + first);  // up to the first block that is not wanted
+      left &= ~run;
+      if (ranges.size() == memory::RemoteMemory::kMaxRanges) read();
+      const size_t at = static_cast<size_t>(std::countr_zero(first)) * kBlock;
+      const size_t size = static_cast<size_t>(std::popcount(run)) * kBlock;
+      ranges.push_back({RemoteAddress(part.page * kPage + at), std::span(*place.page).subspan(at, size)});
+      runs.push_back({part.page, static_cast<Blocks>(run)});
     }
   }
+  read();
 }
 
 bool PageMemory::copy(RemoteAddress address, std::span<std::byte> into) {
@@ -109,7 +144,7 @@ bool PageMemory::copy(RemoteAddress address, std::span<std::byte> into) {
   for (size_t done = 0; done < into.size();) {
     const uint64_t at = address.value + done;
     const size_t size = std::min<uint64_t>(kPage - at % kPage, into.size() - done);
-    const std::byte* bytes = page(at / kPage);
+    const std::byte* bytes = page(at / kPage, blocks_of(at % kPage, at % kPage + size - 1));
     if (bytes == nullptr) return false;
     std::memcpy(into.data() + done, bytes + at % kPage, size);
     done += size;
@@ -124,9 +159,10 @@ size_t PageMemory::read(std::span<const memory::Range> ranges) {
 }
 
 const std::byte* PageMemory::find(RemoteAddress address, size_t size) {
-  if (address.value % kPage + size <= kPage) {
-    const std::byte* bytes = page(address.value / kPage);
-    return bytes == nullptr ? nullptr : bytes + address.value % kPage;
+  const uint64_t first = address.value % kPage, some = std::max<uint64_t>(size, 1);
+  if (some <= kPage - first) {
+    const std::byte* bytes = page(address.value / kPage, blocks_of(first, first + some - 1));
+    return bytes == nullptr ? nullptr : bytes + first;
   }
   if (size > kMaxSize) return nullptr;
   scratch_.resize(size);

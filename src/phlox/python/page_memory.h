@@ -1,6 +1,8 @@
-// A target's memory, read one page at a time and kept until forget(). For readers of many small objects that
-// are close together. Its data is as old as the last forget(): compare it with the source before you trust
-// it. Bounded: beyond kMaxPages it drops the pages by itself.
+// A target's memory, read by pages and kept until forget(). For readers of many small objects that are close
+// together. For readers that come back, it reads only the blocks of a page that they ask for: to copy a whole
+// page takes several times as long where the target's memory is not in the CPU's caches. Its data is as old
+// as the last forget(): compare it with the source before you trust it. Bounded: beyond kMaxPages it drops
+// the pages by itself.
 #pragma once
 
 #include <array>
@@ -18,6 +20,19 @@ namespace phlox::python {
 
 class PageMemory : public memory::RemoteMemory {
  public:
+  static constexpr uint64_t kPage = 4096, kBlock = 256;
+  // Blocks of a page, one bit each, the first one in the lowest bit.
+  using Blocks = uint16_t;
+  static_assert(kPage / kBlock == 8 * sizeof(Blocks));
+  struct Part {
+    uint64_t page = 0;  // its address divided by kPage
+    Blocks blocks = 0;
+  };
+  // The blocks with the bytes from `first` to `last` of a page.
+  static constexpr Blocks blocks_of(uint64_t first, uint64_t last) {
+    return static_cast<Blocks>((2u << last / kBlock) - (1u << first / kBlock));
+  }
+
   explicit PageMemory(memory::RemoteMemory& source) : source_(source) {}
 
   size_t read(std::span<const memory::Range> ranges) override;
@@ -27,14 +42,12 @@ class PageMemory : public memory::RemoteMemory {
   // The pointer at `at`; zero: it cannot be read, or `at` is no address of a program.
   RemoteAddress word(RemoteAddress at);
   void forget();
-  // For readers that come back: also reads, in few calls, the pages that were asked for after the last
-  // forget() with this number, which is not 0. One call for each page takes more than twice as long.
+  // For readers that come back: also reads, in few calls, what was asked for after the last forget() with
+  // this number, which is not 0. One call for each page takes more than twice as long.
   void forget(uint64_t purpose);
-  // Reads these pages, given by their address divided by kPage, in few calls. Those that cannot be read now
-  // are tried again when they are asked for.
-  void read_ahead(std::span<const uint64_t> pages);
-
-  static constexpr uint64_t kPage = 4096;
+  // Reads these parts, each of another page, in few calls. Those that cannot be read now are tried again when
+  // they are asked for.
+  void read_ahead(std::span<const Part> parts);
 
  private:
   static constexpr size_t kMaxPages = 8192;
@@ -45,15 +58,17 @@ class PageMemory : public memory::RemoteMemory {
   struct Place {
     uint64_t number = 0;  // of the page
     uint32_t generation = 0;
-    bool readable = false, asked_for = false;
-    Page* page = nullptr;
+    Blocks known = 0, asked_for = 0;
+    Page* page = nullptr;  // nullptr: it cannot be read
   };
+  static Blocks with_next(Blocks blocks);
   Place& place_of(uint64_t number);
   void grow();
   void remember();
-  const std::byte* page(uint64_t number);
-  const std::byte* load_page(Place& place, uint64_t number);
-  Page* unused_page(size_t ahead);
+  const std::byte* page(uint64_t number, Blocks blocks);
+  bool read_blocks(uint64_t number, Page& page, Blocks blocks);
+  const std::byte* load_page(Place& place, uint64_t number, Blocks blocks);
+  Page* unused_page();
   bool copy(RemoteAddress address, std::span<std::byte> into);
 
   memory::RemoteMemory& source_;
@@ -65,8 +80,9 @@ class PageMemory : public memory::RemoteMemory {
   size_t used_ = 0;    // of pages_
   size_t places_ = 0;  // of index_, in this generation
   std::vector<std::byte> scratch_;
-  uint64_t purpose_ = 0;                                           // of what is read now; 0: none
-  std::unordered_map<uint64_t, std::vector<uint64_t>> asked_for_;  // pages, by purpose
+  uint64_t purpose_ = 0;                                       // of what is read now; 0: none
+  bool comes_back_ = false;                                    // what was asked for last time is known
+  std::unordered_map<uint64_t, std::vector<Part>> asked_for_;  // by purpose
 };
 
 }  // namespace phlox::python
