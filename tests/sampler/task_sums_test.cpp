@@ -358,6 +358,21 @@ TEST_F(TaskSumsOf, a_task_of_another_coroutine_at_the_same_address_is_another) {
   EXPECT_EQ(seen_.groups[1].first, 1u);
 }
 
+TEST_F(TaskSumsOf, a_task_that_could_not_be_read_counts_as_it_was_in_the_census_before) {
+  const auto both = census({task(1, 12, AwaitedKind::event), task(2, 13, AwaitedKind::event)});
+  auto one = census({task(2, 13, AwaitedKind::event)});
+  one.unproved = 1;
+  one.missed = {RemoteAddress(1), RemoteAddress(77)};
+  sums_.add(both, 10 * kMs, thread_of_);
+  sums_.add(one, 10 * kMs, thread_of_);
+  sums_.add(census({}), 10 * kMs, thread_of_);
+  sums_.put();
+  ASSERT_EQ(seen_.times.size(), 2u);
+  EXPECT_EQ(seen_.times[0].time, 25 * kMs);
+  EXPECT_EQ(seen_.times[1].time, 25 * kMs);
+  EXPECT_EQ(seen_.times[0].seen, 1u);
+}
+
 TEST_F(TaskSumsOf, a_row_that_has_not_grown_is_not_put_again) {
   sums_.add(census({task(1, 12, AwaitedKind::event)}), kMs, thread_of_);
   sums_.put();

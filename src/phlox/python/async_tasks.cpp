@@ -243,6 +243,7 @@ void Census::read_batch(TaskReader& reader, AsyncioModule& module,
   for (size_t i = 0; i < found.size(); ++i) {
     if (!proved[i] && !read_alone(reader, found[i].task, readings[i])) {
       ++(readings[i].gone ? out_.ended : out_.unproved);
+      out_.missed.push_back(found[i].task);
       continue;
     }
     if (!readings[i].pending) continue;

@@ -162,9 +162,10 @@ struct AsyncTasks {
   std::vector<PoolJob> jobs;  // of threads with a function in Python; only with TaskSources::chains_only
   size_t unproved = 0;        // tasks that changed each time they were read
   size_t ended = 0;           // tasks that ended after the others were found
-  size_t beyond = 0;          // tasks beyond kMaxTasks
-  bool imported = false;      // asyncio or trio is, or it is not known whether: there may be tasks later
-  std::string problem;        // why tasks may be missing; empty: none is known to be missing
+  std::vector<RemoteAddress> missed;  // the unproved and ended ones
+  size_t beyond = 0;                  // tasks beyond kMaxTasks
+  bool imported = false;  // asyncio or trio is, or it is not known whether: there may be tasks later
+  std::string problem;    // why tasks may be missing; empty: none is known to be missing
 };
 
 inline constexpr size_t kMaxTasks = 100'000;

@@ -194,6 +194,15 @@ void TaskSums::put_ready(const python::AsyncTasks& tasks, const std::vector<prof
   }
 }
 
+// The rows of those that were there at the last census.
+std::vector<uint32_t> TaskSums::rows_of_last(std::span<const RemoteAddress> tasks) const {
+  std::vector<uint32_t> rows;
+  for (const RemoteAddress task : tasks) {
+    if (const auto last = last_.find(task.value); last != last_.end()) rows.push_back(last->second.row);
+  }
+  return rows;
+}
+
 void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const ThreadOf& thread_of,
                    Nanoseconds took) {
   frames_.clear();  // a function's number is valid in one census only
@@ -205,6 +214,9 @@ void TaskSums::add(const python::AsyncTasks& tasks, Nanoseconds weight, const Th
   any_ = true;
   time_ += weight;
   for (const auto& [address, seen] : last_) add_time(seen.row, of_last);
+  for (const uint32_t row : missed_) add_time(row, of_last);
+  missed_ = rows_of_last(tasks.missed);
+  for (const uint32_t row : missed_) add_time(row, weight - of_last);
   std::vector<profile::TaskStackId> stacks;
   stacks.reserve(tasks.tasks.size());
   std::vector<profile::TaskTimeId> times;
@@ -239,6 +251,7 @@ void TaskSums::add_again(Nanoseconds weight) {
 
 void TaskSums::end(Nanoseconds weight) {
   for (const auto& [address, seen] : last_) add_time(seen.row, weight);
+  for (const uint32_t row : missed_) add_time(row, weight);
   requests_.end(time_ + weight);
 }
 

@@ -1,6 +1,7 @@
 // Adds up what tasks awaited, over the censuses of one program: equal tasks are one row. The time between two
 // censuses counts half for what the one found and half for what the other did; the time from the last one to
-// the end of the program counts for what that one found. Also counts the tasks of each
+// the end of the program counts for what that one found. A task that one census could not read, since it
+// changed or ended meanwhile, counts as the census before found it. Also counts the tasks of each
 // outermost coroutine (task_groups.h), what waits for these and for jobs (task_waiters.h), those that were
 // ready to run, and follows the tasks of single requests (task_requests.h). Pure: gets what was read, and
 // passes rows to a TaskSink. Called by the recorder's thread.
@@ -95,6 +96,7 @@ class TaskSums {
                                                  const python::AsyncTask& task) const;
   profile::FrameId frame_of(const python::AsyncTasks& tasks, const python::TaskFrame& frame);
   uint32_t row_of(profile::EventLoopId loop, profile::TaskStackId stack, const python::AsyncTask& task);
+  std::vector<uint32_t> rows_of_last(std::span<const RemoteAddress> tasks) const;
   void add_time(uint32_t row, Nanoseconds time);
   Seen add_task(const python::AsyncTask& task, uint32_t row, Nanoseconds weight, Nanoseconds part);
   void compare(const std::unordered_map<uint64_t, Seen>& now);
@@ -123,9 +125,10 @@ class TaskSums {
   std::map<std::pair<uint64_t, std::string>, Loop> loops_;  // by python id and type
   std::map<Key, uint32_t> row_at_;
   std::vector<Row> rows_;
-  std::unordered_map<uint64_t, Seen> last_;                // by the task's address
-  bool any_ = false;                                       // there was a census
-  uint64_t censuses_ = 0;                                  // in which tasks may have changed
+  std::unordered_map<uint64_t, Seen> last_;  // by the task's address
+  std::vector<uint32_t> missed_;             // rows of tasks that the last census could not read
+  bool any_ = false;                         // there was a census
+  uint64_t censuses_ = 0;                    // in which tasks may have changed
   std::unordered_map<uint64_t, profile::FrameId> frames_;  // of this census, by function and line
   uint64_t without_stack_ = 0;
 };
