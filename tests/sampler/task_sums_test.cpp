@@ -442,9 +442,33 @@ TEST(CensusPace, without_a_budget_takes_at_most_a_quarter_of_a_cpu) {
   EXPECT_NEAR(Pauses(pace, {100 * kMs, 5}).mean, 400.0 * kMs, 15.0 * kMs);
 }
 
-TEST(CensusPace, is_slower_while_the_program_does_not_run) {
+TEST(CensusPace, is_slower_when_the_program_has_not_run_for_a_minute) {
   CensusPace pace(2.0, 200, 1, kNow);
-  EXPECT_NEAR(Pauses(pace, {0, 5, true}).mean, 100.0 * kMs, 3.0 * kMs);
+  pace.taken(kNow, {0, 5});
+  for (const auto& census : {CensusPace::Taken{0, 5, true}, CensusPace::Taken{}}) {
+    EXPECT_NEAR(Pauses(pace, census, kNow + 59 * kSecond).mean, 20.0 * kMs, 0.6 * kMs);
+  }
+  EXPECT_NEAR(Pauses(pace, {0, 5, true}, kNow + 60 * kSecond).mean, 100.0 * kMs, 3.0 * kMs);
+  EXPECT_GE(Pauses(pace, {}, kNow + 60 * kSecond).least, CensusPace::kRarely / 2);
+}
+
+// Of a program that waits for 40 ms in each second and is idle otherwise.
+TEST(CensusPace, gives_short_waits_after_an_idle_time_as_much_as_they_took) {
+  constexpr Nanoseconds kWait = 40 * kMs, kSeconds = 2000;
+  CensusPace pace(2.0, 200, 1, kNow);
+  Nanoseconds counted = 0, last = kNow;
+  bool did_wait = true;
+  int64_t changes_before = -1;
+  for (Nanoseconds now = kNow; now < kNow + kSeconds * kSecond; now = pace.due()) {
+    const bool waits = (now - kNow) % kSecond < kWait;
+    const int64_t changes = 2 * ((now - kNow) / kSecond) + (waits ? 0 : 1);
+    counted += (now - last) / 2 * (Nanoseconds{did_wait} + Nanoseconds{waits});
+    pace.taken(now, {0, 1, changes == changes_before});
+    last = now;
+    did_wait = waits;
+    changes_before = changes;
+  }
+  EXPECT_NEAR(static_cast<double>(counted), static_cast<double>(kSeconds * kWait), 0.03 * kSeconds * kWait);
 }
 
 TEST(CensusPace, is_slow_where_there_is_no_task) {

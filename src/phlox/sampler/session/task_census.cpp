@@ -19,8 +19,9 @@ void CensusPace::taken(Nanoseconds now, const Taken& census) {
   cost_ = cost_ ? (*cost_ + census.cost) / 2 : census.cost;
   const double share = budget_ ? *budget_ * (census.tasks < kFew ? kShareOfFew : kShare) : kMost;
   const auto affordable = static_cast<Nanoseconds>(static_cast<double>(*cost_) / share);
-  const bool seldom = census.tasks == 0 || census.unchanged;
-  const bool rarely = census.tasks == 0 && now - begin_ >= kFirst;
+  if (census.tasks > 0 && !census.unchanged) changed_ = now;
+  const bool seldom = !changed_ || now - *changed_ >= kIdle;
+  const bool rarely = seldom && census.tasks == 0 && now - begin_ >= kFirst;
   schedule_.set_interval(std::max(rarely ? kRarely : seldom ? kLeastOften : every_, affordable));
   due_ = now + schedule_.draw();
 }

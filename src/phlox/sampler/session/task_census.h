@@ -31,6 +31,10 @@ class CensusPace {
   // While there is no task: programs without an event loop cost next to nothing. Not in the first seconds of
   // a recording, in which the first tasks of a program begin: when they did is known to half a pause.
   static constexpr Nanoseconds kRarely = kSecond / 2, kFirst = 5 * kSecond;
+  // How long after the last change the pauses become longer where nothing happens. Not at once: a pause that
+  // depends on what the program has just done makes the sums wrong. With long pauses in each idle time, the
+  // first tasks after it count too little.
+  static constexpr Nanoseconds kIdle = 60 * kSecond;
   // Of --max-overhead. Reading takes a CPU of Phlox's and none of the program's, but that may be the same.
   // The fewer tasks a census finds, the larger is the error of the sums.
   static constexpr double kShare = 0.5, kShareOfFew = 1;
@@ -54,7 +58,8 @@ class CensusPace {
   std::optional<double> budget_;  // of one CPU
   Schedule schedule_;
   Nanoseconds due_ = 0;
-  std::optional<Nanoseconds> cost_;  // a mean, later ones count more
+  std::optional<Nanoseconds> changed_;  // when a census last found tasks that it had to read
+  std::optional<Nanoseconds> cost_;     // a mean, later ones count more
 };
 
 class TaskCensus {
