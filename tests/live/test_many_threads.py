@@ -12,7 +12,7 @@ ONE_BUSY = pathlib.Path(__file__).with_name("programs") / "one_busy.py"
 @few_pythons
 def test_the_one_that_computes_is_sampled(python, record):
     with Target(python, ONE_BUSY, 2000) as target:
-        recording = record(target.pid, 2)
+        recording = record(target.pid, 4)
     stacks = [(names, samples) for names, samples, _, _ in recording.stacks() if "computes" in names]
     assert sum(samples for _, samples in stacks) >= 5
 

