@@ -12,8 +12,8 @@
 
 namespace phlox::view {
 
-// Meta, followed by the row of a process: what its environment says about it, as OTEL_RESOURCE_ATTRIBUTES
-// does ("service.name=shop,service.version=3"). Only phlox agent emits it; no recording has it.
+// Meta, followed by the row of a process: what it says about itself, as OTEL_RESOURCE_ATTRIBUTES does
+// ("service.name=shop,service.version=3"). Only phlox agent emits it; no recording has it.
 inline constexpr std::string_view kResource = "resource.";
 
 // Meta with the same of the agent's own environment, for every process on this host: "host.name=node-7". Also
@@ -23,6 +23,10 @@ inline constexpr std::string_view kHostResource = "host_resource";
 // From the environment of a process, as /proc/PID/environ has it: OTEL_RESOURCE_ATTRIBUTES, and
 // OTEL_SERVICE_NAME as service.name, which wins. Nothing else of it. Empty: it has neither.
 std::string resource_text(std::string_view environment);
+// The same from the message ProcessContext that a process publishes (process/process_context.h): the
+// attributes of its resource, without those of its SDK, and without what Phlox sees itself. Empty: there is
+// none, or the bytes are no such message.
+std::string context_text(std::string_view message);
 
 struct Attribute {
   std::string key;
