@@ -122,6 +122,55 @@ def test_what_arrives_is_what_was_sampled(start, serve, targets, tmp_path):
     assert not any(b"hunter2" in body or mark.encode() in body for _, body in server.taken)
 
 
+# As an SDK does: its context is in a mapping with a name, whose header has the address of a message.
+PUBLISHES = """
+import ctypes, mmap, os, struct, sys, time
+def field(number, payload): return bytes([number << 3 | 2, len(payload)]) + payload
+def attribute(key, value): return field(1, field(1, key.encode()) + field(2, field(1, value.encode())))
+file = os.memfd_create("OTEL_CTX")
+os.ftruncate(file, 4096)
+header = mmap.mmap(file, 4096)
+os.close(file)
+address = ctypes.addressof(ctypes.c_char.from_buffer(header))
+kept = []
+def publish(**attributes):
+    message = field(1, b"".join(attribute(key.replace("_", "."), value) for key, value in attributes.items()))
+    kept.append(ctypes.create_string_buffer(message, len(message)))
+    header[16:24] = bytes(8)
+    header[8:16], header[24:32] = struct.pack("II", 2, len(message)), struct.pack("Q", ctypes.addressof(kept[-1]))
+    header[16:24] = struct.pack("Q", time.monotonic_ns())
+    header[:8] = b"OTEL_CTX"
+print("ready", flush=True)
+for words in sys.stdin:
+    publish(**dict(word.split("=") for word in words.split()))
+    print("published", flush=True)
+"""
+
+
+@live
+def test_what_a_program_publishes_about_itself_counts_more_than_its_environment(start, serve, tmp_path):
+    (tmp_path / "shop.py").write_text(PUBLISHES)
+    mark = f"agent-{os.getpid()}-{tmp_path.name}"
+    target = start([PYTHON, tmp_path / "shop.py", mark], stdin=subprocess.PIPE,
+                   env={**os.environ, "OTEL_SERVICE_NAME": "of-environment", "OTEL_RESOURCE_ATTRIBUTES": "team=blue"})
+    assert target.stdout.readline() == "ready\n"
+    server = serve()
+    agent = Running(start, tmp_path, mark, "--otlp", server.url)
+
+    def attributes():
+        found = [attributes for attributes, _ in server.profiles()]
+        return {key: found[-1].get(key) for key in ("service.name", "service.version", "team", "telemetry.sdk.name")} if found else {}
+
+    known = {"service.version": None, "team": "blue", "telemetry.sdk.name": None}
+    server.wait(lambda s: attributes() == {**known, "service.name": "of-environment"}, "what its environment says")
+    for version in ("7", "8"):  # late, and changed
+        target.stdin.write(f"service_name=shop service_version={version} telemetry_sdk_name=x\n")
+        target.stdin.flush()
+        assert target.stdout.readline() == "published\n"
+        server.wait(lambda s: attributes() == {**known, "service.name": "shop", "service.version": version}, f"version {version}")
+    agent.end()
+
+
 # As a framework calls a handler, which waits for a job of a thread pool and for tasks.
 SERVICE = """
 import asyncio, sys, threading, time

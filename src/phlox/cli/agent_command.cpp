@@ -28,6 +28,7 @@
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/overdue.h"
+#include "phlox/cli/process_resources.h"
 #include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/triggers.h"
@@ -79,11 +80,14 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
     intervals_.receive(row);
     if (recording_ != nullptr) recording_->receive(row);
     const auto* process = std::get_if<profile::Numbered<profile::ProcessId>>(&row);
-    if (process == nullptr || process->id.value <= known_) return;
+    if (process == nullptr) return;
+    if (process->value.end != 0) resources_.forget(process->id);
+    if (process->id.value <= known_) return;
     known_ = process->id.value;
     read_facts(process->id, process->value.pid);
   }
   Result<void> commit() override {
+    resources_.look(clock_now(), put_resource_);
     commit_done_();
     if (recording_ == nullptr) return {};
     if (auto done = recording_->commit(); !done) {
@@ -136,10 +140,7 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
     const auto container = process::read_container(pid);
     if (!container.id.empty()) put(fmt::format("container.{}", pid), container.id);
     if (!container.control_group.empty()) put(fmt::format("control_group.{}", pid), container.control_group);
-    const auto environment = process::read_text(fmt::format("/proc/{}/environ", pid));
-    if (!environment) return;
-    if (const std::string text = view::resource_text(*environment); !text.empty())
-      intervals_.emit_meta(fmt::format("{}{}", view::kResource, id.value), text);
+    resources_.meet(id, pid, clock_now(), put_resource_);
   }
 
   void put(const std::string& key, const std::string& value) {
@@ -150,6 +151,10 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
   view::Intervals& intervals_;
   profile::Sink* recording_;
   profile::TaskSink* tasks_;
+  ProcessResources resources_;
+  const ProcessResources::Put put_resource_ = [this](profile::ProcessId id, const std::string& text) {
+    intervals_.emit_meta(fmt::format("{}{}", view::kResource, id.value), text);
+  };
   std::function<void()> commit_done_;
   std::function<void(const Error&)> recording_failed_;
   uint32_t known_ = 0;  // the last process whose facts were read
