@@ -86,11 +86,17 @@ PageMemory::Page* PageMemory::unused_page() {
   return pages_[used_].get();
 }
 
-// `blocks` are together.
-bool PageMemory::read_blocks(uint64_t number, Page& page, Blocks blocks) {
+// The range of neighbouring blocks.
+memory::Range PageMemory::range_of(uint64_t number, Page& page, Blocks blocks) {
   const auto first = static_cast<size_t>(std::countr_zero(blocks)) * kBlock;
   const auto size = static_cast<size_t>(std::popcount(blocks)) * kBlock;
-  return source_.read(RemoteAddress(number * kPage + first), std::span(page).subspan(first, size));
+  return {RemoteAddress(number * kPage + first), std::span(page).subspan(first, size)};
+}
+
+// `blocks` are neighbours.
+bool PageMemory::read_blocks(uint64_t number, Page& page, Blocks blocks) {
+  const memory::Range range = range_of(number, page, blocks);
+  return source_.read(range.address, range.into);
 }
 
 const std::byte* PageMemory::load_page(Place& place, uint64_t number, Blocks blocks) {
@@ -105,15 +111,11 @@ const std::byte* PageMemory::load_page(Place& place, uint64_t number, Blocks blo
 }
 
 void PageMemory::read_ahead(std::span<const Part> parts) {
-  struct Run {
-    uint64_t page = 0;
-    Blocks blocks = 0;
-  };
   std::vector<memory::Range> ranges;
-  std::vector<Run> runs;
+  std::vector<Part> runs;  // one for each range
   const auto read = [&] {
     const size_t whole = ranges.empty() ? 0 : source_.read(ranges);
-    for (const Run& run : std::span(runs).first(whole)) place_of(run.page).known |= run.blocks;
+    for (const Part& run : std::span(runs).first(whole)) place_of(run.page).known |= run.blocks;
     ranges.clear();
     runs.clear();
   };
@@ -127,13 +129,11 @@ void PageMemory::read_ahead(std::span<const Part> parts) {
     ++used_;
     for (unsigned left = part.blocks; left != 0;) {
       const unsigned first = left & -left;
-      const unsigned run = left & ~(left + first);  // up to the first block that is not wanted
+      const auto run = static_cast<Blocks>(left & ~(left + first));  // up to the first that is not wanted
       left &= ~run;
       if (ranges.size() == memory::RemoteMemory::kMaxRanges) read();
-      const size_t at = static_cast<size_t>(std::countr_zero(first)) * kBlock;
-      const size_t size = static_cast<size_t>(std::popcount(run)) * kBlock;
-      ranges.push_back({RemoteAddress(part.page * kPage + at), std::span(*place.page).subspan(at, size)});
-      runs.push_back({part.page, static_cast<Blocks>(run)});
+      ranges.push_back(range_of(part.page, *place.page, run));
+      runs.push_back({part.page, run});
     }
   }
   read();

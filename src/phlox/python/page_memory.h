@@ -62,6 +62,7 @@ class PageMemory : public memory::RemoteMemory {
     Page* page = nullptr;  // nullptr: it cannot be read
   };
   static Blocks with_next(Blocks blocks);
+  static memory::Range range_of(uint64_t number, Page& page, Blocks blocks);
   Place& place_of(uint64_t number);
   void grow();
   void remember();
