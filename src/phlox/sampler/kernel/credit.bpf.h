@@ -39,9 +39,9 @@ static __always_inline void pay(const struct scratch* s, struct kernel_process* 
 // some at once, on credit, before threads that leave their CPU all the time get more.
 #define WALK_EVERY 4000000ull
 #define WALKS_AT_ONCE 16
-// No switch of a thread is skipped that is walked less often than this, unless its last switch was only just
-// before: without credit, the first switch after there is some again would be walked, which is the same one
-// of each round of a periodic program.
+// No switch of a thread is skipped that is walked less often than this, unless the thread also left its CPU
+// less than FREQUENT ns before. Otherwise the first switch after the credit has recovered would always be
+// walked: in a periodic program, the same one of each round.
 #define RARE_WALK_EVERY 32000000ull
 #define RARE_WALKS_AT_ONCE 8
 #define FREQUENT 4000000ull

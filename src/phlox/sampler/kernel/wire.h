@@ -194,7 +194,7 @@ struct kernel_unreported {
   __u8 waits;
   __u8 was_mostly_walked; /* 1: more than half of those reported last were walked */
   __u32 drawn_from;       /* ns of those it was drawn from; 0: it is of an earlier report */
-  __u32 drawn;            /* ns: how long it was itself; 0: none was walked */
+  __u32 drawn;            /* ns: how long that wait itself was; 0: none was walked */
   __s32 mostly_walked;    /* how many more were walked than not */
   __u32 woken_by;         /* thread + 1 that ran where they ended; ~0: several */
 };
