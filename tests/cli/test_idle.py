@@ -66,4 +66,4 @@ def test_the_time_of_the_event_loop_divides(report):
     parts = loop["parts_ns"]
     assert loop["loop"] == "asyncio" and sum(parts.values()) == loop["wall_ns"]
     assert parts["idle"] > 0 and parts["not_known"] == 0, parts
-    assert parts["blocked"] < 0.01 * loop["wall_ns"], parts  # at most for a page of memory
+    assert parts["blocked"] < 0.01 * loop["wall_ns"], parts  # 0.065 ms of a second was seen beside other tests
