@@ -202,13 +202,31 @@ TEST_F(Live, an_incident_does_not_wait_for_the_end_of_a_rest) {
   const FrameId here = put_here();
   ASSERT_TRUE(comes([&] { return !name(here).empty(); }));
   const FrameId more = put(native(0x40, ModuleId(1)));
+  const Nanoseconds since = clock_now();
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(names_->commit());
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_EQ(name(more), "");
+  EXPECT_LT(names_->named_until(), since);
   names_->hurry();
-  EXPECT_TRUE(comes([&] { return !name(more).empty(); }));
+  EXPECT_TRUE(comes([&] { return names_->named_until() > since; }));
+  EXPECT_NE(name(more), "");
+}
+
+TEST_F(Live, it_knows_until_when_all_have_names) {
+  ASSERT_TRUE(names_->commit());
+  const Nanoseconds before = clock_now();
+  EXPECT_LT(names_->named_until(), before);
+  ASSERT_TRUE(names_->commit());
+  EXPECT_GE(names_->named_until(), before) << "there is none without a name";
+  names_->add(ProcessId(1), this_program(ModuleId(1)));
+  const FrameId here = put_here();
+  const Nanoseconds came = clock_now();
+  ASSERT_TRUE(names_->commit());
+  EXPECT_LT(names_->named_until(), came);
+  EXPECT_TRUE(comes([&] { return names_->named_until() > came; }));
+  EXPECT_NE(name(here), "");
 }
 
 TEST(NamingPace, rests_are_short_for_new_files_and_long_once_the_time_is_used_up) {

@@ -198,7 +198,7 @@ class Agent {
     profile::Sink* recording = recording_.get();
     if (triggers_) {
       recording = &triggers_->watch(*recording_, request_.recording, false);
-      if (names_) triggers_->on_begin([this] { names_->hurry(); });
+      if (names_) triggers_->wait_for(*names_);
       triggers_->start();
     }
     AgentSink sink(

@@ -79,7 +79,7 @@ class Recording {
     profile::Sink* sink = &destination_->sink();
     if (triggers_) {
       sink = &triggers_->watch(*sink, destination_->recording(), program_.has_value());
-      if (names_) triggers_->on_begin([this] { names_->hurry(); });
+      if (names_) triggers_->wait_for(*names_);
       triggers_->start();
     }
     if (names_) {

@@ -25,6 +25,8 @@ constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr Nanoseconds kMemoryEvery = kSecond;
 // In which each thread was sampled several times, also if it only waits.
 constexpr Nanoseconds kTimeToMeetLoop = 20 * kSecond;
+// For large files that were not read before.
+constexpr Nanoseconds kNamesPatience = 15 * kSecond;
 constexpr size_t kLongestLine = 200;
 
 // Of a log file, in one line.
@@ -134,7 +136,7 @@ void Triggers::note(Cause cause) {
     dropped = plan_.dropped();
   }
   if (answer == incidents::Plan::Answer::begins) {
-    if (begins_) begins_();
+    if (names_ != nullptr) names_->hurry();
     talk_.note("incident: " + words);
   }
   if (answer == incidents::Plan::Answer::joins_first) talk_.note("incident, also: " + words);
@@ -231,13 +233,24 @@ void Triggers::say_if_no_loop() {
         "and others), and only these can stall");
 }
 
+// Of what came until the first incident that is over became due.
+bool Triggers::has_names() {
+  if (names_ == nullptr || names_->named_until() > due_->since) return true;
+  names_->hurry();
+  return clock_now() - due_->since > kNamesPatience;
+}
+
 void Triggers::write_due() {
-  std::optional<incidents::Incident> incident;
-  {
+  if (!due_) {
+    const Nanoseconds now = clock_now();
     const std::lock_guard lock(mutex_);
-    incident = plan_.take_due(clock_now() - TriggerRequest::kRowsSettled);
+    auto incident = plan_.take_due(now - TriggerRequest::kRowsSettled);
+    if (!incident) return;
+    due_ = {*std::move(incident), now};
   }
-  if (incident) files_.write(*incident, recording_);
+  if (!has_names()) return;
+  files_.write(due_->incident, recording_);
+  due_.reset();
 }
 
 void Triggers::finish(const std::string& recording) {
@@ -249,7 +262,11 @@ void Triggers::finish(const std::string& recording) {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  while (const auto incident = plan_.take_rest()) {
+  const auto take = [this] {
+    auto due = std::exchange(due_, std::nullopt);
+    return due ? std::optional(std::move(due->incident)) : plan_.take_rest();
+  };
+  while (const auto incident = take()) {
     if (recording.empty()) return talk_.warn("an incident is not written: there is no recording of it");
     files_.write(*incident, recording);
   }

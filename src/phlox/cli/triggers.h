@@ -26,6 +26,7 @@
 #include "phlox/incidents/condition.h"
 #include "phlox/incidents/plan.h"
 #include "phlox/incidents/row_watch.h"
+#include "phlox/naming/live_names.h"
 #include "phlox/process/memory_limit.h"
 #include "phlox/push/metrics_port.h"
 
@@ -44,8 +45,9 @@ class Triggers {
   // The recorder's sink, which passes everything on to `to`. `recording`: the path that `to` writes to. Call
   // it once, before start(). `is_child`: we started the program.
   profile::Sink& watch(profile::Sink& to, const std::string& recording, bool is_child);
-  // `begins` is called by any thread when an incident begins. Before start().
-  void on_begin(std::function<void()> begins) { begins_ = std::move(begins); }
+  // Native functions get their names while the recording goes on: an incident hurries `names`, and is not
+  // written before they are there, or 15 s have passed. Before start(); `names` must outlive this.
+  void wait_for(naming::LiveNames& names) { names_ = &names; }
   // After the recorder has given up the rights that it needs no more.
   void start();
   // False: no condition is about this signal. For the thread that takes signals.
@@ -67,6 +69,7 @@ class Triggers {
   void look_at_memory();
   void say_if_no_loop();
   void write_due();
+  bool has_names();
   std::optional<push::Page> posted(std::string_view path);
 
   const TriggerRequest request_;
@@ -75,7 +78,7 @@ class Triggers {
   std::vector<Log> logs_;
   std::unique_ptr<incidents::RowWatch> rows_;
   std::string recording_;
-  std::function<void()> begins_;
+  naming::LiveNames* names_ = nullptr;
   bool is_child_ = false;
   std::atomic<bool> started_{false};
   std::set<std::string> said_;  // blind spots; the recorder's thread
@@ -87,7 +90,13 @@ class Triggers {
   bool said_no_limit_ = false;
   bool over_ = false;
 
-  std::map<process::MemoryGroup, bool> is_full_;  // our thread's
+  // Our thread's.
+  struct Due {
+    incidents::Incident incident;
+    Nanoseconds since = 0;
+  };
+  std::optional<Due> due_;
+  std::map<process::MemoryGroup, bool> is_full_;
   Nanoseconds next_memory_ = 0, no_loop_after_ = 0;
   std::unique_ptr<push::MetricsPort> port_;
   std::thread thread_;

@@ -165,17 +165,24 @@ LiveNames::Batch LiveNames::take_batch() {
 
 // All frames of the processes that have ended were handed over by now.
 Result<void> LiveNames::commit() {
+  const Nanoseconds now = clock_now();
+  Nanoseconds until = named_until_;
   std::optional<Named> named;
   {
     const std::lock_guard lock(mutex_);
     named.swap(named_);
   }
-  if (named) put(*std::move(named));
+  if (named) {
+    put(*std::move(named));
+    until = *std::exchange(taken_, std::nullopt);
+  }
+  if (!taken_ && waiting_.empty()) until = now;
   {
     const std::lock_guard lock(mutex_);
     if (is_idle_ && !named_ && (!waiting_.empty() || !jit_files_.empty())) {
       is_idle_ = false;
       batch_ = take_batch();
+      taken_ = now;
     }
   }
   changed_.notify_all();
@@ -184,7 +191,9 @@ Result<void> LiveNames::commit() {
     std::erase_if(files_, [](const auto& one) { return one.second.expired(); });
     ended_.clear();
   }
-  return sink_->commit();
+  auto committed = sink_->commit();
+  named_until_ = until;
+  return committed;
 }
 
 LiveNames::Named LiveNames::name(const Batch& batch, const NativeRows::Patience& patience) {

@@ -4,6 +4,7 @@
 // frames over and emits them again with their names. Between the recorder and its sink. Opens no process.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -48,6 +49,9 @@ class LiveNames : public profile::Sink, public profile::NativeFiles {
   void note_end(profile::ProcessId process) override;
   // Names are wanted now. For any thread.
   void hurry();
+  // All frames that came before this time (CLOCK_MONOTONIC) were emitted with the names that could be found,
+  // or were tried once. For any thread.
+  Nanoseconds named_until() const { return named_until_; }
 
   // After the last row: names what is left. Returns the missing names, worst first, and stores them with the
   // modules.
@@ -96,6 +100,8 @@ class LiveNames : public profile::Sink, public profile::NativeFiles {
   uint32_t last_frame_ = 0;
   size_t name_bytes_ = 0;
   bool has_new_file_ = false;
+  std::optional<Nanoseconds> taken_;  // when the batch was taken that is not emitted yet
+  std::atomic<Nanoseconds> named_until_ = 0;
   std::set<profile::ModuleId> advised_;  // the naming thread's
 
   std::mutex mutex_;  // for what follows
