@@ -44,8 +44,9 @@ bool runs_jobs(const TaskFunction& function) {
 bool is_of_pool(const TaskFunction& function) {
   return function.file.ends_with("/concurrent/futures/_base.py") || function.name == "call_soon_threadsafe" ||
          (function.name == "_restore_context" && function.file.ends_with(kAsgirefFile)) ||
-         // trio: names the thread, and wakes the loop.
+         // trio: names the thread, wakes the loop, and checks what the job returned.
          function.file.ends_with(kTrioFile) ||
+         (function.name == "iscoroutine" && function.file.ends_with("/inspect.py")) ||
          (function.name == "deliver_worker_fn_result" && function.file.ends_with("/trio/_threads.py")) ||
          (function.name == "task_done" && function.file.ends_with("/queue.py"));
 }
