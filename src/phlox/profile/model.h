@@ -3,6 +3,7 @@
 // nanoseconds; start and end are CLOCK_MONOTONIC of the recording host.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ using StackId = Id<struct StackTag>;
 using SampleId = Id<struct SampleTag>;
 using WakerId = Id<struct WakerTag>;
 using WaitTargetId = Id<struct WaitTargetTag>;
+using TraceTimeId = Id<struct TraceTimeTag>;
 
 // The beginning of Process::mode for the capture inside the kernel. Waits are then the scheduler's
 // own account.
@@ -155,6 +157,22 @@ struct WaitTarget {
   std::string other;
 
   friend bool operator==(const WaitTarget&, const WaitTarget&) = default;
+};
+
+// A distributed trace and one of its spans, as W3C Trace Context has them: the first byte first.
+struct TraceIds {
+  std::array<uint8_t, 16> trace{};
+  std::array<uint8_t, 8> span{};
+
+  friend auto operator<=>(const TraceIds&, const TraceIds&) = default;
+};
+// A time in which a thread worked for one span, as its process publishes it (OpenTelemetry's thread context,
+// OTEP 4947): every sample in it found the same. The times of a thread do not overlap; between them it worked
+// for no span, or that is not known.
+struct TraceTime {
+  ThreadId thread;
+  TraceIds ids;
+  Nanoseconds start = 0, end = 0;
 };
 
 // perf and others recorded that a thread was blocked, but not in which call.

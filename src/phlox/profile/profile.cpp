@@ -38,6 +38,9 @@ void Profile::add(WaitTargetId id, const WaitTarget& wait_target) {
 void Profile::add(SampleId id, const Sample& sample) {
   put_row(samples_, id, sample);
 }
+void Profile::add(TraceTimeId id, const TraceTime& time) {
+  put_row(trace_times_, id, time);
+}
 void Profile::add(const Event& event) {
   events_.push_back(event);
 }
@@ -85,7 +88,7 @@ void Profile::replace_stacks(std::vector<Stack> stacks, const std::vector<StackI
 }
 
 void Profile::emit_all(Sink& sink) const {
-  static_assert(std::variant_size_v<AnyRow> == 11, "a new kind of row is emitted here too");
+  static_assert(std::variant_size_v<AnyRow> == 12, "a new kind of row is emitted here too");
   const auto emit_numbered = [&]<class RowId>(RowId, const auto& rows) {
     for (size_t i = 0; i < rows.size(); ++i) sink.emit(RowId(static_cast<uint32_t>(i + 1)), rows[i]);
   };
@@ -98,6 +101,7 @@ void Profile::emit_all(Sink& sink) const {
   emit_numbered(WakerId(), wakers_);
   emit_numbered(WaitTargetId(), wait_targets_);
   emit_numbered(SampleId(), samples_);
+  emit_numbered(TraceTimeId(), trace_times_);
   for (const Event& event : events_) sink.emit(event);
   for (const Counter& counter : counters_) sink.emit(counter);
 }

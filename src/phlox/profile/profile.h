@@ -39,6 +39,7 @@ class Profile : public Sink {
   const std::vector<Waker>& wakers() const { return wakers_; }
   const std::vector<WaitTarget>& wait_targets() const { return wait_targets_; }
   const std::vector<Sample>& samples() const { return samples_; }
+  const std::vector<TraceTime>& trace_times() const { return trace_times_; }
   // Samples of the events that are not shown.
   const std::vector<Sample>& samples_of_others() const { return samples_of_others_; }
   const std::vector<Event>& events() const { return events_; }
@@ -67,6 +68,7 @@ class Profile : public Sink {
   void add(WakerId id, const Waker& waker);
   void add(WaitTargetId id, const WaitTarget& wait_target);
   void add(SampleId id, const Sample& sample);
+  void add(TraceTimeId id, const TraceTime& time);
   void add(const Event& event);
   void add(const Counter& counter);
 
@@ -80,6 +82,7 @@ class Profile : public Sink {
   std::vector<WaitTarget> wait_targets_;
   std::vector<Sample> samples_, samples_of_others_;
   uint16_t shown_event_ = 0;
+  std::vector<TraceTime> trace_times_;
   std::vector<Event> events_;
   std::vector<Counter> counters_;
   std::vector<TimeLabel> time_labels_;

@@ -34,6 +34,8 @@ struct NumberedRow<WakerId> : std::type_identity<Waker> {};
 template <>
 struct NumberedRow<WaitTargetId> : std::type_identity<WaitTarget> {};
 template <>
+struct NumberedRow<TraceTimeId> : std::type_identity<TraceTime> {};
+template <>
 struct NumberedRow<SampleId> : std::type_identity<Sample> {};
 
 template <class RowId>
@@ -49,9 +51,10 @@ struct Unnumbered {
 };
 
 // One row of any kind, valid during the call that passes it.
-using AnyRow = std::variant<Unnumbered<Meta>, Numbered<ProcessId>, Numbered<ThreadId>, Numbered<ModuleId>,
-                            Numbered<FrameId>, Numbered<StackId>, Numbered<WakerId>, Numbered<WaitTargetId>,
-                            Numbered<SampleId>, Unnumbered<Event>, Unnumbered<Counter>>;
+using AnyRow =
+    std::variant<Unnumbered<Meta>, Numbered<ProcessId>, Numbered<ThreadId>, Numbered<ModuleId>,
+                 Numbered<FrameId>, Numbered<StackId>, Numbered<WakerId>, Numbered<WaitTargetId>,
+                 Numbered<SampleId>, Numbered<TraceTimeId>, Unnumbered<Event>, Unnumbered<Counter>>;
 
 // Calls `receiver` with the parts of the row: (id, value) or (value).
 template <class Receiver>
@@ -76,8 +79,8 @@ class Sink {
   // Makes all rows so far durable. Called about four times a second.
   virtual Result<void> commit() = 0;
 
-  // The caller gives the ids, counting up from 1 for each kind. A known id replaces that row: a sample is an
-  // interval, emitted again when it grows.
+  // The caller gives the ids, counting up from 1 for each kind. A known id replaces that row: a sample and
+  // the time of a trace are intervals, emitted again when they grow.
   template <class RowId>
   void emit(RowId id, const typename NumberedRow<RowId>::type& row) {
     receive(Numbered<RowId>{id, row});

@@ -279,6 +279,8 @@ void Writer::write(profile::SampleId id, const profile::Sample& s) {
        reference(threads_.row(s.thread.value)), row_of(s.stack, before_.stacks), state, reference(s.value)});
 }
 
+void Writer::write(profile::TraceTimeId, const profile::TraceTime&) {}
+
 void Writer::write(const profile::Event& e) {
   // A process or thread that is still running does not start again.
   using profile::EventKind;

@@ -112,6 +112,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   void write(profile::WakerId id, const profile::Waker& waker);
   void write(profile::WaitTargetId id, const profile::WaitTarget& wait_target);
   void write(profile::SampleId id, const profile::Sample& sample);
+  void write(profile::TraceTimeId id, const profile::TraceTime& time);
   void write(const profile::Event& event);
   void write(const profile::Counter& counter);
   Result<void> set_up();
