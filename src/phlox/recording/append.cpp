@@ -98,7 +98,8 @@ Result<void> Writer::add_what_older_ones_lack() {
                                      {"task_group", kAddTaskGroups},
                                      {"task_waiter", kAddTaskWaiters},
                                      {"job_waiter", kAddJobWaiters},
-                                     {"request", kAddRequests}}) {
+                                     {"request", kAddRequests},
+                                     {"trace_time", kAddTraceTimes}}) {
     if (number(fmt::format("SELECT 1 FROM sqlite_schema WHERE name = '{}'", table))) continue;
     begin();
     run(added);
@@ -162,6 +163,7 @@ Result<void> Writer::continue_ids() {
              most_id("job_waiter"),
              most_id("request"),
              most_id("request_part"),
+             most_id("trace_time"),
              static_cast<uint32_t>(most("rowid", "sample")),
              most("id", "state"),
              true,

@@ -30,9 +30,10 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
 Result<Database> new_recording(const std::string& path) {
   Database database = open_database(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   const std::string setup = fmt::format(
-      "PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={}; {} {} {} {} {}; {}; {}; {}",
+      "PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={}; {} {} {} {} {}; {}; {}; {} "
+      "{}",
       kApplicationId, kSchemaVersion, kSchema, kViews, kAddTaskTimes, kAddTaskGroups, kAddTaskChanges,
-      kAddTaskWaiters, kAddJobWaiters, kAddRequests);
+      kAddTaskWaiters, kAddJobWaiters, kAddRequests, kAddTraceTimes);
   if (!run(database.get(), setup)) return cannot_write(path, sqlite3_errmsg(database.get()));
   return database;
 }

@@ -99,6 +99,7 @@ Result<OptionalTables> check_tables(sqlite3* database, const std::string& path, 
   OptionalTables tables;
   for (const OptionalTable& table : {OptionalTable{"missing_names", &OptionalTables::missing_names},
                                      {"label", &OptionalTables::label},
+                                     {"trace_time", &OptionalTables::trace_time},
                                      {names.wakers, &OptionalTables::waker},
                                      {names.wait_targets, &OptionalTables::wait_targets}}) {
     const auto there = is_there(database, statement.get(), path, table.name);

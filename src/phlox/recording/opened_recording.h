@@ -14,7 +14,7 @@ namespace phlox::recording {
 
 // Tables that older recordings, or most, lack.
 struct OptionalTables {
-  bool missing_names = false, label = false, waker = false, wait_targets = false;
+  bool missing_names = false, label = false, waker = false, wait_targets = false, trace_time = false;
 };
 
 struct OpenedRecording {

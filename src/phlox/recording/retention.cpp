@@ -1,6 +1,6 @@
-// Drops the oldest samples of a long recording: they are deleted, and their pages are reused. Rows that
-// others refer to (names, stacks, threads, events) stay: they grow with the number of different ones, not
-// with time.
+// Drops the oldest samples of a long recording, and the times of traces until then: they are deleted, and
+// their pages are reused. Rows that others refer to (names, stacks, threads, events) stay: they grow with the
+// number of different ones, not with time.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -70,6 +70,7 @@ void Writer::let_go_until(int64_t row) {
   put("start_monotonic_ns", begin);
   put("start_unix_ns", first_unix_ + (begin - first_start_));
   put(profile::kLetGo, begin - first_start_);
+  run(fmt::format("DELETE FROM trace_time WHERE end_ns <= {}", begin));
   run(fmt::format("UPDATE event SET time_ns = {} WHERE id = (SELECT min(id) FROM event WHERE kind = {})",
                   begin, static_cast<int>(profile::EventKind::recording_start)));
 }

@@ -87,6 +87,11 @@ CREATE TABLE request_part (
   time_ns INTEGER NOT NULL);
 )sql";
 
+// For which spans of traces threads worked. Older recordings lack it.
+inline constexpr const char* kAddTraceTimes =
+    "CREATE TABLE trace_time (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, start_ns INTEGER NOT NULL, "
+    "end_ns INTEGER NOT NULL, trace TEXT NOT NULL, span TEXT NOT NULL)";
+
 // What the sampling error of await time follows from, as blobs. Older rows lack it. Older versions open a
 // recording only if all columns are INTEGER or TEXT, and SQLite does not convert a blob to TEXT.
 inline constexpr const char* kAddTaskChanges = "ALTER TABLE task_time ADD COLUMN changes TEXT";

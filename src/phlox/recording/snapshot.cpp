@@ -108,15 +108,21 @@ constexpr std::string_view kTaskTables[] = {"task_census", "event_loop",  "task_
                                             "task_group",  "ready_tasks", "task_waiter", "job_waiter",
                                             "request",     "request_part"};
 
+bool has_table(sqlite3* copy, std::string_view name) {
+  return first_number(copy,
+                      fmt::format("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{}'", name))
+      .has_value();
+}
+
 bool cut(sqlite3* copy, const Part& part) {
   if (!run(copy, cutting(part))) return false;
-  for (const std::string_view table : kTaskTables) {
-    const bool is_there =
-        first_number(copy,
-                     fmt::format("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{}'", table))
-            .has_value();
-    if (is_there && !run(copy, fmt::format("DELETE FROM {}", table))) return false;
-  }
+  for (const std::string_view table : kTaskTables)
+    if (has_table(copy, table) && !run(copy, fmt::format("DELETE FROM {}", table))) return false;
+  if (has_table(copy, "trace_time") &&
+      !run(copy,
+           "DELETE FROM trace_time WHERE end_ns <= (SELECT begin FROM is_now)"
+           "  OR start_ns >= (SELECT end FROM is_now)"))
+    return false;
   return run(copy, "COMMIT; VACUUM");
 }
 

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "phlox/profile/sampled_events.h"
+#include "phlox/profile/trace_ids.h"
+#include "phlox/profile/trace_spans.h"
 #include "phlox/profile/wait_target.h"
 #include "phlox/recording/columns.h"
 
@@ -21,6 +23,9 @@ namespace phlox::recording {
 namespace {
 
 using profile::Profile;
+
+// Those of several recorders (--append).
+constexpr uint32_t kMostTraceTimes = 8 * profile::TraceSpans::kMostRows;
 
 template <class Tag>
 std::optional<Id<Tag>> optional_of(Id<Tag> id) {
@@ -69,7 +74,7 @@ class Reading {
     for (auto part :
          {&Reading::meta, &Reading::processes, &Reading::threads, &Reading::modules, &Reading::missing_names,
           &Reading::frames, &Reading::stacks, &Reading::wakers, &Reading::wait_targets, &Reading::states,
-          &Reading::samples, &Reading::events, &Reading::counters, &Reading::labels}) {
+          &Reading::samples, &Reading::trace_times, &Reading::events, &Reading::counters, &Reading::labels}) {
       if (auto done = (this->*part)(); !done) return fail(done);
     }
     return std::move(profile_);
@@ -317,6 +322,27 @@ class Reading {
       row.stack = stack;
       row.value = value;
       profile_.emit(profile::SampleId(c.row()), row);
+    });
+  }
+
+  // Retention may have removed rows, as those of samples. Whether times of one thread overlap is not checked:
+  // view::TraceParts accepts that.
+  Result<void> trace_times() {
+    if (!has_.trace_time) return {};
+    int64_t last = 0;
+    return each("trace_time", "id, thread, start_ns, end_ns, trace, span", [&](Columns& c) {
+      last = c.integer(last + 1, std::numeric_limits<uint32_t>::max());
+      profile::TraceTime row;
+      row.thread = c.reference<profile::ThreadTag>(profile_.threads().size());
+      row.start = c.time();
+      row.end = c.integer(row.start + 1, kMaximumTime);
+      const auto trace = profile::parse_id<16>(c.text());
+      const auto span = profile::parse_id<8>(c.text());
+      if (!trace || !span) c.reject_row("has ids that are not 32 and 16 lower-case hex digits");
+      if (c.row() > kMostTraceTimes) c.reject_row("is one too many");
+      if (c.failed()) return;
+      row.ids = {*trace, *span};
+      profile_.emit(profile::TraceTimeId(c.row()), row);
     });
   }
 

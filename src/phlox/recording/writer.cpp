@@ -7,6 +7,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/counters.h"
+#include "phlox/profile/trace_ids.h"
 #include "phlox/profile/wait_target.h"
 #include "phlox/profile/waker_words.h"
 #include "phlox/recording/database.h"
@@ -46,6 +47,7 @@ Result<void> Writer::prepare_statements() {
   job_waiter_ = prepare("INSERT OR REPLACE INTO job_waiter VALUES (?,?,?,?,?)");
   request_ = prepare("INSERT OR REPLACE INTO request VALUES (?,?,?,?,?,?,?)");
   request_part_ = prepare("INSERT OR REPLACE INTO request_part VALUES (?,?,?,?,?)");
+  trace_time_ = prepare("INSERT OR REPLACE INTO trace_time VALUES (?,?,?,?,?,?)");
   if (failed_) return fail(error_.kind, error_.message);
   if (has_file_) note_side_files();
   return {};
@@ -56,7 +58,7 @@ void Writer::finalize_statements() {
        {&meta_,        &process_,     &thread_,     &module_,       &missing_names_, &frame_,
         &waker_,       &wait_target_, &state_,      &grown_sample_, &event_,         &counter_,
         &task_census_, &event_loop_,  &task_stack_, &task_time_,    &task_group_,    &ready_tasks_,
-        &task_waiter_, &job_waiter_,  &request_,    &request_part_}) {
+        &task_waiter_, &job_waiter_,  &request_,    &request_part_, &trace_time_}) {
     sqlite3_finalize(*s);
     *s = nullptr;
   }
@@ -279,7 +281,17 @@ void Writer::write(profile::SampleId id, const profile::Sample& s) {
        reference(threads_.row(s.thread.value)), row_of(s.stack, before_.stacks), state, reference(s.value)});
 }
 
-void Writer::write(profile::TraceTimeId, const profile::TraceTime&) {}
+void Writer::write(profile::TraceTimeId id, const profile::TraceTime& t) {
+  const std::string trace = profile::id_text(t.ids.trace), span = profile::id_text(t.ids.span);
+  Row(trace_time_)
+      .id(id, before_.trace_times)
+      .integer(threads_.row(t.thread.value))
+      .integer(t.start)
+      .integer(t.end)
+      .text(trace)
+      .text(span);
+  step(trace_time_);
+}
 
 void Writer::write(const profile::Event& e) {
   // A process or thread that is still running does not start again.

@@ -96,7 +96,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
   struct Before {
     uint32_t modules = 0, frames = 0, stacks = 0, wakers = 0, wait_targets = 0, task_censuses = 0,
              event_loops = 0, task_stacks = 0, task_times = 0, task_groups = 0, ready_tasks = 0,
-             task_waiters = 0, job_waiters = 0, requests = 0, request_parts = 0, samples = 0;
+             task_waiters = 0, job_waiters = 0, requests = 0, request_parts = 0, trace_times = 0, samples = 0;
     int64_t states = 0;
     bool any = false;
     std::map<std::string, int64_t, std::less<>> recorder_times;  // counters
@@ -162,7 +162,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
                *state_ = nullptr, *grown_sample_ = nullptr, *event_ = nullptr, *counter_ = nullptr,
                *task_census_ = nullptr, *event_loop_ = nullptr, *task_stack_ = nullptr, *task_time_ = nullptr,
                *task_group_ = nullptr, *ready_tasks_ = nullptr, *task_waiter_ = nullptr,
-               *job_waiter_ = nullptr, *request_ = nullptr, *request_part_ = nullptr;
+               *job_waiter_ = nullptr, *request_ = nullptr, *request_part_ = nullptr, *trace_time_ = nullptr;
   BulkInsert stacks_, samples_;
   // Rows of `state` by their values, waker, wait target, and library.
   struct StateKey {
