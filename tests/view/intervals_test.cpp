@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <tuple>
 
 #include "phlox/exporters/recording_picture.h"
@@ -9,6 +11,7 @@
 #include "phlox/view/part.h"
 #include "phlox/view/quality.h"
 #include "phlox/view/resource.h"
+#include "phlox/view/trace_parts.h"
 #include "support/profile_of.h"
 
 namespace phlox::view {
@@ -99,6 +102,56 @@ TEST_F(IntervalsTest, a_row_that_grows_over_a_cut_counts_once) {
   grow(SampleId(1), sample, 1);
   EXPECT_EQ(sums_of(cut(4 * kSecond)), (Sums{1, 0, 1}));
   EXPECT_EQ(intervals.samples(), 4U);
+}
+
+// "load ab 30": function, first byte of the trace or -, wall time; in the order of the samples.
+std::vector<std::string> traced_parts(const Profile& part) {
+  std::vector<std::string> texts;
+  const TraceParts traces(part);
+  for (const Sample& sample : part.samples()) {
+    traces.each_part(sample, [&](const Sample& piece, uint32_t index) {
+      const std::string trace =
+          index == TraceParts::kNone ? "-" : std::to_string(part.trace_times()[index].ids.trace[0]);
+      const size_t of_stack = stack_text(part, piece.stack).rfind(';') + 1;
+      texts.push_back(stack_text(part, piece.stack).substr(of_stack) + " " + trace + " " +
+                      std::to_string(piece.wall));
+    });
+  }
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+TraceTime traced(ThreadId thread, uint8_t trace, Nanoseconds start, Nanoseconds end) {
+  TraceTime time{thread, {}, start, end};
+  time.ids.trace.fill(trace);
+  return time;
+}
+
+TEST_F(IntervalsTest, what_a_thread_did_for_a_span_is_a_sum_of_its_own) {
+  const Nanoseconds start = test::ProfileMaker::kStart;
+  const ThreadId other = make.thread("worker", 12);
+  Sample load = make.sample(main, "main;load", 100);
+  intervals.emit(SampleId(1), load);
+  intervals.emit(TraceTimeId(1), traced(main, 7, start + 30, start + 70));
+  Sample idle = make.sample(other, "main;idle", 60);
+  intervals.emit(SampleId(2), idle);
+  ASSERT_TRUE(intervals.commit());
+  intervals.emit(TraceTimeId(1), traced(main, 7, start + 30, start + 150));
+  intervals.emit(TraceTimeId(2), traced(main, 8, start + 150, start + 180));
+  grow(SampleId(1), load, 100);
+  Profile part = cut(kSecond);
+  EXPECT_EQ(sums_of(part).wall, 260);
+  // From 30 to 70, as known at the first commit, and from 100 to 150.
+  EXPECT_EQ(traced_parts(part),
+            (std::vector<std::string>{"idle - 60", "load - 80", "load 7 90", "load 8 30"}));
+  // The last time goes on in the next interval.
+  intervals.emit(TraceTimeId(2), traced(main, 8, start + 150, start + 230));
+  grow(SampleId(1), load, 50);
+  EXPECT_EQ(traced_parts(cut(2 * kSecond)), (std::vector<std::string>{"load - 20", "load 8 30"}));
+  grow(SampleId(1), load, 50);
+  part = cut(3 * kSecond);
+  EXPECT_EQ(traced_parts(part), (std::vector<std::string>{"load - 50"}));
+  EXPECT_TRUE(part.trace_times().empty());
 }
 
 TEST_F(IntervalsTest, the_next_row_of_a_thread_counts_from_its_own_beginning) {

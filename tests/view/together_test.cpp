@@ -49,6 +49,20 @@ TEST(Together, values_that_fill_a_sum_each_do_not_overflow_it) {
   EXPECT_EQ(sum, std::numeric_limits<int64_t>::max());
 }
 
+TEST(Together, times_of_traces_stay_with_their_threads) {
+  Profile all = made(10 * kMs, "main;work", 0), other = made(20 * kMs, "main;work", 5'000 * kSecond);
+  const Nanoseconds start = ProfileMaker::kStart;
+  all.emit(TraceTimeId(1), TraceTime{ThreadId(1), {{1}, {1}}, start, start + kMs});
+  other.emit(TraceTimeId(1), TraceTime{ThreadId(1), {{2}, {2}}, start + kMs, start + 2 * kMs});
+  add_recording(all, other);
+  ASSERT_EQ(all.trace_times().size(), 2u);
+  const TraceTime& added = all.trace_times()[1];
+  EXPECT_EQ(added.thread, ThreadId(2));
+  EXPECT_EQ(added.ids.trace[0], 2);
+  EXPECT_EQ(added.start - all.samples()[1].start, kMs);
+  EXPECT_EQ(added.end - added.start, kMs);
+}
+
 TEST(Together, rows_keep_what_they_refer_to) {
   Profile all = made(10 * kMs, "main;work", 0);
   EXPECT_EQ(add_recording(all, made(20 * kMs, "start;other;deep", 5'000 * kSecond)), 1u);

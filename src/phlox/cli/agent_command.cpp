@@ -88,6 +88,7 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
   }
   Result<void> commit() override {
     resources_.look(clock_now(), put_resource_);
+    (void)intervals_.commit();
     commit_done_();
     if (recording_ == nullptr) return {};
     if (auto done = recording_->commit(); !done) {

@@ -117,8 +117,9 @@ void Model::receive(const profile::AnyRow& row) {
   if (const auto* sample = std::get_if<profile::Numbered<profile::SampleId>>(&row)) {
     add(sample->id, sample->value);
   } else if (!std::holds_alternative<profile::Numbered<profile::WakerId>>(row) &&
+             !std::holds_alternative<profile::Numbered<profile::TraceTimeId>>(row) &&
              !std::holds_alternative<profile::Unnumbered<profile::Event>>(row)) {
-    rows_.receive(row);  // no view shows wakers or events, and their number has no limit
+    rows_.receive(row);  // no view shows wakers, traces or events, and their number has no limit
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +17,16 @@
 #include "phlox/view/part.h"
 #include "phlox/view/resource.h"
 #include "phlox/view/task_endpoints.h"
+#include "phlox/view/trace_parts.h"
 
 namespace phlox::view {
 
 using namespace profile;
 
 namespace {
+
+// A program may work for any number of spans. Beyond this, the sums of an interval have none.
+constexpr size_t kMostSpans = 10'000;
 
 // Other facts are of the whole recording, and some grow with it.
 bool is_kept_fact(std::string_view key) {
@@ -35,6 +40,7 @@ bool is_kept_fact(std::string_view key) {
 
 void Intervals::receive(const AnyRow& row) {
   if (const auto* sample = std::get_if<Numbered<SampleId>>(&row)) return add(sample->id, sample->value);
+  if (const auto* time = std::get_if<Numbered<TraceTimeId>>(&row)) return add(time->id, time->value);
   if (const auto* meta = std::get_if<Unnumbered<Meta>>(&row)) {
     if (is_kept_fact(meta->value.key)) known_.receive(row);
     return;
@@ -49,19 +55,69 @@ void Intervals::receive(const AnyRow& row) {
 void Intervals::add(SampleId id, const Sample& sample) {
   Growing& last = growing_[uint64_t{sample.event} << 32 | sample.thread.value];
   if (last.id != id) last = Growing{id};
-  const Key key{uint64_t{sample.thread.value} << 32 | sample.stack.value,
-                uint32_t{sample.event} << 16 | static_cast<uint32_t>(sample.cpu_state) << 8 |
-                    static_cast<uint32_t>(sample.gil_state)};
-  const auto [at, fresh] = sums_.try_emplace(key, sample);
-  Sample& sum = at.value();
-  if (fresh) sum.wall = sum.cpu = sum.value = sum.samples = 0;
-  sum.wall += sample.wall - last.wall;
-  sum.cpu += sample.cpu - last.cpu;
-  sum.value += sample.value - last.value;
-  const uint32_t more = sample.samples - std::min(sample.samples, last.samples);
-  sum.samples += more;
-  samples_ += more;
+  Sample& more = grown_.emplace_back(sample);
+  more.start += last.wall;
+  more.wall -= last.wall;
+  more.cpu -= last.cpu;
+  more.value -= last.value;
+  more.samples -= std::min(sample.samples, last.samples);
+  samples_ += more.samples;
   last = {id, sample.wall, sample.cpu, sample.samples, sample.value};
+}
+
+void Intervals::add(TraceTimeId id, const TraceTime& time) {
+  Traced& traced = traced_[time.thread.value];
+  if (traced.last == id) {
+    traced.times.back() = time;
+  } else if (traced.times.empty() || time.start >= traced.times.back().end) {
+    traced.times.push_back(time);
+    traced.last = id;
+  }
+}
+
+Result<void> Intervals::commit() {
+  sum_up();
+  return {};
+}
+
+void Intervals::sum_up() {
+  for (const Sample& more : grown_) {
+    const auto traced = traced_.find(more.thread.value);
+    if (traced == traced_.end()) {
+      add_to_sum(more, nullptr);
+      continue;
+    }
+    each_piece(std::span<const TraceTime>(traced->second.times), more.start, more.wall,
+               [&](Nanoseconds from, Nanoseconds to, const TraceTime* time) {
+                 add_to_sum(part_of(more, from, to), time);
+               });
+  }
+  grown_.clear();
+  // The last one may grow.
+  for (auto at = traced_.begin(); at != traced_.end(); ++at) {
+    auto& times = at.value().times;
+    times.erase(times.begin(), times.end() - 1);
+  }
+}
+
+void Intervals::add_to_sum(const Sample& more, const TraceTime* traced) {
+  const Key key{uint64_t{more.thread.value} << 32 | more.stack.value,
+                uint32_t{more.event} << 16 | static_cast<uint32_t>(more.cpu_state) << 8 |
+                    static_cast<uint32_t>(more.gil_state),
+                traced != nullptr ? number_of(traced->ids) : 0};
+  const auto [at, fresh] = sums_.try_emplace(key, more);
+  if (fresh) return;
+  Sample& sum = at.value();
+  sum.wall += more.wall;
+  sum.cpu += more.cpu;
+  sum.value += more.value;
+  sum.samples += more.samples;
+}
+
+uint32_t Intervals::number_of(const TraceIds& ids) {
+  if (const auto known = ids_.find(ids); known != ids_.end()) return known->second;
+  if (ids_.size() >= kMostSpans) return 0;
+  return ids_.emplace(ids, static_cast<uint32_t>(ids_.size() + 1)).first->second;
 }
 
 // Rows of a thread that ended before this interval do not grow any more.
@@ -71,6 +127,7 @@ void Intervals::forget_ended() {
     const bool ended =
         thread != 0 && thread <= known_.threads().size() && known_.thread(ThreadId(thread)).end != 0;
     if (ended && at->second.quiet) {
+      traced_.erase(thread);
       at = growing_.erase(at);
     } else {
       at.value().quiet = true;
@@ -90,14 +147,33 @@ void Intervals::learn_endpoints(PartCopy& copy, Profile& part, TaskRows& tasks) 
   });
 }
 
-Profile Intervals::cut(const Moment& begin, const Moment& end) {
-  Profile part;
+void Intervals::put_sums(PartCopy& copy, Nanoseconds begin) {
   std::vector<std::pair<Key, Sample>> rows(sums_.begin(), sums_.end());
   sums_.clear();
-  forget_ended();
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::map<ThreadId, Nanoseconds> next;  // where the next sample of a thread with traces begins
+  for (const auto& [key, sum] : rows) {
+    if (key.traced != 0) next[sum.thread] = begin;
+  }
+  std::vector<const TraceIds*> ids(ids_.size() + 1, nullptr);
+  for (const auto& [one, number] : ids_) ids[number] = &one;
+  for (auto& [key, sum] : rows) {
+    if (const auto found = next.find(sum.thread); found != next.end()) {
+      sum.start = found->second;
+      found->second += std::max<Nanoseconds>(1, sum.wall);
+      if (key.traced != 0) copy.put(TraceTime{sum.thread, *ids[key.traced], sum.start, found->second});
+    }
+    copy.put(sum);
+  }
+  ids_.clear();
+}
+
+Profile Intervals::cut(const Moment& begin, const Moment& end) {
+  Profile part;
+  sum_up();
+  forget_ended();
   PartCopy copy(known_, part);
-  for (const auto& [key, sum] : rows) copy.put(sum);
+  put_sums(copy, begin.monotonic);
   TaskRows tasks = tasks_.cut(copy);
   part.emit_meta("start_unix_ns", std::to_string(begin.unix_time));
   part.emit_meta("start_monotonic_ns", std::to_string(begin.monotonic));

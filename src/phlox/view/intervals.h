@@ -1,13 +1,18 @@
 // What was sampled since the last cut, as a profile of its own: for a program that sends profiles on while it
 // records. A sum for each thread, stack and state, so its size does not depend on the length of an interval.
 // The sums of all cuts together are those of a recording. One thread calls it. Pure.
+//
+// What a thread did for a span of a trace is a sum of its own. The samples of such a thread follow one
+// another from the begin of the interval: so they have no moment, but lie within the times of their spans.
 #pragma once
 
 #include <tsl/robin_map.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "phlox/base/spread.h"
 #include "phlox/profile/profile.h"
@@ -18,7 +23,8 @@ namespace phlox::view {
 class Intervals : public profile::Sink {
  public:
   void receive(const profile::AnyRow& row) override;
-  Result<void> commit() override { return {}; }
+  // What was sampled until now gets its traces.
+  Result<void> commit() override;
   // Gets what tasks await, which becomes an event of the interval's profile (await_time.h).
   profile::TaskSink& tasks() { return tasks_; }
 
@@ -40,13 +46,14 @@ class Intervals : public profile::Sink {
 
  private:
   struct Key {
-    uint64_t place = 0;  // thread << 32 | stack
-    uint32_t state = 0;  // event << 16 | cpu << 8 | gil
+    uint64_t place = 0;   // thread << 32 | stack
+    uint32_t state = 0;   // event << 16 | cpu << 8 | gil
+    uint32_t traced = 0;  // a number of ids_; 0: no trace, or not known
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct KeyHash {
     size_t operator()(const Key& key) const noexcept {
-      return Spread()(key.place ^ key.state * 0x9e3779b97f4a7c15);
+      return Spread()(key.place ^ (uint64_t{key.traced} << 32 | key.state) * 0x9e3779b97f4a7c15);
     }
   };
   // The row that may still grow: a thread has one for each event (spans.h). Its values as they were last put.
@@ -58,13 +65,27 @@ class Intervals : public profile::Sink {
     bool quiet = false;  // it did not grow in this interval
   };
 
+  // The times in which a thread worked for spans since the last commit, and the last one before.
+  struct Traced {
+    profile::TraceTimeId last;
+    std::vector<profile::TraceTime> times;
+  };
+
   void add(profile::SampleId id, const profile::Sample& sample);
+  void add(profile::TraceTimeId id, const profile::TraceTime& time);
+  void sum_up();
+  void add_to_sum(const profile::Sample& more, const profile::TraceTime* traced);
+  uint32_t number_of(const profile::TraceIds& ids);
+  void put_sums(PartCopy& copy, Nanoseconds begin);
   void forget_ended();
   void learn_endpoints(PartCopy& copy, profile::Profile& part, profile::TaskRows& tasks);
 
   profile::Profile known_;  // without samples
   TaskIntervals tasks_;
+  std::vector<profile::Sample> grown_;  // not in the sums yet: what rows have grown by since the last commit
   tsl::robin_map<Key, profile::Sample, KeyHash> sums_;
+  tsl::robin_map<uint32_t, Traced, Spread> traced_;    // by thread
+  std::map<profile::TraceIds, uint32_t> ids_;          // of this interval, numbered from 1
   tsl::robin_map<uint64_t, Growing, Spread> growing_;  // event << 32 | thread
   uint64_t samples_ = 0;
 };

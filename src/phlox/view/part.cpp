@@ -56,6 +56,11 @@ void PartCopy::put(Sample sample) {
   into_.emit(SampleId(++samples_), sample);
 }
 
+void PartCopy::put(TraceTime time) {
+  time.thread = thread(time.thread);
+  into_.emit(TraceTimeId(++trace_times_), time);
+}
+
 void PartCopy::put_facts(ProcessId old, ProcessId fresh) {
   const auto copy = [&](const std::string& key, const std::string& as) {
     const auto found = from_.meta().find(key);
@@ -170,11 +175,17 @@ std::vector<Profile> by_process(const Profile& profile) {
         samples[profile.thread(sample.thread).process].push_back(&sample);
     }
   }
+  std::map<ProcessId, std::vector<const TraceTime*>> trace_times;
+  for (const TraceTime& time : profile.trace_times()) {
+    if (time.thread && time.thread.value <= profile.threads().size())
+      trace_times[profile.thread(time.thread).process].push_back(&time);
+  }
   std::vector<Profile> parts;
   parts.reserve(samples.size());
   for (const auto& [process, of_it] : samples) {
     PartCopy copy(profile, parts.emplace_back());
     for (const Sample* sample : of_it) copy.put(*sample);
+    for (const TraceTime* time : trace_times[process]) copy.put(*time);
     parts.back().show_samples_of(profile.shown_event());
   }
   return parts;

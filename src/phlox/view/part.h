@@ -20,6 +20,7 @@ class PartCopy {
 
   // Of `from`, or a sum of its samples.
   void put(profile::Sample sample);
+  void put(profile::TraceTime time);
   // The id in `into` of a row of `from`, which is copied if it is not there yet. None: there is no such row.
   profile::ProcessId process(profile::ProcessId id);
   profile::ThreadId thread(profile::ThreadId id);
@@ -41,7 +42,7 @@ class PartCopy {
 
   const profile::Profile& from_;
   profile::Profile& into_;
-  uint32_t samples_ = 0;
+  uint32_t samples_ = 0, trace_times_ = 0;
   Renumbered<profile::ProcessId> processes_;
   Renumbered<profile::ThreadId> threads_;
   Renumbered<profile::ModuleId> modules_;

@@ -108,6 +108,7 @@ class Addition {
     put_stacks();
     put_waits();
     put_samples();
+    put_trace_times();
     put_events();
   }
   uint32_t threads() const { return static_cast<uint32_t>(threads_); }
@@ -206,6 +207,15 @@ class Addition {
       row.value = std::min(row.value, value_left_);
       value_left_ -= row.value;
       all_.emit(next<SampleId>(all_.samples().size()), row);
+    }
+  }
+
+  void put_trace_times() {
+    for (TraceTime row : other_.trace_times()) {
+      row.thread = shifted(row.thread, threads_);
+      row.start += order_.shift;
+      row.end += order_.shift;
+      all_.emit(next<TraceTimeId>(all_.trace_times().size()), row);
     }
   }
 

@@ -1,0 +1,80 @@
+#include "phlox/view/trace_parts.h"
+
+#include <cmath>
+#include <tuple>
+
+#include "phlox/view/await_time.h"
+
+namespace phlox::view {
+
+using namespace profile;
+
+namespace {
+
+int64_t share_until(int64_t whole, Nanoseconds part, Nanoseconds wall) {
+  if (part >= wall) return whole;
+  return std::llround(double(whole) * (double(part) / double(wall)));
+}
+
+}  // namespace
+
+int64_t share_of(int64_t whole, Nanoseconds before, Nanoseconds after, Nanoseconds wall) {
+  return share_until(whole, after, wall) - (before > 0 ? share_until(whole, before, wall) : 0);
+}
+
+Sample part_of(const Sample& sample, Nanoseconds from, Nanoseconds to) {
+  Sample part = sample;
+  if (to - from == sample.wall) return part;
+  const Nanoseconds before = from - sample.start, after = to - sample.start;
+  part.start = from;
+  part.wall = to - from;
+  part.cpu = share_of(sample.cpu, before, after, sample.wall);
+  part.samples = static_cast<uint32_t>(share_of(sample.samples, before, after, sample.wall));
+  part.value = share_of(sample.value, before, after, sample.wall);
+  if (after != sample.wall) part.waker = {};  // the wait went on
+  return part;
+}
+
+bool TraceParts::is_without_moment(const Sample& sample) {
+  return sample.system_call == kTasksAwait;
+}
+
+// A file may have times that overlap: the one that began first counts.
+TraceParts::TraceParts(const Profile& profile) : begins_(profile.threads().size() + 2, 0) {
+  const auto& times = profile.trace_times();
+  std::vector<uint32_t> order;
+  order.reserve(times.size());
+  for (uint32_t i = 0; i < times.size(); ++i) {
+    if (times[i].thread && times[i].thread.value <= profile.threads().size() && times[i].end > times[i].start)
+      order.push_back(i);
+  }
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::tuple(times[a].thread.value, times[a].start, a) <
+           std::tuple(times[b].thread.value, times[b].start, b);
+  });
+  rows_.reserve(order.size());
+  uint32_t last = 0;
+  for (const uint32_t index : order) {
+    const TraceTime& time = times[index];
+    const bool follows = time.thread.value == last && !rows_.empty();
+    const Nanoseconds start = follows ? std::max(time.start, rows_.back().end) : time.start;
+    if (start >= time.end) continue;
+    for (; last < time.thread.value; ++last) begins_[last + 1] = static_cast<uint32_t>(rows_.size());
+    rows_.push_back({start, time.end, index});
+  }
+  for (++last; last < begins_.size(); ++last) begins_[last] = static_cast<uint32_t>(rows_.size());
+}
+
+std::span<const TraceParts::Time> TraceParts::of(ThreadId thread) const {
+  if (size_t{thread.value} + 1 >= begins_.size()) return {};
+  return std::span(rows_).subspan(begins_[thread.value], begins_[thread.value + 1] - begins_[thread.value]);
+}
+
+uint32_t TraceParts::at(ThreadId thread, Nanoseconds moment) const {
+  const auto rows = of(thread);
+  const auto row =
+      std::partition_point(rows.begin(), rows.end(), [&](const Time& one) { return one.end <= moment; });
+  return row != rows.end() && row->start <= moment ? row->index : kNone;
+}
+
+}  // namespace phlox::view
