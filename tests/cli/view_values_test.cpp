@@ -22,6 +22,17 @@ TEST(ViewValues, are_words_between_commas) {
   EXPECT_FALSE(parse_weight("time"));
 }
 
+TEST(ViewValues, ids_of_traces_are_hex_digits) {
+  EXPECT_EQ(*parse_trace("4BF92F3577B34DA6A3CE929D0E0E4736"), "4bf92f3577b34da6a3ce929d0e0e4736");
+  EXPECT_EQ(*parse_trace("00f067aa0ba902b7"), "00f067aa0ba902b7");
+  EXPECT_EQ(*parse_trace("4bf92f35"), "4bf92f35");
+  for (const char* wrong : {"", "4bf92f3", "4bf92f3g", "4bf92f3577b34da6a3ce929d0e0e47360", "4bf9-2f35"}) {
+    const auto trace = parse_trace(wrong);
+    ASSERT_FALSE(trace) << wrong;
+    EXPECT_EQ(trace.error().kind, ErrorKind::usage);
+  }
+}
+
 TEST(ViewValues, times_are_ranges) {
   const Nanoseconds ms = 1'000'000, end = std::numeric_limits<Nanoseconds>::max();
   const std::tuple<const char*, Nanoseconds, Nanoseconds> cases[] = {

@@ -20,7 +20,7 @@ struct GlobalArguments {
 
 // The choices of a view, the same for every command that shows a recording.
 struct ViewArguments {
-  std::string by, show, states, thread, pid, time, weight, label, endpoint;
+  std::string by, show, states, thread, pid, time, weight, label, endpoint, trace;
   std::string native_names;  // only of export
   bool all_frames = false, inherited_frames = false, no_awaiters = false;
 };

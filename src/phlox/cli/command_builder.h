@@ -167,7 +167,8 @@ class CommandBuilder {
           {.value = "WHAT",
            .text =
                "work (default): computing, and waiting except by threads that have nothing to do; computing; "
-               "waiting; everything (default with --state, --thread, --endpoint, --weight cpu or await)",
+               "waiting; everything (default with --state, --thread, --endpoint, --trace, --weight cpu or "
+               "await)",
            .choices = {"work", "computing", "waiting", "everything"}});
     samples_to_show(into, with_pid);
     value("--weight", into.weight,
@@ -204,6 +205,12 @@ class CommandBuilder {
     if (with_pid) {
       value("--label", into.label,
             {.value = "REGEX", .text = "only the time of labels that match (phlox label, pytest --phlox)"});
+    }
+    if (with_pid) {
+      value("--trace", into.trace,
+            {.value = "ID",
+             .text = "only the time of this trace (32 hex digits, or the first 8 or more) or this span (16); "
+                     "the ids are in phlox report"});
     }
     if (with_pid) value("--pid", into.pid, {.value = "PID", .text = "only this process of the recording"});
     value("--time", into.time,

@@ -51,7 +51,7 @@ Result<void> add_await_time(profile::Profile& profile, const profile::TaskRows& 
                             const exporters::Format& format, const view::Choices& choices,
                             const std::string& path) {
   const bool whole = choices.from <= 0 && choices.to == std::numeric_limits<Nanoseconds>::max() &&
-                     !choices.label_regex && !choices.by.label;
+                     !choices.label_regex && !choices.by.label && !choices.trace;
   const bool alongside =
       weighed == Weighed::threads && format.awaits >= exporters::Awaits::alongside && whole;
   if (weighed == Weighed::threads && !alongside) return {};

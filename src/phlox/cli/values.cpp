@@ -272,6 +272,11 @@ Result<view::Choices> choices_of(const ViewArguments& view) {
   if (!view.thread.empty()) choices.thread_regex = view.thread;
   if (!view.label.empty()) choices.label_regex = view.label;
   if (!view.endpoint.empty()) choices.endpoint_regex = view.endpoint;
+  if (!view.trace.empty()) {
+    auto trace = parse_trace(view.trace);
+    if (!trace) return of_option("--trace", trace);
+    choices.trace = *trace;
+  }
   if (!view.pid.empty()) {
     auto pid = parse_pid(view.pid);
     if (!pid) return of_option("--pid", pid);
@@ -289,14 +294,14 @@ Result<view::Choices> choices_of(const ViewArguments& view) {
     choices.weight = *weight;
   }
   const bool awaits = weighed_by(view) == Weighed::tasks;
-  if (awaits && (!view.time.empty() || !view.label.empty() || choices.by.label))
+  if (awaits && (!view.time.empty() || !view.label.empty() || !view.trace.empty() || choices.by.label))
     return fail(ErrorKind::usage,
                 "--weight await is the time of the whole recording, of which no part is known",
-                "leave --time, --label and --by label out");
-  // Selected states, threads or endpoints are shown completely; CPU time has no waits in it, and await time
-  // has nothing else.
+                "leave --time, --label, --trace and --by label out");
+  // Selected states, threads, endpoints or traces are shown completely; CPU time has no waits in it, and
+  // await time has nothing else.
   const bool precise = !view.states.empty() || !view.thread.empty() || !view.endpoint.empty() ||
-                       choices.weight == view::Weight::cpu || awaits;
+                       !view.trace.empty() || choices.weight == view::Weight::cpu || awaits;
   choices.show = precise ? view::Show::everything : view::Show::work;
   if (!view.show.empty()) {
     auto show = parse_show(view.show);

@@ -112,6 +112,17 @@ Result<Show> parse_show(std::string_view text) {
               "choose from work, computing, waiting, everything");
 }
 
+Result<std::string> parse_trace(std::string_view text) {
+  constexpr size_t kLeast = 8, kMost = 32;
+  const std::string digits = lower_case(text);
+  if (digits.size() < kLeast || digits.size() > kMost ||
+      digits.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return fail(ErrorKind::usage, fmt::format("'{}' is no id of a trace or a span", text),
+                "write 32 hex digits for a trace, or its first 8 or more; 16 for one span");
+  }
+  return digits;
+}
+
 Result<TimeRange> parse_time_range(std::string_view text) {
   const size_t dots = text.find("..");
   // "1.5..": the first two dots are the range's, unless a third one shows that the first is the number's.

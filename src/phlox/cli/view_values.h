@@ -17,6 +17,8 @@ Result<uint8_t> parse_states(std::string_view text);  // "running,gil-waits"
 // known)
 Result<view::Weight> parse_weight(std::string_view text);
 Result<view::NativeNames> parse_native_names(std::string_view text);  // "full" | "short"
+// "4BF92F3577B34DA6": 8 to 32 hex digits; returned in lower case.
+Result<std::string> parse_trace(std::string_view text);
 Result<view::Show> parse_show(std::string_view text);  // "work" | "computing" | "waiting" | "everything"
 
 // "2s..5s", "..500ms", "1.5..": numbers are seconds unless they have ns, us, ms, s, m.

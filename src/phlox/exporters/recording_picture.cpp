@@ -105,6 +105,8 @@ std::string choices_words(const view::Choices& choices) {
   if (choices.states != 0) text += ", only while " + state_names(choices.states);
   if (choices.thread_regex) text += ", only threads /" + *choices.thread_regex + "/";
   if (choices.endpoint_regex) text += ", only endpoints /" + *choices.endpoint_regex + "/";
+  if (choices.trace)
+    text += fmt::format(", only {} {}", choices.trace->size() == 16 ? "span" : "trace", *choices.trace);
   if (choices.pid) text += fmt::format(", only pid {}", *choices.pid);
   bool ends = choices.to != std::numeric_limits<Nanoseconds>::max();
   if (choices.from > 0) text += " from " + moment_words(choices.from);

@@ -231,7 +231,7 @@ std::string title_of(const Profile& profile) {
 bool is_whole(const Profile& profile, const view::Choices& choices) {
   if (choices.from > 0 || choices.to != std::numeric_limits<Nanoseconds>::max()) return false;
   // A test or a request, from its start to its end.
-  return choices.label_regex.has_value() || view::is_whole_run(profile);
+  return choices.label_regex.has_value() || choices.trace.has_value() || view::is_whole_run(profile);
 }
 
 // Of the time of threads, if await time is shown: that has no moments.

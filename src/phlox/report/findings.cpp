@@ -124,7 +124,7 @@ class Findings {
   // Only for the whole recording: it is not known for a part.
   bool is_of_all() const {
     return choices_.from == 0 && choices_.to == std::numeric_limits<Nanoseconds>::max() && !choices_.pid &&
-           !choices_.thread_regex && !choices_.label_regex && !choices_.endpoint_regex;
+           !choices_.thread_regex && !choices_.label_regex && !choices_.endpoint_regex && !choices_.trace;
   }
 
   void not_examined() {

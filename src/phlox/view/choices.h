@@ -88,7 +88,9 @@ struct Choices {
   std::optional<int32_t> pid;
   std::optional<std::string> label_regex;     // searched in the text of labels (time_labels.h)
   std::optional<std::string> endpoint_regex;  // searched in endpoint_label() (endpoints.h)
-  Nanoseconds from = 0;                       // since the start of the recording
+  // Lower-case hex digits: 16, one span; otherwise the first ones of a trace (chosen_trace.h).
+  std::optional<std::string> trace;
+  Nanoseconds from = 0;  // since the start of the recording
   Nanoseconds to = std::numeric_limits<Nanoseconds>::max();
   Weight weight = Weight::wall;
   NativeNames native_names = NativeNames::by_format;

@@ -1,6 +1,7 @@
 #include "phlox/view/prepared.h"
 
 #include "phlox/view/awaiters.h"
+#include "phlox/view/chosen_trace.h"
 #include "phlox/view/native_frames.h"
 #include "phlox/view/process_names.h"
 #include "phlox/view/task_endpoints.h"
@@ -25,6 +26,7 @@ void prepare_processes(profile::Profile& profile, Inherited inherited) {
 
 Result<void> prepare_frames(profile::Profile& profile, const Choices& choices) {
   show_native_frames(profile, choices);
+  if (auto shown = show_trace(profile, choices); !shown) return shown;
   return show_time_labels(profile, choices);
 }
 
