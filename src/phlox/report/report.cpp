@@ -43,6 +43,7 @@ using profile::Profile;
 // No more files than this are annotated, however many a recording names.
 constexpr size_t kMaximumFiles = 200;
 constexpr size_t kMostSignals = 1000;
+constexpr size_t kMostTraces = 10;
 
 std::string short_title_of(const Profile& profile) {
   if (profile.processes().empty()) return "(empty recording)";
@@ -476,6 +477,7 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   if (report.requests.size() > options.limit) report.requests.resize(options.limit);
   // Each has several lines.
   report.most_requests = (options.limit + 2) / 3;
+  report.traces = view::find_traces(profile, *filter, options.tasks, kMostTraces);
   report.waits_exact = view::waits_are_exact(profile);
   report.files = file_lines(profile, *analysis);
   put_quality(report, profile);

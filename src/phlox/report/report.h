@@ -22,6 +22,7 @@
 #include "phlox/view/quality.h"
 #include "phlox/view/signals.h"
 #include "phlox/view/slow_requests.h"
+#include "phlox/view/traces.h"
 #include "phlox/view/view.h"
 #include "phlox/view/wait_class.h"
 #include "phlox/view/work.h"
@@ -418,6 +419,7 @@ struct Report {
   bool by_endpoint = false;                 // the text has their table
   std::vector<view::SlowRequest> requests;  // the slowest first
   size_t most_requests = 0;                 // in the text
+  view::Traces traces;                      // the longest first, with all of their time
   bool waits_exact = false;                 // the waits are the scheduler's own account
   std::vector<Finding> findings;
   std::vector<FileLines> files;                // by self weight

@@ -8,6 +8,7 @@
 #include "phlox/report/report.h"
 #include "phlox/report/request_rows.h"
 #include "phlox/report/signal_rows.h"
+#include "phlox/report/trace_rows.h"
 #include "phlox/view/shown_event.h"
 
 namespace phlox::report {
@@ -429,6 +430,7 @@ std::string report_json(const Report& report) {
     write_signals(json, report.signals);
     write_endpoints(json, report);
     write_requests(json, report);
+    write_traces(json, report);
     write_waits(json, report.waits);
     write_gil_waits(json, report.gil_waits);
     write_ended_waits(json, report.ended_waits);

@@ -13,6 +13,7 @@
 #include "phlox/report/request_rows.h"
 #include "phlox/report/signal_rows.h"
 #include "phlox/report/table.h"
+#include "phlox/report/trace_rows.h"
 #include "phlox/report/wait_tables.h"
 #include "phlox/report/waits.h"
 
@@ -253,6 +254,7 @@ std::vector<Table> tables(const Report& report) {
   if (!report.native_functions.empty()) all.push_back(native_table(report));
   all.push_back(function_table(report, false));
   all.push_back(line_table(report));
+  if (report.traces.count > 0) all.push_back(trace_table(report));
   if (report.by_endpoint) {
     if (Table requests = request_table(report); !requests.rows.empty())
       all.insert(all.begin(), std::move(requests));
