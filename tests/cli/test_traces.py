@@ -93,6 +93,21 @@ def test_every_export_shows_one_alone(traced, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_formats_with_times_have_the_spans(traced, tmp_path):
+    done = phlox("export", "-f", "chrome", traced, "-o", tmp_path / "a.json")
+    assert done.returncode == 0, done.stderr
+    events = [event for event in json.loads((tmp_path / "a.json").read_text())["traceEvents"] if event.get("cat") == "trace"]
+    spans = {event["name"]: event["args"] for event in events if event["ph"] == "b"}
+    assert spans == {f"span {span}": {"trace_id": trace, "span_id": span} for trace, span in zip((FIRST, FIRST, SECOND), SPANS)}
+    # Samples may be missing in between: then a span has two parts.
+    times = {name: sum(event["ts"] * (1 if event["ph"] == "e" else -1) for event in events if event["name"] == name) for name in spans}
+    assert times[f"span {SPANS[2]}"] == pytest.approx(400e3, rel=0.02)
+    done = phlox("export", "-f", "perfetto", traced, "-o", tmp_path / "a.pftrace")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "a.pftrace").read_bytes()
+    assert b"Spans" in text and FIRST.encode() in text and SPANS[2].encode() in text
+
+
 def test_what_is_not_there_is_an_error(bare, traced):
     for path, given, words in [
         (traced, "0" * 32, "the recording has 2 traces"), (traced, FIRST[:8], "2 traces begin with"), (traced, "f" * 16, "no span"),

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <protozero/pbf_reader.hpp>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -114,6 +115,11 @@ class Message {
       for (const int64_t one : packed(only(fields_of(table(7).at(number(sample, 1))), 1)))
         stack += (stack.empty() ? "" : "<") + frame(static_cast<size_t>(one));
       for (const int64_t one : packed(only(sample, 2))) rest += " " + attribute(static_cast<size_t>(one));
+      if (const size_t index = number(sample, 3); index != 0) {
+        const Fields link = fields_of(table(4).at(index));
+        rest += fmt::format(" trace={:02x}*{} span={:02x}*{}", uint8_t(only(link, 1).at(0)),
+                            only(link, 1).size(), uint8_t(only(link, 2).at(0)), only(link, 2).size());
+      }
       text += fmt::format("{} {}/{} {} {}{}\n", pid, string(number(type, 1)), string(number(type, 2)), stack,
                           packed(only(sample, 4)).at(0), rest);
     }
@@ -201,6 +207,58 @@ TEST_F(OtlpTest, time_of_an_endpoint_has_its_label) {
 }
 
 // A push of a pprof: whose label pprof_test.cpp reads.
+TEST_F(OtlpTest, time_of_a_span_is_linked_to_it) {
+  const auto first = make.thread("main", 11), other = make.thread("pool", 12);
+  const Nanoseconds start = test::ProfileMaker::kStart;
+  make.put(running(first, "main;load", 100, 50));
+  make.put(running(first, "main;load", 10, 10));
+  make.put(running(other, "run", 30, 30));
+  uint32_t row = 0;
+  const auto link = [&](profile::ThreadId thread, uint8_t trace, uint8_t span, Nanoseconds from,
+                        Nanoseconds to) {
+    profile::TraceTime time{thread, {}, start + from, start + to};
+    time.ids.trace.fill(trace);
+    time.ids.span.fill(span);
+    profile.emit(profile::TraceTimeId(++row), time);
+  };
+  link(first, 0xab, 0xcd, 20, 60);
+  link(first, 0xab, 0xce, 60, 80);
+  link(first, 0xab, 0xcd, 105, 110);
+  link(other, 0xab, 0xcd, 0, 10);
+  const Message made = message();
+  EXPECT_EQ(made.table(4).size(), 3u);
+  const std::string samples = std::regex_replace(made.samples(), std::regex("\\[[^\\]]*\\]"), "");
+  const auto has = [&](const std::string& line) {
+    EXPECT_NE(samples.find(line + "\n"), std::string::npos) << line << " in\n" << samples;
+  };
+  // 20 ns before the first span, 20 after the second, and half of the last sample.
+  has("4711 wall/nanoseconds load<main 45 thread.id=11 thread.name=main");
+  has("4711 wall/nanoseconds load<main 45 thread.id=11 thread.name=main trace=ab*16 span=cd*8");
+  has("4711 wall/nanoseconds load<main 20 thread.id=11 thread.name=main trace=ab*16 span=ce*8");
+  has("4711 wall/nanoseconds run 20 thread.id=12 thread.name=pool");
+  has("4711 wall/nanoseconds run 10 thread.id=12 thread.name=pool trace=ab*16 span=cd*8");
+  has("4711 cpu/nanoseconds load<main 25 thread.id=11 thread.name=main trace=ab*16 span=cd*8");
+}
+
+TEST_F(OtlpTest, what_tasks_await_belongs_to_no_span) {
+  const auto thread = make.thread("main", 11);
+  make.put(running(thread, "main;load", 100, 50));
+  profile::TaskRows tasks;
+  tasks.put_event_loop(profile::EventLoopId(1), {profile::ProcessId(1), thread, "asyncio"});
+  tasks.put_task_stack(profile::TaskStackId(1), {{}, make.frame("handle")});
+  tasks.put_task_time(profile::TaskTimeId(1), {profile::EventLoopId(1), profile::TaskStackId(1),
+                                               profile::TaskState::waiting, "lock", "", 500, 1});
+  ASSERT_TRUE(view::add_await_time(profile, tasks));
+  profile.emit(
+      profile::TraceTimeId(1),
+      profile::TraceTime{thread, {{1}, {2}}, test::ProfileMaker::kStart, test::ProfileMaker::kStart + 1000});
+  const std::string samples = message().samples();
+  EXPECT_NE(samples.find("await/nanoseconds"), std::string::npos) << samples;
+  for (size_t at = samples.find("await/"); at != std::string::npos; at = samples.find("await/", at + 1))
+    EXPECT_EQ(samples.substr(at, samples.find('\n', at) - at).find("trace="), std::string::npos) << samples;
+  EXPECT_NE(samples.find("trace=01*16"), std::string::npos) << samples;
+}
+
 TEST_F(OtlpTest, a_series_of_a_process_has_labels_of_endpoints) {
   make.put(
       running(main, "main;/venv/lib/python3.12/site-packages/flask/app.py/dispatch_request;index:7", 10, 0));

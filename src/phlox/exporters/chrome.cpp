@@ -7,6 +7,7 @@
 #include "phlox/exporters/json.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
+#include "phlox/profile/trace_ids.h"
 #include "phlox/view/markers.h"
 #include "phlox/view/quality.h"
 
@@ -120,6 +121,24 @@ class Events : public SliceSink {
     }
   }
 
+  // On a row of their own, too.
+  void span(const SpanRun& run, Nanoseconds zero, int64_t id) {
+    for (const char* phase : {"b", "e"}) {
+      begin(phase, (*phase == 'b' ? run.start : run.end) - zero);
+      put(json_, "name", "span " + profile::id_text(run.ids.span));
+      put(json_, "cat", "trace");
+      put(json_, "id", fmt::format("0x{:x}", id));
+      if (*phase == 'b') {
+        put_key(json_, "args");
+        json_.StartObject();
+        put(json_, "trace_id", profile::id_text(run.ids.trace));
+        put(json_, "span_id", profile::id_text(run.ids.span));
+        json_.EndObject();
+      }
+      json_.EndObject();
+    }
+  }
+
  private:
   void begin(std::string_view phase, Nanoseconds at) {
     json_.StartObject();
@@ -175,6 +194,7 @@ Result<void> write_chrome(const profile::Profile& profile, const view::Choices& 
   put_key(json, "traceEvents");
   json.StartArray();
   Events events(json, frames);
+  const view::TraceParts traces(profile);
   for (const profile::Process& process : profile.processes())
     events.fact("process_name", {process.pid, process.pid}, view::process_label(process));
   for (size_t i = 0; i < threads.size(); ++i) {
@@ -187,6 +207,7 @@ Result<void> write_chrome(const profile::Profile& profile, const view::Choices& 
     if (choices.weight != view::Weight::wall) continue;  // the axis is not time
     for (const StateRun& run : notable_runs(profile, threads[i]))
       events.state(run.name, run.start - zero, run.end - zero, row.tid);
+    for (const SpanRun& run : span_runs(profile, traces, threads[i])) events.span(run, zero, row.tid);
   }
   if (choices.weight == view::Weight::wall) put_moments(events, profile, threads);
   json.EndArray();

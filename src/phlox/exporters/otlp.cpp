@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <protozero/pbf_writer.hpp>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "phlox/view/quality.h"
 #include "phlox/view/resource.h"
 #include "phlox/view/shown_event.h"
+#include "phlox/view/trace_parts.h"
 
 namespace phlox::exporters {
 namespace {
@@ -48,7 +50,12 @@ enum OtlpProfileField : OtlpField {
   kProfileId = 7,
 };
 enum OtlpTypeField : OtlpField { kTypeText = 1, kUnitText = 2 };
-enum OtlpSampleField : OtlpField { kStackIndex = 1, kSampleAttributes = 2, kSampleValues = 4 };
+enum OtlpSampleField : OtlpField {
+  kStackIndex = 1,
+  kSampleAttributes = 2,
+  kLinkIndex = 3,
+  kSampleValues = 4,
+};
 enum OtlpMappingField : OtlpField { kMappingFilename = 4, kMappingAttributes = 5 };
 enum OtlpStackField : OtlpField { kLocationIndices = 1 };
 enum OtlpLocationField : OtlpField {
@@ -68,11 +75,7 @@ class OtlpDictionary {
   explicit OtlpDictionary(bool by_line) : by_line_(by_line), out_(bytes_) {
     for (const auto table : {kMappingTable, kLocationTable, kFunctionTable, kAttributeTable, kStackTable})
       out_.add_message(table, std::string());
-    {
-      protozero::pbf_writer link(out_, kLinkTable);
-      link.add_bytes(kTraceId, std::string(16, '\0'));
-      link.add_bytes(kSpanId, std::string(8, '\0'));
-    }
+    put_link({});
     out_.add_string(kOtlpStringTable, "");
   }
 
@@ -124,6 +127,12 @@ class OtlpDictionary {
     return at->second;
   }
 
+  int32_t link(const profile::TraceIds& ids) {
+    const auto [at, added] = links_.try_emplace(ids, next(links_));
+    if (added) put_link(ids);
+    return at->second;
+  }
+
   const std::string& bytes() const { return bytes_; }
 
   static std::string value_bytes(const view::Attribute& attribute) {
@@ -138,6 +147,13 @@ class OtlpDictionary {
   }
 
  private:
+  void put_link(const profile::TraceIds& ids) {
+    protozero::pbf_writer row(out_, kLinkTable);
+    row.add_bytes(kTraceId, bytes_of(ids.trace));
+    row.add_bytes(kSpanId, bytes_of(ids.span));
+  }
+  static std::string bytes_of(std::span<const uint8_t> id) { return {id.begin(), id.end()}; }
+
   template <class Table>
   static int32_t next(const Table& table) {
     return static_cast<int32_t>(table.size() + 1);
@@ -187,6 +203,7 @@ class OtlpDictionary {
   std::map<std::pair<int32_t, int32_t>, int32_t> mappings_;
   std::map<std::tuple<int32_t, int32_t, int32_t, uint64_t, int32_t>, int32_t> locations_;
   std::map<std::vector<int32_t>, int32_t> stacks_;
+  std::map<profile::TraceIds, int32_t> links_;
 };
 
 struct OtlpType {
@@ -255,17 +272,18 @@ class OtlpWriter {
         facts_(facts),
         types_(profile, choices),
         tables_(choices.by.line),
-        endpoints_(profile) {}
+        endpoints_(profile),
+        traces_(profile) {}
 
   Result<std::string> message() {
     const auto filter = view::SampleFilter::make(profile_, choices_);
     if (!filter) return fail(filter);
     for (const profile::Sample& sample : profile_.samples()) {
-      if (const auto part = filter->part(sample); part.passes) types_.add(sample, part, values_of(sample));
+      each_part(*filter, sample, [&](const auto& part, auto& values) { types_.add(sample, part, values); });
     }
     for (const profile::Sample& sample : profile_.samples_of_others()) {
-      if (const auto part = filter->part(sample); part.passes)
-        types_.add_other(sample, part, values_of(sample));
+      each_part(*filter, sample,
+                [&](const auto& part, auto& values) { types_.add_other(sample, part, values); });
     }
     std::string bytes;
     protozero::pbf_writer out(bytes);
@@ -278,15 +296,26 @@ class OtlpWriter {
   }
 
  private:
-  using SampleKey = std::pair<int32_t, std::vector<int32_t>>;  // stack, attributes
+  using SampleKey = std::tuple<int32_t, std::vector<int32_t>, int32_t>;  // stack, attributes, link
   using SampleSums = std::map<SampleKey, std::vector<int64_t>>;
 
-  std::vector<int64_t>& values_of(const profile::Sample& sample) {
+  // Calls add(part, values) for each part that belongs to another span.
+  template <class Add>
+  void each_part(const view::SampleFilter& filter, const profile::Sample& sample, Add&& add) {
+    const auto whole = filter.part(sample);
+    if (!whole.passes) return;
+    traces_.each_part(sample, whole, [&](const view::SampleFilter::Part& part, uint32_t index) {
+      const bool linked = index != view::TraceParts::kNone;
+      add(part, values_of(sample, linked ? tables_.link(profile_.trace_times()[index].ids) : 0));
+    });
+  }
+
+  std::vector<int64_t>& values_of(const profile::Sample& sample, int32_t link) {
     const bool known = sample.thread && sample.thread.value <= profile_.threads().size();
     const profile::ProcessId process = known ? profile_.thread(sample.thread).process : profile::ProcessId();
     auto attributes = thread_attributes(sample.thread, known);
     if (const auto endpoint = endpoint_attribute(endpoints_.of(sample))) attributes.push_back(*endpoint);
-    auto& values = sums_[process][{stack(sample.stack), std::move(attributes)}];
+    auto& values = sums_[process][{stack(sample.stack), std::move(attributes), link}];
     if (values.empty()) values.resize(types_.all().size());
     return values;
   }
@@ -368,9 +397,11 @@ class OtlpWriter {
     for (const auto& [key, values] : sums) {
       if (values[type] == 0) continue;
       protozero::pbf_writer sample(profile, kProfileSamples);
-      sample.add_int32(kStackIndex, key.first);
-      if (!key.second.empty())
-        sample.add_packed_int32(kSampleAttributes, key.second.begin(), key.second.end());
+      const auto& [stack, attributes, link] = key;
+      sample.add_int32(kStackIndex, stack);
+      if (!attributes.empty())
+        sample.add_packed_int32(kSampleAttributes, attributes.begin(), attributes.end());
+      if (link != 0) sample.add_int32(kLinkIndex, link);
       sample.add_packed_int64(kSampleValues, &values[type], &values[type] + 1);
     }
     if (samples.empty()) return false;
@@ -394,6 +425,7 @@ class OtlpWriter {
   OtlpTypes types_;
   OtlpDictionary tables_;
   view::Endpoints endpoints_;
+  view::TraceParts traces_;
   std::map<uint32_t, int32_t> of_endpoints_;  // attributes by number
   std::map<profile::ProcessId, SampleSums> sums_;
   std::map<uint32_t, std::vector<int32_t>> threads_;

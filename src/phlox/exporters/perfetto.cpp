@@ -7,6 +7,7 @@
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/timeline.h"
 #include "phlox/exporters/words.h"
+#include "phlox/profile/trace_ids.h"
 #include "phlox/view/markers.h"
 
 namespace phlox::exporters {
@@ -52,7 +53,7 @@ enum : Tag { kFile = 2, kFunction = 3, kLine = 4 };
 }  // namespace interned
 
 // Track ids: the kind above a row number.
-enum class Track : uint64_t { process = 1, thread = 2, state = 3 };
+enum class Track : uint64_t { process = 1, thread = 2, state = 3, spans = 4 };
 uint64_t uuid(Track kind, size_t row) {
   return static_cast<uint64_t>(kind) << 32 | (row + 1);
 }
@@ -103,6 +104,20 @@ class Packets : public SliceSink {
       out.add_string(event::kName, name);
     });
     end(stop);
+  }
+
+  void span(const SpanRun& run) {
+    const std::string name = profile::id_text(run.ids.span);
+    packet(packet::kNeedsState, [&](pbf_writer& message) {
+      message.add_uint64(packet::kTimestamp, static_cast<uint64_t>(run.start));
+      pbf_writer out(message, packet::kTrackEvent);
+      out.add_int32(event::kType, event::kBegin);
+      out.add_uint64(event::kTrack, track_);
+      out.add_string(event::kName, "span " + name);
+      annotate(out, "trace_id", profile::id_text(run.ids.trace));
+      annotate(out, "span_id", name);
+    });
+    end(run.end - zero_);
   }
 
   void moment(const profile::Event& row, Nanoseconds at) {
@@ -214,6 +229,19 @@ void put_thread(Packets& packets, const profile::Profile& profile, size_t index)
   });
 }
 
+// A track of its own, below the thread's.
+void put_spans(Packets& packets, const std::vector<SpanRun>& runs, size_t index) {
+  if (runs.empty()) return;
+  packets.packet(0, [&](pbf_writer& message) {
+    pbf_writer out(message, packet::kTrackDescriptor);
+    out.add_uint64(track::kUuid, uuid(Track::spans, index));
+    out.add_uint64(track::kParent, uuid(Track::thread, index));
+    out.add_string(track::kName, "Spans");
+  });
+  packets.on(uuid(Track::spans, index));
+  for (const SpanRun& run : runs) packets.span(run);
+}
+
 void put_moments(Packets& packets, const profile::Profile& profile, const SamplesByThread& threads) {
   const Nanoseconds zero = view::recording_start(profile);
   for (const profile::Event& event : profile.events()) {
@@ -242,6 +270,7 @@ Result<void> write_perfetto(const profile::Profile& profile, const view::Choices
   const Nanoseconds zero = view::recording_start(profile);
   const bool real_time = choices.weight == view::Weight::wall;
 
+  const view::TraceParts traces(profile);
   Packets packets(out, frames, zero);
   put_clocks(packets, zero, recording_start_time(profile));
   for (size_t i = 0; i < profile.processes().size(); ++i) put_process(packets, profile.processes()[i], i);
@@ -254,6 +283,7 @@ Result<void> write_perfetto(const profile::Profile& profile, const view::Choices
     packets.on(uuid(Track::state, i));
     for (const StateRun& run : state_runs(profile, threads[i]))
       packets.slice(run.name, run.start - zero, run.end - zero);
+    put_spans(packets, span_runs(profile, traces, threads[i]), i);
   }
   if (real_time) put_moments(packets, profile, threads);
   return {};

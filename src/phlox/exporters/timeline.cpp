@@ -196,6 +196,23 @@ std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vec
   return runs;
 }
 
+std::vector<SpanRun> span_runs(const profile::Profile& profile, const view::TraceParts& traces,
+                               const std::vector<ThreadSample>& samples) {
+  std::vector<SpanRun> runs;
+  for (const auto& [sample, part] : samples) {
+    traces.each(sample->thread, part.start, part.wall, [&](Nanoseconds from, Nanoseconds to, uint32_t index) {
+      if (index == view::TraceParts::kNone || from == to) return;
+      const profile::TraceIds& ids = profile.trace_times()[index].ids;
+      if (!runs.empty() && runs.back().end == from && runs.back().ids == ids) {
+        runs.back().end = to;
+      } else {
+        runs.push_back({ids, from, to});
+      }
+    });
+  }
+  return runs;
+}
+
 std::string_view event_name(profile::EventKind kind) {
   constexpr std::array<std::string_view, 15> kNames = {"Recording started",
                                                        "Recording ended",

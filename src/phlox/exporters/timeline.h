@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "phlox/profile/profile.h"
+#include "phlox/view/trace_parts.h"
 #include "phlox/view/view.h"
 
 namespace phlox::exporters {
@@ -102,6 +103,15 @@ std::vector<StateRun> notable_runs(const profile::Profile& profile, const std::v
 // All of a thread's time: "running", "waits for the GIL", "waits for a CPU", "futex", "recvfrom
 // (10.0.0.5:5432)".
 std::vector<StateRun> state_runs(const profile::Profile& profile, const std::vector<ThreadSample>& samples);
+
+// Times in which a thread worked for one span of a trace, as far as samples show it.
+struct SpanRun {
+  profile::TraceIds ids;
+  Nanoseconds start = 0;
+  Nanoseconds end = 0;
+};
+std::vector<SpanRun> span_runs(const profile::Profile& profile, const view::TraceParts& traces,
+                               const std::vector<ThreadSample>& samples);
 
 // "Process started", and a detail if there is one: "exit 0". Empty: not for people.
 std::string_view event_name(profile::EventKind kind);

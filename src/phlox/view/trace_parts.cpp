@@ -39,6 +39,18 @@ bool TraceParts::is_without_moment(const Sample& sample) {
   return sample.system_call == kTasksAwait;
 }
 
+SampleFilter::Part part_of(const SampleFilter::Part& whole, Nanoseconds from, Nanoseconds to) {
+  SampleFilter::Part part = whole;
+  if (to - from == whole.wall) return part;
+  const Nanoseconds before = from - whole.start, after = to - whole.start;
+  part.start = from;
+  part.wall = to - from;
+  for (int64_t SampleFilter::Part::*sum : {&SampleFilter::Part::cpu, &SampleFilter::Part::samples,
+                                           &SampleFilter::Part::value, &SampleFilter::Part::weight})
+    part.*sum = share_of(whole.*sum, before, after, whole.wall);
+  return part;
+}
+
 // A file may have times that overlap: the one that began first counts.
 TraceParts::TraceParts(const Profile& profile) : begins_(profile.threads().size() + 2, 0) {
   const auto& times = profile.trace_times();
