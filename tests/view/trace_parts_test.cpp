@@ -65,6 +65,19 @@ TEST_F(TracePartsTest, a_moment_has_one) {
   EXPECT_EQ(pieces(first_, 20, 0), "20-20:-");
 }
 
+TEST_F(TracePartsTest, a_boundary_within_a_microsecond_of_an_end_is_there) {
+  add(first_, 100'000, 200'000);
+  add(first_, 200'000, 200'400);
+  add(first_, 200'400, 300'000);
+  EXPECT_EQ(pieces(first_, 100'900, 99'000), "100900-199900:1");
+  EXPECT_EQ(pieces(first_, 99'100, 101'000), "99100-200100:1");
+  EXPECT_EQ(pieces(first_, 80'000, 20'500), "80000-100500:-");
+  EXPECT_EQ(pieces(first_, 199'500, 50'000), "199500-249500:3");
+  EXPECT_EQ(pieces(first_, 150'000, 100'000), "150000-200000:1 200000-200400:2 200400-250000:3");
+  // As long as that itself.
+  EXPECT_EQ(pieces(first_, 99'500, 1'000), "99500-100000:- 100000-100500:1");
+}
+
 TEST_F(TracePartsTest, of_times_that_overlap_the_first_counts) {
   add(first_, 40, 60);
   add(first_, 10, 50);

@@ -9,8 +9,13 @@
 #include <vector>
 
 #include "phlox/profile/profile.h"
+#include "phlox/view/sample_filter.h"
 
 namespace phlox::view {
+
+// Recordings keep the starts of samples in microseconds. So a span that begins or ends so close to the end of
+// an interval does so there, in truth.
+inline constexpr Nanoseconds kRounded = 1000;
 
 // Calls visit(from, to, row) for each part of a time, in order; `row`: the one that holds, null: none.
 // `rows` have start and end, are sorted, and do not overlap. A time of no length is one part.
@@ -18,15 +23,19 @@ template <class Row, class Visit>
 void each_piece(std::span<const Row> rows, Nanoseconds start, Nanoseconds wall, Visit&& visit) {
   const Nanoseconds end = start + wall;
   auto row = std::partition_point(rows.begin(), rows.end(), [&](const Row& one) { return one.end <= start; });
-  Nanoseconds from = start;
+  const Nanoseconds slack = wall > 2 * kRounded ? kRounded : 0;
+  Nanoseconds from = start, at = start;
   do {
-    const bool holds = row != rows.end() && row->start <= from;
+    const bool holds = row != rows.end() && row->start <= at;
+    const Row* const here = holds ? &*row : nullptr;
     const Nanoseconds next = row == rows.end() ? end : holds ? row->end : row->start;
-    const Nanoseconds to = std::min(end, next);
-    visit(from, to, holds ? &*row : nullptr);
+    const Nanoseconds to = next >= end - slack ? end : next;
     if (holds) ++row;
+    at = to;
+    if (to - start < slack) continue;
+    visit(from, to, here);
     from = to;
-  } while (from < end);
+  } while (at < end);
 }
 
 // What belongs to a part of a time, so that the parts add up to `whole`. `before`, `after`: the begin and the
@@ -35,6 +44,7 @@ int64_t share_of(int64_t whole, Nanoseconds before, Nanoseconds after, Nanosecon
 
 // The part of a sample from one moment to another, both within it.
 profile::Sample part_of(const profile::Sample& sample, Nanoseconds from, Nanoseconds to);
+SampleFilter::Part part_of(const SampleFilter::Part& part, Nanoseconds from, Nanoseconds to);
 
 class TraceParts {
  public:
@@ -59,6 +69,13 @@ class TraceParts {
     if (is_without_moment(sample)) return visit(sample, kNone);
     each(sample.thread, sample.start, sample.wall,
          [&](Nanoseconds from, Nanoseconds to, uint32_t index) { visit(part_of(sample, from, to), index); });
+  }
+  // The same for what passes a filter.
+  template <class Visit>
+  void each_part(const profile::Sample& sample, const SampleFilter::Part& part, Visit&& visit) const {
+    if (is_without_moment(sample)) return visit(part, kNone);
+    each(sample.thread, part.start, part.wall,
+         [&](Nanoseconds from, Nanoseconds to, uint32_t index) { visit(part_of(part, from, to), index); });
   }
   static bool is_without_moment(const profile::Sample& sample);
 
