@@ -68,8 +68,31 @@ class Packer {
 const moduleOf = (name: string) => `m${name.length % 3}`;
 const kindOf = (name: string) => (name.startsWith("n") ? Kind.native : Kind.python);
 
+// A time in which a thread worked for a trace; in the order of thread and start.
+export interface Traced {
+  thread: number;
+  start: number; // ns, multiples of 1000
+  end: number;
+  id: string;
+}
+
+function packTraces(packer: Packer, traces: Traced[], first: number): void {
+  if (!traces.length) return;
+  const ids = Array.from(new Set(traces.map(({ id }) => id)));
+  packer.text("traces", ids.join("\n") + "\n");
+  packer.numbers("thread.traceTimes", "planes",
+    [0, 1, 2, 3].map((thread) => traces.filter((one) => one.thread === thread).length));
+  packer.numbers("traceTime.start", "planes",
+    traces.map(({ thread, start }, i) =>
+      zigzag((start - (i && traces[i - 1].thread === thread ? traces[i - 1].end : first)) / 1000)
+    ));
+  packer.numbers("traceTime.length", "planes", traces.map(({ start, end }) => (end - start) / 1000));
+  packer.numbers("traceTime.trace", "planes",
+    traces.map(({ id }, i) => zigzag(ids.indexOf(id) - (i ? ids.indexOf(traces[i - 1].id) : 0))));
+}
+
 // Threads 0 to 3; threads 2 and 3 are of process 1.
-export function recordingOf(intervals: Stretch[], events: Head["events"] = []): Recording {
+export function recordingOf(intervals: Stretch[], events: Head["events"] = [], traces: Traced[] = []): Recording {
   const packer = new Packer();
   const waits = Array.from(
     new Map(intervals.filter(({ wait }) => wait).map(({ wait }) => [JSON.stringify(wait), wait as Wait])).values(),
@@ -166,6 +189,7 @@ export function recordingOf(intervals: Stretch[], events: Head["events"] = []): 
   packer.numbers("stretch.cpuNumber", "planes", rows.map(() => 1));
   if (rows.some(({ endpoint }) => endpoint))
     packer.numbers("stretch.endpoint", "planes", rows.map(({ endpoint }) => endpoint ?? 0));
+  packTraces(packer, traces, first);
   packer.text("strings", strings.join("\n") + "\n");
   const threads = [0, 1, 2, 3].map((i) => ({ label: `Thread t${i}`, name: `t${i}`, process: i < 2 ? 0 : 1, recording: 0,
     tid: i, interpreter: 0, python: true, start: 0, end: -1 })
@@ -185,6 +209,7 @@ export function recordingOf(intervals: Stretch[], events: Head["events"] = []): 
     loops: [],
     stalls: [],
     requests: [],
+    traces: { count: 0, time: 0, of: 0, leftOut: 0, longest: [] },
     incidents: [],
     unfinished: false,
     weight: "wall",

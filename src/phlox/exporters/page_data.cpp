@@ -18,6 +18,7 @@
 #include "phlox/exporters/page_json.h"
 #include "phlox/exporters/page_loops.h"
 #include "phlox/exporters/page_requests.h"
+#include "phlox/exporters/page_traces.h"
 #include "phlox/exporters/recording_picture.h"
 #include "phlox/exporters/words.h"
 #include "phlox/profile/declarations.h"
@@ -447,6 +448,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const view::Cho
   add_tree(columns, strings, tables);
   add_waits(columns, strings, tables);
   add_spans(columns, tables, grid, threads);
+  const size_t trace_times_left_out = add_trace_times(columns, sides, grid.first);
   columns.add_text("strings", strings.text());
   Json catalogue;
   catalogue.open('{');
@@ -472,6 +474,7 @@ Result<PageData> make_page_data(std::span<const PageSide> sides, const view::Cho
   head.text("title", data.title);
   put_words(head, sides, choices);
   put_requests(head, last, sides.size() == 1 ? options.tasks : nullptr, choices);
+  put_traces(head, sides.size() == 1 ? &last : nullptr, options.tasks, choices, trace_times_left_out);
   head.text("weight", weight_word(choices.weight, tables, options.weigh_awaits));
   put_events(head, tables.events);
   head.text("show", view::show_name(choices.show));

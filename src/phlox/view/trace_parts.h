@@ -63,6 +63,14 @@ class TraceParts {
       visit(from, to, time != nullptr ? time->index : kNone);
     });
   }
+  // Calls visit(thread, from, to, index) for all times, by thread and start. They do not overlap.
+  template <class Visit>
+  void each_time(Visit&& visit) const {
+    for (uint32_t thread = 1; thread + 1 < begins_.size(); ++thread) {
+      for (const Time& time : of(profile::ThreadId(thread)))
+        visit(profile::ThreadId(thread), time.start, time.end, time.index);
+    }
+  }
   // Calls visit(part, index) for each part of a sample. Time that tasks await has no moment: it has one part.
   template <class Visit>
   void each_part(const profile::Sample& sample, Visit&& visit) const {

@@ -4,6 +4,7 @@ import { Columns } from "./columns";
 import { By, Head } from "./head";
 import { Language, languageOf } from "./languages";
 import { ThreadState } from "./states";
+import { readTraceTimes, TraceTimes } from "./trace_times";
 import { Kind, Label } from "./tree";
 
 export interface Process {
@@ -75,6 +76,7 @@ export interface Catalogue {
     language: Language[];
   };
   places: { function: Uint32Array; line: Uint32Array; file: string[] }; // "": the function's file
+  traces: TraceTimes;
   sourceFiles: string[]; // files whose text the page has
   start: number; // of the first interval; `end`: of the last; ns since the recording's start
   end: number;
@@ -109,6 +111,7 @@ export function readCatalogue(head: Head, columns: Columns, strings: string[]): 
     functions,
     places: { function: placeFunction, line: Uint32Array.from(columns.numbers("place.line")),
       file: texts("place.file") },
+    traces: readTraceTimes(head, columns, sent.threads.length),
     sourceFiles: [],
     start: 0,
     end: 0,

@@ -12,6 +12,7 @@ export type Filter =
   | { field: "process" | "thread" | "function"; mode: Mode; values: number[] }
   | { field: "recording"; mode: Mode; values: number[] } // on a page with two: 0 before, 1 after
   | { field: "module" | "endpoint"; mode: Mode; values: string[] }
+  | { field: "trace"; mode: Mode; values: string[] } // ids; the times in which a thread worked for one
   | { field: "language"; mode: Mode; values: Language[] }
   | { field: "state"; mode: Mode; values: StateWord[] }
   | { field: "time"; mode: Mode; from: number; to: number }; // ns since the recording's start; `to` is exclusive
@@ -23,18 +24,54 @@ export interface Query {
   show: Show;
 }
 
+export type Span = [number, number]; // ns since the recording's start; the end is exclusive
+
 export const everything: Query = { filters: [], show: "everything" };
 
-// The selected spans of time, in order; null: all of it.
-export function spansOf(filters: readonly Filter[]): [number, number][] | null {
-  let spans: [number, number][] = [[-Infinity, Infinity]];
+// What lies between spans, which are in order and do not overlap.
+export function between(spans: readonly Span[]): Span[] {
+  const gaps: Span[] = [];
+  let at = -Infinity;
+  for (const [from, to] of spans) {
+    if (from > at) gaps.push([at, from]);
+    at = to;
+  }
+  return [...gaps, [at, Infinity]];
+}
+
+// Spans in the order of their starts, without overlaps.
+export function joined(spans: readonly Span[]): Span[] {
+  const out: Span[] = [];
+  for (const [from, to] of spans) {
+    const last = out[out.length - 1];
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else out.push([from, to]);
+  }
+  return out;
+}
+
+// What is in both; each is in order.
+export function inBoth(a: readonly Span[], b: readonly Span[]): Span[] {
+  const both: Span[] = [];
+  for (let i = 0, k = 0; i < a.length && k < b.length;) {
+    const [from, to] = [Math.max(a[i][0], b[k][0]), Math.min(a[i][1], b[k][1])];
+    if (from < to) both.push([from, to]);
+    if (a[i][1] < b[k][1]) ++i;
+    else ++k;
+  }
+  return both;
+}
+
+// The spans of time that filters by time select, in order; null: all of it.
+export function spansOf(filters: readonly Filter[]): Span[] | null {
+  let spans: Span[] = [[-Infinity, Infinity]];
   let any = false;
   for (const filter of filters) {
     if (filter.field !== "time") continue;
     any = true;
-    const next: [number, number][] = [];
+    const next: Span[] = [];
     for (const [from, to] of spans) {
-      const parts: [number, number][] = filter.mode === "in"
+      const parts: Span[] = filter.mode === "in"
         ? [[filter.from, filter.to]]
         : [[-Infinity, filter.from], [filter.to, Infinity]];
       for (const [a, b] of parts) {

@@ -80,6 +80,19 @@ export interface SlowRequest {
   parts: RequestPart[]; // of its own task first
 }
 
+// One of the longest traces that samples found (view/traces.h).
+export interface TraceRow {
+  id: string; // 32 hex digits
+  start: number; // ns since the recording's start: first seen
+  wall: number; // ns until last seen
+  cpu: number; // ns, of all of its threads
+  waiting: number;
+  threads: number;
+  processes: number;
+  place: string; // "read (app.py)": where its threads were longest; empty: not known
+  endpoint: string; // empty: not known
+}
+
 // Why the recording of an incident was written (view/incident_causes.h).
 export interface Incident {
   time: number; // when it began; ns since the recording's start
@@ -101,6 +114,8 @@ export interface Head {
   loops: string[]; // how the time of event loops divides, and which pools have no worker to spare
   stalls: Stall[]; // of event loops, the longest first
   requests: SlowRequest[]; // the slowest first; of servers that run a task for each
+  // count: how many samples found; time: ns for which threads worked for one, of so many; leftOut: times without room
+  traces: { count: number; time: number; of: number; leftOut: number; longest: TraceRow[] };
   incidents: Incident[]; // the one that began it first; most recordings are none of an incident
   weight: Weight; // what the page begins with
   events: { name: string; unit: "ns" | "count" | "bytes"; awaits?: boolean }[]; // what is counted besides time and samples; awaits: what tasks of event loops awaited

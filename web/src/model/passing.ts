@@ -1,9 +1,10 @@
 // Which stacks the filters pass; computed once per selection. No DOM.
-import { Filter, Query, spansOf } from "./filters";
+import { between, Filter, inBoth, Query, Span, spansOf } from "./filters";
 import { awaitEvent } from "./head";
-import { InTime } from "./in_time";
+import { InTime, lowest } from "./in_time";
 import { doings, Recording } from "./recording";
 import { holds } from "./states";
+import { timesOf, TraceTimes } from "./trace_times";
 import { Doing, shown } from "./tree";
 
 export interface Passes {
@@ -11,20 +12,40 @@ export interface Passes {
   kind: Uint8Array; // by kind of interval: its state and what the thread did
   thread: Uint8Array; // by thread
   endpoint: Uint8Array; // by endpoint
-  spans: [number, number][] | null; // times that pass; null: all
+  spans: ((thread: number) => Span[]) | null; // times of a thread that pass, in order; null: all of all threads
 }
 
+// The first span that ends after this moment.
+const firstAfter = (spans: readonly Span[], time: number) => lowest(0, spans.length, (s) => spans[s][1] > time);
+
 // How much of an interval lies in the spans.
-export function overlap(spans: [number, number][], start: number, wall: number): number {
+export function overlap(spans: readonly Span[], start: number, wall: number): number {
   let part = 0;
-  for (let s = 0; s < spans.length; ++s)
-    part += Math.max(0, Math.min(start + wall, spans[s][1]) - Math.max(start, spans[s][0]));
+  for (let s = firstAfter(spans, start); s < spans.length && spans[s][0] < start + wall; ++s)
+    part += Math.min(start + wall, spans[s][1]) - Math.max(start, spans[s][0]);
   return part;
 }
 
+// Calls `use` with each part of an interval that lies in the spans, until it returns false.
+export function eachPart(spans: readonly Span[], start: number, wall: number,
+  use: (from: number, to: number) => boolean | void): boolean
+{
+  for (let s = firstAfter(spans, start); s < spans.length && spans[s][0] < start + wall; ++s) {
+    const [a, b] = [Math.max(spans[s][0], start), Math.min(spans[s][1], start + wall)];
+    if (a < b && use(a, b) === false) return false;
+  }
+  return true;
+}
+
+// Those of a thread within a range.
+export const spansIn = ({ spans }: Passes, thread: number, from: number, to: number): Span[] =>
+  inBoth(spans?.(thread) ?? [[-Infinity, Infinity]], [[from, to]]);
+
 // An interval of length 0 passes if it begins within a span.
-export function touches(spans: [number, number][], start: number, part: number, wall: number): boolean {
-  return wall > 0 ? part > 0 : spans.some(([from, to]) => start >= from && start < to);
+export function touches(spans: readonly Span[], start: number, part: number, wall: number): boolean {
+  if (wall > 0) return part > 0;
+  const s = firstAfter(spans, start);
+  return s < spans.length && spans[s][0] <= start;
 }
 
 // As SampleFilter::part in view/sample_filter.cpp: samples are whole, and an interval that passes has at least one.
@@ -83,6 +104,7 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
         break;
       }
       case "time":
+      case "trace":
         break;
     }
   }
@@ -90,7 +112,26 @@ export function passesOf(recording: Recording, { filters, show }: Query): Passes
   state.forEach((passes, i) =>
     allDoings.forEach((word, doing) => (kind[i * doings + doing] = passes && shown[show].includes(word) ? 1 : 0))
   );
-  return { node, kind, thread, endpoint, spans: spansOf(filters) };
+  return { node, kind, thread, endpoint, spans: spansByThread(catalogue.traces, filters) };
+}
+
+function spansByThread(traces: TraceTimes, filters: readonly Filter[]): Passes["spans"] {
+  const times = spansOf(filters);
+  const byTrace = filters.flatMap((filter) => (filter.field === "trace" ? [filter] : []));
+  if (!byTrace.length) return times && (() => times);
+  const known = new Map<number, Span[]>();
+  return (thread) => {
+    let spans = known.get(thread);
+    if (!spans) {
+      spans = times ?? [[-Infinity, Infinity]];
+      for (const { mode, values } of byTrace) {
+        const of = timesOf(traces, values, thread);
+        spans = inBoth(spans, mode === "in" ? of : between(of));
+      }
+      known.set(thread, spans);
+    }
+    return spans;
+  };
 }
 
 // Sorted by thread, then start, like the intervals.
@@ -102,18 +143,20 @@ export interface Passing {
 
 export function findPassing(recording: Recording, passes: Passes, inTime: () => InTime): Passing {
   const { first, start, wall, node, kind, event, endpoint } = recording.intervals;
-  const { node: nodePasses, kind: kindPasses, endpoint: endpointPasses, spans } = passes;
+  const { node: nodePasses, kind: kindPasses, endpoint: endpointPasses, spans: spansOfThread } = passes;
   const awaits = awaitEvent(recording.catalogue.head);
   const threads = first.length - 1;
   const from = new Uint32Array(threads + 1);
   const interval = new Uint32Array(start.length);
-  const part = spans ? new Float64Array(start.length) : null;
+  const part = spansOfThread ? new Float64Array(start.length) : null;
   // Many filters are by thread alone: they need no lookups.
   const every = !nodePasses.includes(0) && !kindPasses.includes(0) && !endpointPasses.includes(0);
   let count = 0;
   for (let t = 0; t < threads; ++t) {
     from[t] = count;
-    if (!passes.thread[t] || spans?.length === 0) continue;
+    if (!passes.thread[t]) continue;
+    const spans = spansOfThread?.(t);
+    if (spans?.length === 0) continue;
     const [begin, end] = spans ? inTime().of(t, spans[0][0], spans[spans.length - 1][1]) : [first[t], first[t + 1]];
     if (spans && part) {
       for (let i = begin; i < end; ++i) {

@@ -106,13 +106,13 @@ function crossingsOf({ recording, passing, passes }: Selection, by: By, weight: 
   const { first, start, wall, cpu, samples, node, event, value, state } = recording.intervals;
   const { states, threads, recordings } = recording.catalogue;
   const counting = eventOf(weight);
-  const spans = passes.spans ?? [];
   const waits = Uint8Array.from(states, ({ cpu }) => (cpu === blocked || cpu === runnable ? 1 : 0));
   const nodeOf = by === "line" ? null : recording.functionNode;
   const crossings: Crossing[] = [];
   let [all, squares, seen, length] = [0, 0, 0, 0];
   for (let t = 0; t + 1 < first.length; ++t) {
     const exact = recordings[threads[t].recording]?.exactWaits ?? false;
+    const spans = passes.spans?.(t) ?? [];
     let k = passing.first[t];
     const end = passing.first[t + 1];
     if (k === end) continue;

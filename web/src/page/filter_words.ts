@@ -13,6 +13,7 @@ const fieldWords: Record<Filter["field"], [string, string]> = {
   module: ["only stacks through module", "without stacks through module"],
   language: ["only time spent in", "without time spent in"],
   state: ["only while", "not while"],
+  trace: ["only trace", "without trace"],
   time: ["only", "without"],
 };
 

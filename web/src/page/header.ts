@@ -241,8 +241,8 @@ export class Header {
 // What is to be known of await time; empty: it is not the weight.
 function aboutWeight(head: Head, { weight, filters }: State): string {
   if (!isAwait(head, weight)) return "";
-  if (filters.some(({ field }) => field === "time"))
-    return "Await time is known for the whole recording, not for a part of it: take the filter by time back.";
+  if (filters.some(({ field }) => field === "time" || field === "trace"))
+    return "Await time is known for the whole recording, not for a part of it: take the filter by time or trace back.";
   return "How long the tasks of event loops waited, all together, in the whole recording; sampled. Timeline, flame chart and waits show threads.";
 }
 

@@ -46,6 +46,10 @@ function parseFilter(text: string): Filter | null {
     return ids ? { field, mode, values: ids } : null;
   }
   if (field === "module" || field === "endpoint") return { field, mode, values: values(value, (name) => name) ?? [] };
+  if (field === "trace") {
+    const ids = values(value, (id) => (/^[0-9a-f]{32}$/.test(id) ? id : undefined));
+    return ids ? { field, mode, values: ids } : null;
+  }
   if (field === "language") {
     const names = values(value, oneOf(languages));
     return names ? { field, mode, values: names } : null;

@@ -9,8 +9,9 @@ import { sandwich } from "./sandwich";
 import { source } from "./source";
 import { stalls } from "./stalls";
 import { timeline } from "./timeline";
+import { traces } from "./traces";
 import { View } from "./view";
 import { waits } from "./waits";
 
 export const views: View[] = [timeline, flameGraph, functions, flameChart, bottomUp, sandwich, source, waits,
-  difference, stalls, requests];
+  difference, stalls, requests, traces];

@@ -276,8 +276,8 @@ class Timeline implements Showing {
       const range = brush ? `, ${weightWords(brush.to - brush.from, "ns")} chosen` : "";
       page.say(`${title} at ${timeWords(at, 8 * perPixel)}: ${momentWords(page, moment)}${range}`);
       const box = canvas.canvas.getBoundingClientRect();
-      page.tip(momentTip(page, title, from, to, moment, waited), box.left + plot.left + (at - sight.from) / perPixel,
-        box.top + (number + 1) * rowHeight - scroller.scrollTop);
+      page.tip(momentTip(page, title, from, to, moment, waited, tips.traceAt(row, from, to)),
+        box.left + plot.left + (at - sight.from) / perPixel, box.top + (number + 1) * rowHeight - scroller.scrollTop);
     });
   }
 }

@@ -10,9 +10,11 @@ import { Latest } from "./parts/latest";
 import { Page } from "./view";
 
 // Everything that threads do, including waiting for work, which is pale and does not disturb here. Times outside the
-// time filters stay visible, dimmed.
-export const timeless = (page: Page): Query => ({ filters: page.state.filters.filter(({ field }) => field !== "time"),
-  show: "everything" });
+// time filters, and of a filter by trace, stay visible, dimmed.
+export const timeless = (page: Page): Query => ({
+  filters: page.state.filters.filter(({ field }) => field !== "time" && field !== "trace"),
+  show: "everything",
+});
 const timed = (page: Page): Query => ({ filters: page.state.filters, show: "everything" });
 
 export class TimelineAnswers {

@@ -3,8 +3,9 @@
 import { element } from "../page/dom";
 import { Pointed } from "../layout/pointed";
 import { gutterWidth, Sight } from "../layout/timeline";
-import { rowsAround, TimelineRow, visibleRows } from "../layout/timeline_rows";
-import { spansOf } from "../model/filters";
+import { rowsAround, rowThreads, TimelineRow, visibleRows } from "../layout/timeline_rows";
+import { inBoth, joined, spansOf } from "../model/filters";
+import { timesOf } from "../model/trace_times";
 import { filtersIn } from "../state/fragment";
 import { own } from "../state/state";
 import { countWords, spanWords } from "../words";
@@ -118,7 +119,23 @@ export class TimelineCanvas {
       words: (row) => rowWords(catalogue, row, this.answers.cpuTime),
       lifes: (row) => (row.kind === "thread" ? [this.lifeOf(row.thread)] : []),
       stalls: (row) => (row.kind === "thread" ? this.stalls.get(row.thread) ?? [] : []),
+      traced: this.traced(),
     };
+  }
+
+  // Of the filters that let a trace pass.
+  private traced(): RowsPicture["traced"] {
+    const chosen = this.page.state.filters.flatMap((filter) =>
+      filter.field === "trace" && filter.mode === "in" ? [filter.values] : []
+    );
+    if (!chosen.length) return null;
+    const { traces } = this.page.catalogue;
+    const spansOfThread = (thread: number) =>
+      chosen.map((ids) => timesOf(traces, ids, thread)).reduce((both, times) => inBoth(both, times));
+    return (row) =>
+      row.kind === "thread"
+        ? spansOfThread(row.thread)
+        : joined(rowThreads(row).flatMap(spansOfThread).sort(([a], [b]) => a - b));
   }
 
   private lifeOf(thread: number): Sight {

@@ -2,6 +2,7 @@
 // data passed in and asks nothing.
 import { Sight, paintRows, ticks, xOf } from "../layout/timeline";
 import { TimelineRow } from "../layout/timeline_rows";
+import { between, Span } from "../model/filters";
 import { activities } from "../model/states";
 import { fit, weightWords } from "../words";
 import { rgbOf } from "./parts/pixel_rows";
@@ -275,6 +276,7 @@ export interface RowsPicture {
   words: (row: TimelineRow) => RowWords;
   lifes: (row: TimelineRow) => Sight[]; // lifetimes of its threads
   stalls: (row: TimelineRow) => Sight[]; // of its thread's event loop
+  traced: ((row: TimelineRow) => Span[]) | null; // times of the chosen trace on its threads; null: none is chosen
   first: number; // row number of the picture's first row
   band: Band;
   scrollTop: number;
@@ -309,6 +311,7 @@ export function drawRows(pen: Pen, scene: Scene, picture: RowsPicture): void {
           if (b > a) pen.fillRect(a, y + rowHeight - 2, b - a, 1);
         }
         if (i >= first) band.draw(pen, i - first, rowHeight - 2, y + 1, 0, plot, sight);
+        if (picture.traced) drawTraced(pen, scene, picture.traced(row), y, plot);
         pen.fillStyle = page.colour("--bad");
         for (const stall of picture.stalls(row)) {
           const [a, b] = [Math.max(0, xOf(stall.from, sight, plot)), Math.min(plot, xOf(stall.to, sight, plot))];
@@ -328,6 +331,17 @@ export function drawRows(pen: Pen, scene: Scene, picture: RowsPicture): void {
     pen.fillStyle = page.colour("--ink");
     pen.fillRect(Math.round(xOf(cursor.time, sight, plot)), 0, 1, height);
   });
+}
+
+// Dims the time of a row outside of the chosen trace, and draws a line beneath the rest.
+function drawTraced(pen: Pen, { page, sight }: Scene, spans: Span[], y: number, plot: number): void {
+  const edges = ([from, to]: Span): Span => [Math.max(0, xOf(from, sight, plot)), Math.min(plot, xOf(to, sight, plot))];
+  pen.fillStyle = page.colour("--paper");
+  pen.globalAlpha = 0.72;
+  for (const [a, b] of between(spans).map(edges)) if (b > a) pen.fillRect(a, y, b - a, rowHeight - 1);
+  pen.globalAlpha = 1;
+  pen.fillStyle = page.colour("--accent");
+  for (const [a, b] of spans.map(edges)) if (b >= a) pen.fillRect(a, y + rowHeight - 4, Math.max(2, b - a), 3);
 }
 
 function drawRowWords(pen: Pen, { page, gutter, width }: Scene, row: TimelineRow, { name, amount }: RowWords, y: number,

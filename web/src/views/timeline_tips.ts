@@ -5,6 +5,7 @@ import { Moment } from "../model/questions/moments";
 import { slack } from "../model/questions/segments";
 import { everywhere, WaitRows } from "../model/questions/wait_rows";
 import { Activity } from "../model/states";
+import { traceWords } from "../model/trace_times";
 import { OneAtATime } from "./parts/one_at_a_time";
 import { shortName } from "./parts/thread_names";
 import { listed } from "./parts/wait_words";
@@ -31,6 +32,11 @@ export class TimelineTips {
       : row.kind === "cpu"
       ? `CPU ${row.cpu}`
       : "";
+  }
+
+  // The trace for which the row's thread worked then, in words; empty: none, or not known.
+  traceAt(row: TimelineRow, from: number, to: number): string {
+    return row.kind === "thread" ? traceWords(this.page.catalogue.traces, row.thread, from, to) : "";
   }
 
   // Calls `use` unless something else was pointed at since.
@@ -93,6 +99,7 @@ export class TimelineTips {
     }
     this.askMoment(row, from + x * this.look.perPixel(),
       (moment, waited, start, end) =>
-        page.tip(momentTip(page, this.titleOf(row), start, end, moment, waited), clientX, clientY));
+        page.tip(momentTip(page, this.titleOf(row), start, end, moment, waited, this.traceAt(row, start, end)), clientX,
+          clientY));
   }
 }

@@ -89,8 +89,8 @@ export function foldedTip(page: Page, row: TimelineRow & { kind: "folded" }, wai
 }
 
 // `waited`: the wait targets; null: not known yet.
-export function momentTip(page: Page, title: string, from: number, to: number, moment: Moment,
-  waited: WaitRows | null): Node
+export function momentTip(page: Page, title: string, from: number, to: number, moment: Moment, waited: WaitRows | null,
+  trace = ""): Node
 {
   const { catalogue } = page;
   const tip = element("div", {}, element("div", "name", title));
@@ -114,6 +114,7 @@ export function momentTip(page: Page, title: string, from: number, to: number, m
       rows.push([shortName(catalogue, thread), time(ns), shareWords(ns, moment.wall)]);
   }
   rows.push(["Samples", countWords(moment.samples)]);
+  if (trace) rows.push(["Trace", trace]);
   tip.append(factTable(rows), ...waitList(page, waited));
   if (only) {
     const shown = only.stack.slice(-8).reverse();

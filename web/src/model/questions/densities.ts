@@ -1,5 +1,6 @@
 // What threads or CPUs did, in equal bins of time: the timeline's rows.
 import { Query } from "../filters";
+import { eachPart } from "../passing";
 import { Model, Selection } from "../selection";
 import { activities, Activity } from "../states";
 
@@ -36,7 +37,8 @@ function addLong(time: Float32Array, at: number, a: number, b: number, length: n
 function addParts(model: Model, selection: Selection, thread: number, { from, to, bins }: Range,
   { time, row, below, rowOfCpu }: Into): void
 {
-  const { passing: { interval }, passes: { spans } } = selection;
+  const { passing: { interval }, passes } = selection;
+  const spans = passes.spans?.(thread);
   const { start, wall, activity, cpuNumber } = model.recording.intervals;
   const length = (to - from) / bins;
   const perLength = 1 / length;
@@ -50,10 +52,7 @@ function addParts(model: Model, selection: Selection, thread: number, { from, to
     const [a, b] = [Math.max(start[i], from) - from, Math.min(start[i] + wall[i], to) - from];
     if (b <= a) continue;
     if (spans) {
-      for (let s = 0; s < spans.length; ++s) {
-        const [c, d] = [Math.max(a, spans[s][0] - from), Math.min(b, spans[s][1] - from)];
-        if (d > c) addLong(time, at, c, d, length, bins);
-      }
+      eachPart(spans, a + from, b - a, (c, d) => addLong(time, at, c - from, d - from, length, bins));
       continue;
     }
     const bin = Math.floor(a * perLength);

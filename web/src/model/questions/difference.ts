@@ -92,7 +92,7 @@ function measure(model: Model, query: Query, filters: Filter[], by: By, weight: 
 
 function perOf(model: Model, { before, after }: Sides): Per {
   const filters = [...before, ...after];
-  if (filters.some(({ field }) => field === "time")) return "second";
+  if (filters.some(({ field }) => field === "time" || field === "trace")) return "second";
   const { recordings } = model.recording.catalogue;
   return filters.some(({ field }) => field === "recording") && recordings.some(({ wholeRun }) => !wholeRun)
     ? "second"

@@ -1,7 +1,7 @@
 // What threads did within a short time range, in enough detail for a description.
 import { Query } from "../filters";
 import { awaitEvent } from "../head";
-import { overlap, samplesOf, touches } from "../passing";
+import { overlap, samplesOf, spansIn, touches } from "../passing";
 import { Model } from "../selection";
 import { activities, Activity } from "../states";
 import { Kind } from "../tree";
@@ -56,13 +56,12 @@ export function moment(model: Model, query: Query,
   // Arrays by function: a range may have a million intervals.
   const [computing, all, used] = [1, 2, 3].map(() => new Float64Array(catalogue.functions.name.length));
   const awaits = awaitEvent(catalogue.head);
-  const spans: [number, number][] = (passes.spans ?? [[-Infinity, Infinity]])
-    .map(([a, b]): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   let found = 0;
   let last = -1;
   for (const thread of threads) {
     if (!passes.thread[thread]) continue;
     const [first, end] = model.inTime.of(thread, from, to);
+    const spans = spansIn(passes, thread, from, to);
     for (let i = first; i < end; ++i) {
       if ((passes.node[node[i]] & passes.kind[kind[i]] & passes.endpoint[endpoint[i]]) === 0 ||
         (awaits && event[i] === awaits)) continue;

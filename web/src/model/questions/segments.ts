@@ -1,6 +1,7 @@
 // What threads did over time, for a flame chart: stacks in time order.
 import { By } from "../head";
 import { Query } from "../filters";
+import { eachPart, spansIn } from "../passing";
 import { Model } from "../selection";
 import { activities } from "../states";
 
@@ -44,22 +45,16 @@ export function segments(
   const { start, wall, node, activity } = model.recording.intervals;
   const { functionNode } = model.recording;
   const nodeOf = (i: number) => (by === "line" ? node[i] : functionNode[node[i]]);
-  const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map((
-    [a, b],
-  ): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   const length = (to - from) / bins;
 
   // Until `use` returns false.
   const each: Each = (thread, use) => {
     const { interval } = selection.passing;
     const [begin, end] = selection.passingIn(thread, from, to);
+    const spans = spansIn(selection.passes, thread, from, to);
     for (let k = begin; k < end; ++k) {
       const i = interval[k];
-      for (let s = 0; s < spans.length; ++s) {
-        const a = Math.max(spans[s][0], start[i]);
-        const b = Math.min(spans[s][1], start[i] + wall[i]);
-        if (a < b && use(i, a, b) === false) return;
-      }
+      if (!eachPart(spans, start[i], wall[i], (a, b) => use(i, a, b))) return;
     }
   };
 

@@ -1,6 +1,7 @@
 // What threads waited for, how long, where, and the waker or GIL holder: one row each, longest first.
 import { By } from "../head";
 import { Query } from "../filters";
+import { eachPart, spansIn } from "../passing";
 import { doings } from "../recording";
 import { Model } from "../selection";
 import { Detail, WaitRow, WaitSums } from "../wait_sums";
@@ -32,9 +33,6 @@ export function waitRows(model: Model, query: Query,
   const { start, wall, node, kind } = model.recording.intervals;
   const { functionNode } = model.recording;
   const end = selection.tree(by).end[within];
-  const spans = (selection.passes.spans ?? [[-Infinity, Infinity]]).map((
-    [a, b],
-  ): [number, number] => [Math.max(a, from), Math.min(b, to)]).filter(([a, b]) => a < b);
   const sums = new WaitSums(model, detail);
   const { first, interval } = selection.passing;
   let whole = 0;
@@ -42,18 +40,16 @@ export function waitRows(model: Model, query: Query,
     const [begin, until] = from === -Infinity && to === Infinity
       ? [first[thread], first[thread + 1]]
       : selection.passingIn(thread, from, to);
+    const spans = spansIn(selection.passes, thread, from, to);
     for (let k = begin; k < until; ++k) {
       const i = interval[k];
       const at = by === "line" ? node[i] : functionNode[node[i]];
       if (at < within || at >= end) continue;
       const doing = kind[i] % doings;
-      for (let s = 0; s < spans.length; ++s) {
-        const a = Math.max(spans[s][0], start[i]);
-        const b = Math.min(spans[s][1], start[i] + wall[i]);
-        if (a >= b) continue;
+      eachPart(spans, start[i], wall[i], (a, b) => {
         whole += b - a;
         sums.add(thread, i, a, b, doing);
-      }
+      });
     }
   }
   const rows = sums.rows();

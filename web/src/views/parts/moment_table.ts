@@ -14,6 +14,12 @@ export interface TimedRow {
   wall: number; // ns
 }
 
+// What else a row does.
+export interface More<Row> {
+  filters?(row: Row): Filter[]; // when it is chosen
+  mark?(row: Row): boolean; // highlighted
+}
+
 const air = 0.2; // of a moment's length, shown on either side
 
 // Columns of a table with these rows.
@@ -33,13 +39,13 @@ export class MomentTable<Row extends TimedRow> implements Showing {
     menu: (row, x, y) => this.menu(this.rows[row], x, y),
     pick: (row) => this.see(this.rows[row]),
     choose: (row) => this.see(this.rows[row]),
-    mark: () => false,
+    mark: (row) => this.more.mark?.(this.rows[row]) ?? false,
   });
 
   // `first`: how the table is sorted at first. `words`: beside its button.
   constructor(private readonly page: Page, private readonly name: string, private readonly title: string,
     private readonly rows: Row[], private readonly columns: TableColumn[], private readonly first: string,
-    words: string, note = "")
+    words: string, note = "", private readonly more: More<Row> = {})
   {
     const copy = button("Copy table", () => this.copy(), { title: "All rows, as text for a spreadsheet" });
     this.element = element("section", { class: name, "aria-label": title },
@@ -61,8 +67,9 @@ export class MomentTable<Row extends TimedRow> implements Showing {
     this.page.copy(this.table.asText());
   }
 
-  private see({ start, wall }: Row): void {
-    this.inSight.see({ from: start - wall * air, to: start + wall * (1 + air) }, true);
+  private see(row: Row): void {
+    const { start, wall } = row;
+    this.inSight.see({ from: start - wall * air, to: start + wall * (1 + air) }, true, this.more.filters?.(row));
     this.page.say(`the timeline shows ${timeWords(start, wall / 10)}`);
   }
 

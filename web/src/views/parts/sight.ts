@@ -27,16 +27,17 @@ export class InSight {
   }
 
   // A gesture of many changes is one step for Back; `alone`: a step of its own.
-  see(next: Sight, alone = false): void {
+  // `filters`: chosen in the same step.
+  see(next: Sight, alone = false, filters = this.page.state.filters): void {
     const before = this.text;
     const text = sightText(next, this.whole);
-    if (text === before) return;
+    if (text === before && filters === this.page.state.filters) return;
     const now = performance.now();
     const step = alone || now - this.changedAt > gesture;
     this.changedAt = alone ? -Infinity : now;
     if (step) this.trail.push(before);
     this.page.tip(null, 0, 0);
-    this.page.change(withOwn(this.page.state, "timeline", "zoom", text), step ? "step" : "aside");
+    this.page.change({ filters, ...withOwn(this.page.state, "timeline", "zoom", text) }, step ? "step" : "aside");
   }
 
   back(): void {
