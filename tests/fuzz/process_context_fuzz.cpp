@@ -2,11 +2,13 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "phlox/view/resource.h"
+#include "phlox/process/own_attributes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace phlox;
-  const std::string text = view::context_text({reinterpret_cast<const char*>(data), size});
+  const std::string_view message(reinterpret_cast<const char*>(data), size);
+  process::publishes_traces(message);
+  const std::string text = process::context_attributes(message);
   if (text.size() > 16'384) std::abort();
   return 0;
 }

@@ -1,5 +1,7 @@
 #include "phlox/base/encodings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -24,6 +26,13 @@ std::string percent_decoded(std::string_view text) {
     out += low < 0 ? text[i] : static_cast<char>(high * 16 + low);
     if (low >= 0) i += 2;
   }
+  return out;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    out += c == ',' || c == '=' || c == '%' ? fmt::format("%{:02X}", static_cast<int>(c)) : std::string(1, c);
   return out;
 }
 

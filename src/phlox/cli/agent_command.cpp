@@ -28,7 +28,6 @@
 #include "phlox/cli/destination.h"
 #include "phlox/cli/exit_status.h"
 #include "phlox/cli/overdue.h"
-#include "phlox/cli/process_resources.h"
 #include "phlox/cli/record_words.h"
 #include "phlox/cli/signal_watch.h"
 #include "phlox/cli/triggers.h"
@@ -80,14 +79,11 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
     intervals_.receive(row);
     if (recording_ != nullptr) recording_->receive(row);
     const auto* process = std::get_if<profile::Numbered<profile::ProcessId>>(&row);
-    if (process == nullptr) return;
-    if (process->value.end != 0) resources_.forget(process->id);
-    if (process->id.value <= known_) return;
+    if (process == nullptr || process->id.value <= known_) return;
     known_ = process->id.value;
-    read_facts(process->id, process->value.pid);
+    read_facts(process->value.pid);
   }
   Result<void> commit() override {
-    resources_.look(clock_now(), put_resource_);
     (void)intervals_.commit();
     commit_done_();
     if (recording_ == nullptr) return {};
@@ -137,11 +133,10 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
   }
 
   // While the process still exists.
-  void read_facts(profile::ProcessId id, pid_t pid) {
+  void read_facts(pid_t pid) {
     const auto container = process::read_container(pid);
     if (!container.id.empty()) put(fmt::format("container.{}", pid), container.id);
     if (!container.control_group.empty()) put(fmt::format("control_group.{}", pid), container.control_group);
-    resources_.meet(id, pid, clock_now(), put_resource_);
   }
 
   void put(const std::string& key, const std::string& value) {
@@ -152,10 +147,6 @@ class AgentSink : public profile::Sink, public profile::TaskSink {
   view::Intervals& intervals_;
   profile::Sink* recording_;
   profile::TaskSink* tasks_;
-  ProcessResources resources_;
-  const ProcessResources::Put put_resource_ = [this](profile::ProcessId id, const std::string& text) {
-    intervals_.emit_meta(fmt::format("{}{}", view::kResource, id.value), text);
-  };
   std::function<void()> commit_done_;
   std::function<void(const Error&)> recording_failed_;
   uint32_t known_ = 0;  // the last process whose facts were read

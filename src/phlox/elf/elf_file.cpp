@@ -85,7 +85,7 @@ Result<ElfFile> ElfFile::parse(ElfFile file) {
       return fail(ErrorKind::input, "program headers lie outside the ELF file");
     }
     file.segments_.push_back(
-        {p.p_type, p.p_flags, p.p_offset, ImageAddress(p.p_vaddr), p.p_filesz, p.p_memsz});
+        {p.p_type, p.p_flags, p.p_offset, ImageAddress(p.p_vaddr), p.p_filesz, p.p_memsz, p.p_align});
   }
   // Section headers are optional: a file without them, or with damaged ones, still has its segments.
   const size_t sections = std::min<size_t>(header.e_shnum, kMaxSections);
@@ -249,6 +249,40 @@ std::optional<Symbol> ElfFile::find_symbol(std::string_view name) const {
     });
   });
   return found;
+}
+
+std::optional<ElfFile::DynamicSymbol> ElfFile::find_dynamic_symbol(std::string_view name) const {
+  if (name.empty()) return {};
+  for (const Section& section : sections_) {
+    if (section.type != SHT_DYNSYM || section.link >= sections_.size()) continue;
+    auto table = contents(section);
+    table = table.first(std::min(table.size(), kMostSymbols * sizeof(Elf64_Sym)));
+    const auto strings = contents(sections_[section.link]);
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
+      Elf64_Sym s;
+      std::memcpy(&s, table.data() + at, sizeof s);
+      if (s.st_shndx == SHN_UNDEF || string_at(strings, s.st_name, name.size() + 1) != name) continue;
+      return DynamicSymbol{static_cast<uint32_t>(at / sizeof s),
+                           symbol_of(s, string_at(strings, s.st_name, kMaxSymbolName))};
+    }
+  }
+  return {};
+}
+
+void ElfFile::for_each_relocation(const std::function<bool(const Relocation&)>& visit) const {
+  size_t left = kMostSymbols;
+  for (const Section& section : sections_) {
+    if (section.type != SHT_RELA) continue;
+    const auto table = contents(section);
+    for (size_t at = 0; at + sizeof(Elf64_Rela) <= table.size() && left > 0;
+         at += sizeof(Elf64_Rela), --left) {
+      Elf64_Rela r;
+      std::memcpy(&r, table.data() + at, sizeof r);
+      if (!visit({ImageAddress(r.r_offset), static_cast<uint32_t>(ELF64_R_TYPE(r.r_info)),
+                  static_cast<uint32_t>(ELF64_R_SYM(r.r_info)), r.r_addend}))
+        return;
+    }
+  }
 }
 
 namespace {

@@ -26,6 +26,7 @@ struct Segment {
   ImageAddress address;
   uint64_t file_size = 0;
   uint64_t memory_size = 0;
+  uint64_t alignment = 0;  // 0 and 1: none
 };
 
 struct Section {
@@ -45,6 +46,14 @@ struct Symbol {
   uint64_t size = 0;
   uint8_t type = 0;     // STT_*
   uint8_t binding = 0;  // STB_*
+};
+
+// An entry of a RELA table, for the dynamic linker.
+struct Relocation {
+  ImageAddress where;
+  uint32_t type = 0;    // R_X86_64_*, R_AARCH64_*
+  uint32_t symbol = 0;  // number in .dynsym; 0: none
+  int64_t addend = 0;
 };
 
 class ElfFile {
@@ -81,6 +90,14 @@ class ElfFile {
   // stripped of them) the dynamic segment leads to the dynamic ones.
   void for_each_symbol(const std::function<bool(const Symbol&)>& visit) const;
   std::optional<Symbol> find_symbol(std::string_view name) const;
+  // Of .dynsym alone, with its number there. Needs section headers.
+  struct DynamicSymbol {
+    uint32_t number = 0;
+    Symbol symbol;
+  };
+  std::optional<DynamicSymbol> find_dynamic_symbol(std::string_view name) const;
+  // Entries of all RELA tables, until the visitor returns false; at most kMostSymbols. Needs section headers.
+  void for_each_relocation(const std::function<bool(const Relocation&)>& visit) const;
   bool has_symbol_table() const { return find_section(".symtab") != nullptr; }
 
   // From the note NT_GNU_BUILD_ID, lower-case hex; empty: none.

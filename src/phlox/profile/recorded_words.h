@@ -11,6 +11,10 @@ inline constexpr std::string_view kForkedFrom = "forked_from.";
 inline constexpr std::string_view kProcessName = "process_name.";
 inline constexpr std::string_view kProcessRank = "process_rank.";
 
+// Meta, followed by the row of a process: what it says about itself, as OTEL_RESOURCE_ATTRIBUTES does
+// ("service.name=shop,service.version=3").
+inline constexpr std::string_view kResource = "resource.";
+
 // The frame of a wait whose stack was not read.
 inline constexpr std::string_view kWaitNotRead = "(a wait whose stack was not read)";
 // The frame of CPU time of a thread that no sample found on a CPU: it belongs to no function.

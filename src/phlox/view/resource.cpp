@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <protozero/pbf_reader.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -22,13 +20,6 @@ namespace {
 constexpr size_t kMostAttributes = 32, kLongestAttribute = 256, kLongestResource = 8192;
 
 using ResourcePairs = std::vector<std::pair<std::string, std::string>>;
-
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    out += c == ',' || c == '=' || c == '%' ? fmt::format("%{:02X}", static_cast<int>(c)) : std::string(1, c);
-  return out;
-}
 
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -52,51 +43,6 @@ ResourcePairs parse_resource(std::string_view text) {
     if (!known) pairs.emplace_back(std::move(key), start_of(value, kLongestAttribute));
   }
   return pairs;
-}
-
-// opentelemetry/proto/{processcontext/v1development/process_context,resource/v1/resource,common/v1/common}.proto
-// (1.11): ProcessContext.resource, Resource.attributes, KeyValue.key and .value, and of AnyValue the strings,
-// truths, whole numbers and others.
-constexpr auto kMessage = protozero::pbf_wire_type::length_delimited;
-constexpr protozero::pbf_tag_type kResourceOfContext = 1, kAttributesOfResource = 1, kKey = 1, kValue = 2;
-constexpr protozero::pbf_tag_type kString = 1, kTruth = 2, kWhole = 3, kReal = 4;
-
-std::string attribute_text(protozero::data_view text) {
-  return std::string(start_of({text.data(), text.size()}, kLongestAttribute));
-}
-
-std::string parse_value(protozero::pbf_reader value) {
-  using protozero::pbf_wire_type;
-  std::string text;
-  while (value.next()) {
-    const auto type = value.wire_type();
-    if (value.tag() == kString && type == kMessage) {
-      text = attribute_text(value.get_view());
-    } else if (value.tag() == kTruth && type == pbf_wire_type::varint) {
-      text = value.get_bool() ? "true" : "false";
-    } else if (value.tag() == kWhole && type == pbf_wire_type::varint) {
-      text = std::to_string(value.get_int64());
-    } else if (value.tag() == kReal && type == pbf_wire_type::fixed64) {
-      text = fmt::format("{}", value.get_double());
-    } else {
-      value.skip();
-    }
-  }
-  return text;
-}
-
-std::pair<std::string, std::string> parse_attribute(protozero::pbf_reader attribute) {
-  std::pair<std::string, std::string> out;
-  while (attribute.next()) {
-    if (attribute.wire_type() == kMessage && attribute.tag() == kKey) {
-      out.first = attribute_text(attribute.get_view());
-    } else if (attribute.wire_type() == kMessage && attribute.tag() == kValue) {
-      out.second = parse_value(attribute.get_message());
-    } else {
-      attribute.skip();
-    }
-  }
-  return out;
 }
 
 std::string meta_of(const Profile& profile, const std::string& key) {
@@ -141,42 +87,6 @@ class ResourceRows {
 };
 
 }  // namespace
-
-std::string resource_text(std::string_view environment) {
-  constexpr std::string_view kName = "OTEL_SERVICE_NAME=", kAttributes = "OTEL_RESOURCE_ATTRIBUTES=";
-  std::string_view name, attributes;
-  while (!environment.empty()) {
-    const std::string_view one = environment.substr(0, environment.find('\0'));
-    environment.remove_prefix(std::min(environment.size(), one.size() + 1));
-    if (one.starts_with(kName)) name = one.substr(kName.size());
-    if (one.starts_with(kAttributes)) attributes = one.substr(kAttributes.size());
-  }
-  std::string text;
-  if (!name.empty()) text = "service.name=" + percent_encoded(start_of(name, kLongestAttribute));
-  attributes = start_of(attributes, kLongestResource);
-  if (!attributes.empty()) text += (text.empty() ? "" : ",") + std::string(attributes);
-  return text;
-}
-
-std::string context_text(std::string_view message) {
-  std::string text;
-  try {
-    protozero::pbf_reader context(message.data(), message.size());
-    while (context.next(kResourceOfContext, kMessage)) {
-      protozero::pbf_reader resource = context.get_message();
-      while (resource.next(kAttributesOfResource, kMessage)) {
-        const auto [key, value] = parse_attribute(resource.get_message());
-        if (key.empty() || value.empty() || key.starts_with("telemetry.") || key.starts_with("process."))
-          continue;
-        if (text.size() > kLongestResource) return text;
-        text += (text.empty() ? "" : ",") + percent_encoded(key) + "=" + percent_encoded(value);
-      }
-    }
-  } catch (const protozero::exception&) {
-    return {};
-  }
-  return text;
-}
 
 std::string script_name(const Process& process) {
   const std::string_view line = process.command_line;

@@ -9,24 +9,13 @@
 #include <vector>
 
 #include "phlox/profile/profile.h"
+#include "phlox/profile/recorded_words.h"
 
 namespace phlox::view {
-
-// Meta, followed by the row of a process: what it says about itself, as OTEL_RESOURCE_ATTRIBUTES does
-// ("service.name=shop,service.version=3"). Only phlox agent emits it; no recording has it.
-inline constexpr std::string_view kResource = "resource.";
 
 // Meta with the same of the agent's own environment, for every process on this host: "host.name=node-7". Also
 // only in what the agent sends.
 inline constexpr std::string_view kHostResource = "host_resource";
-
-// From the environment of a process, as /proc/PID/environ has it: OTEL_RESOURCE_ATTRIBUTES, and
-// OTEL_SERVICE_NAME as service.name, which wins. Nothing else of it. Empty: it has neither.
-std::string resource_text(std::string_view environment);
-// The same from the message ProcessContext that a process publishes (process/process_context.h): the
-// attributes of its resource, without those of its SDK, and without what Phlox sees itself. Empty: there is
-// none, or the bytes are no such message.
-std::string context_text(std::string_view message);
 
 struct Attribute {
   std::string key;

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "phlox/base/clock.h"
+#include "phlox/process/thread_context.h"
 #include "phlox/sampler/observe/counts.h"
 #include "phlox/sampler/observe/mode.h"
 
@@ -48,6 +49,8 @@ class SampleSource {
   virtual std::optional<End> end() const { return {}; }
   // How often numbers() have changed.
   virtual uint64_t published() const = 0;
+  // Its threads publish there which span of a trace they work for: from now on, samples have it.
+  virtual void with_traces(const process::ThreadVariable&) {}
   // `threads`: kernel ids of the sampled threads.
   virtual void stay_above(std::span<const pid_t>) {}
 };

@@ -82,6 +82,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       ring_((options_.native ? kNativeRingBytes : kRingBytes) / shared.ring_share),
       memory_(program_->pid),
       queues_(program_->interpreter.layout, memory_),
+      context_(program_->pid, id, host_.environment(program_->pid), memory_, sink_),
       used_at_its_end_(host_.watch_end(program_->pid, pidfd_)),
       files_(program_->pid, shared.output.files),
       consumer_(program_->interpreter.layout, id, sink_, identities_,
@@ -126,6 +127,11 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
                     options_.rate_hz);
     routes_.emplace(pid(), program_->interpreter, memory_, sink_, begin_);
   }
+  look_at_context();
+}
+
+void ProgramRecording::look_at_context() {
+  if (const auto found = context_.look(host_.now())) source_->with_traces(*found);
 }
 
 // None: it is still running, or was reaped before.
@@ -252,11 +258,15 @@ bool ProgramRecording::check_around() {
   uint32_t newest = 0;
   for (const auto& thread : consumer_.live_threads()) newest = std::max(newest, thread.id.value);
   // A process that has not run has not become another program, and has named no thread.
-  if (!has_run && newest <= std::exchange(named_, std::max(named_, newest))) return false;
+  if (!has_run && newest <= std::exchange(named_, std::max(named_, newest))) {
+    look_at_context();
+    return false;
+  }
   named_ = std::max(named_, newest);
   if (is_another_program()) return true;
   name_threads();
   name_process();
+  look_at_context();
   count_calls();
   std::vector<pid_t> threads;
   for (const auto& thread : consumer_.live_threads()) threads.push_back(thread.row.tid);

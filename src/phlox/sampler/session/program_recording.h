@@ -25,6 +25,7 @@
 #include "phlox/sampler/observe/ring.h"
 #include "phlox/sampler/observe/sample_source.h"
 #include "phlox/sampler/session/backend.h"
+#include "phlox/sampler/session/context_watch.h"
 #include "phlox/sampler/session/host.h"
 #include "phlox/sampler/session/program.h"
 #include "phlox/sampler/session/recorder.h"
@@ -96,6 +97,7 @@ class ProgramRecording {
   RemoteAddress first_interpreter();
   void name_threads();
   void name_process();
+  void look_at_context();
   bool is_another_program();  // by now
   void take_census(Nanoseconds now, const std::function<void()>& between);
   // Threads that the recording lacks.
@@ -118,6 +120,7 @@ class ProgramRecording {
   memory::ProcessMemory memory_;  // its own: the sampler's belongs to another thread
   python::PoolQueues queues_;
   std::optional<TaskCensus> census_;
+  ContextWatch context_;
   std::optional<RouteWatch> routes_;                                // with each census_
   Nanoseconds next_tasks_ = 0;                                      // when their rows are emitted
   std::map<std::pair<std::string_view, uint64_t>, int64_t> calls_;  // as last reported

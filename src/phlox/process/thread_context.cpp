@@ -1,0 +1,159 @@
+#include "phlox/process/thread_context.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "phlox/base/text.h"
+#include "phlox/process/process_facts.h"
+
+namespace phlox::process {
+namespace {
+
+constexpr std::string_view kVariable = "otel_thread_ctx_v1";
+// What the dynamic linker keeps for a descriptor (R_*_TLSDESC): a function, and its argument.
+constexpr uint64_t kWord = 8;
+// Offsets and numbers of modules are smaller, and addresses of a program's memory greater.
+constexpr int64_t kMostOffset = int64_t{1} << 20;
+constexpr uint64_t kMostModule = uint64_t{1} << 16;
+
+struct ThreadRelocations {
+  uint32_t offset, descriptor, module;
+};
+constexpr ThreadRelocations kRelocations =
+    kOnAarch64 ? ThreadRelocations{R_AARCH64_TLS_TPREL, R_AARCH64_TLSDESC, R_AARCH64_TLS_DTPMOD}
+               : ThreadRelocations{R_X86_64_TPOFF64, R_X86_64_TLSDESC, R_X86_64_DTPMOD64};
+
+// The vector of a thread's blocks. glibc: tcbhead_t.dtv (sysdeps/x86_64/nptl/tls.h,
+// sysdeps/aarch64/nptl/tls.h), dtv_t (sysdeps/generic/dl-dtv.h), whose entry before the first has the number
+// of entries. musl: struct pthread (src/internal/pthread_impl.h), whose first entry has it.
+ThreadVariable in_block(uint64_t module, int64_t offset, CLibrary library) {
+  ThreadVariable variable;
+  variable.module = static_cast<uint32_t>(module);
+  variable.offset = offset;
+  const bool musl = library == CLibrary::musl;
+  variable.vector = !kOnAarch64 ? 8 : musl ? -8 : 0;
+  variable.count = musl ? 0 : -16;
+  variable.entry = musl ? 8 : 16;
+  return variable;
+}
+
+ThreadVariable at_offset(int64_t offset) {
+  ThreadVariable variable;
+  variable.offset = offset;
+  return variable;
+}
+
+bool is_offset(int64_t value) {
+  return value > -kMostOffset && value < kMostOffset && value != 0;
+}
+
+// A module's own numbers and offsets of the linker's (struct tls_index, struct tlsdesc_dynamic_arg).
+std::optional<ThreadVariable> by_index(const std::array<uint64_t, 2>& index, CLibrary library) {
+  if (index[0] == 0 || index[0] >= kMostModule || index[1] >= static_cast<uint64_t>(kMostOffset)) return {};
+  return in_block(index[0], static_cast<int64_t>(index[1]), library);
+}
+
+// A descriptor that is not resolved yet has an argument within its own module.
+std::optional<ThreadVariable> by_descriptor(const LoadedModule& module, memory::RemoteMemory& memory,
+                                            RemoteAddress at, CLibrary library) {
+  std::array<uint64_t, 2> descriptor{}, index{};
+  if (!memory.read_value(at, descriptor)) return {};
+  const RemoteAddress argument(descriptor[1]);
+  if (is_offset(static_cast<int64_t>(argument.value))) return at_offset(static_cast<int64_t>(argument.value));
+  const bool is_within = std::any_of(module.module.mappings.begin(), module.module.mappings.end(),
+                                     [&](const Mapping& one) { return one.holds(argument); });
+  if (descriptor[0] == 0 || !is_plausible(argument) || is_within || !memory.read_value(argument, index))
+    return {};
+  return by_index(index, library);
+}
+
+// The program's own variables lie next to the thread pointer ("ELF Handling For Thread-Local Storage",
+// variants I and II).
+std::optional<ThreadVariable> in_program(const elf::ElfFile& elf, uint64_t value) {
+  for (const elf::Segment& segment : elf.segments()) {
+    if (segment.type != PT_TLS || value >= segment.memory_size) continue;
+    const uint64_t alignment = std::clamp<uint64_t>(segment.alignment, 1, uint64_t{1} << 16);
+    const auto rounded = [&](uint64_t size) {
+      return static_cast<int64_t>((size + alignment - 1) / alignment * alignment);
+    };
+    constexpr uint64_t kControlBlock = 16;
+    const int64_t begin = kOnAarch64 ? rounded(kControlBlock) : -rounded(segment.memory_size);
+    return at_offset(begin + static_cast<int64_t>(value));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<ThreadVariable> thread_variable_in(const LoadedModule& module, memory::RemoteMemory& memory,
+                                                 bool is_program, CLibrary library) {
+  const auto found = module.elf.find_dynamic_symbol(kVariable);
+  if (!found || found->symbol.type != STT_TLS) return {};
+  const uint64_t value = found->symbol.address.value;
+  if (value >= static_cast<uint64_t>(kMostOffset)) return {};
+  if (is_program) return in_program(module.elf, value);
+  std::optional<ThreadVariable> variable;
+  module.elf.for_each_relocation([&](const elf::Relocation& one) {
+    // A linker that binds the variable to its own module names no symbol.
+    const bool is_own = one.symbol == 0;
+    const RemoteAddress at = module.remote(one.where);
+    if (one.symbol != found->number && !is_own) return true;
+    if (one.type == kRelocations.descriptor && (!is_own || one.addend == static_cast<int64_t>(value))) {
+      variable = by_descriptor(module, memory, at, library);
+    } else if (one.type == kRelocations.offset && (!is_own || one.addend == static_cast<int64_t>(value))) {
+      int64_t offset = 0;
+      if (memory.read_value(at, offset) && is_offset(offset)) variable = at_offset(offset);
+    } else if (one.type == kRelocations.module) {
+      uint64_t number = 0;
+      if (memory.read_value(at, number)) variable = by_index({number, value}, library);
+    }
+    return !variable;
+  });
+  return variable;
+}
+
+std::optional<ThreadVariable> find_thread_context(pid_t pid, memory::RemoteMemory& memory) {
+  const auto maps = read_maps(pid);
+  if (!maps) return {};
+  const auto modules = modules_of(*maps);
+  const bool musl = std::any_of(modules.begin(), modules.end(), [](const Module& one) {
+    return base_name(one.path).find("musl") != std::string_view::npos;
+  });
+  const auto budget = std::make_shared<elf::ReadBudget>();
+  const std::string executable = read_process(pid).executable;
+  for (const Module& module : modules) {
+    const auto loaded = load_module(pid, module, budget);
+    if (!loaded) continue;
+    const bool is_program = loaded->elf.type() == ET_EXEC || module.path == executable;
+    if (auto found = thread_variable_in(*loaded, memory, is_program, musl ? CLibrary::musl : CLibrary::glibc))
+      return found;
+  }
+  return {};
+}
+
+RemoteAddress address_of(const ThreadVariable& variable, memory::RemoteMemory& memory, RemoteAddress thread) {
+  const auto beyond = [](uint64_t address, int64_t by) {
+    return RemoteAddress(address + static_cast<uint64_t>(by));
+  };
+  if (variable.module == 0) return beyond(thread.value, variable.offset);
+  uint64_t vector = 0, count = 0, block = 0;
+  if (!memory.read_value(beyond(thread.value, variable.vector), vector) ||
+      !memory.read_value(beyond(vector, variable.count), count) || variable.module > count ||
+      !memory.read_value(RemoteAddress(vector + uint64_t{variable.module} * variable.entry), block))
+    return {};
+  const RemoteAddress at = beyond(block, variable.offset);
+  return is_plausible(RemoteAddress(block)) && is_plausible(at) ? at : RemoteAddress();
+}
+
+bool ThreadContext::is_set() const {
+  const auto is_zero = [](uint8_t byte) { return byte == 0; };
+  return valid == 1 && !std::all_of(std::begin(trace), std::end(trace), is_zero) &&
+         !std::all_of(std::begin(span), std::end(span), is_zero);
+}
+
+}  // namespace phlox::process
