@@ -163,6 +163,8 @@ void Consumer::take_sample(const ThreadSample& record, std::span<const std::byte
     sample.wait_target = {};
   }
   put_split(record, thread, sample);
+  if (const auto trace = traces_.find(record.state.trace); trace != traces_.end())
+    identities_.traces.add({thread.id, trace->second, record.time.end - record.time.wall, record.time.end});
   if (thread.tid == first_) charged_ += record.time.cpu;
   if (record.state.rejected == Rejected::no) thread.last = sample;
   thread.until = record.time.end;
@@ -322,6 +324,7 @@ void Consumer::end_thread(const ThreadEndRecord& record) {
   }
   put_rest(found->second, record.time);
   identities_.spans.close(id);
+  identities_.traces.close(id);
   const auto live = std::lower_bound(
       live_.begin(), live_.end(), id,
       [](const LiveThread& one, profile::ThreadId other) { return one.id.value < other.value; });
@@ -375,6 +378,11 @@ void Consumer::take_wait_target(const WaitTargetRecord& record, std::span<const 
   wait_targets_[record.wait_target] = identities_.interner.wait_target(wait_target);
 }
 
+void Consumer::take_trace(const TraceRecord& record) {
+  traces_.insert_or_assign(record.trace, record.ids);
+  if (traces_.size() > kTracesKnown) traces_.erase(traces_.begin());
+}
+
 void Consumer::take_code_file(const CodeFileRecord& record, std::span<const std::byte> body) {
   const profile::ModuleId id(identities_.next_module++);
   const std::string path(reinterpret_cast<const char*>(body.data()),
@@ -403,6 +411,8 @@ void Consumer::take(std::span<const std::byte> bytes, Ring& ring) {
       return with(&Consumer::take_waker);
     case RecordKind::wait_target:
       return with(&Consumer::take_wait_target);
+    case RecordKind::trace:
+      return take_trace(record_at<TraceRecord>(bytes));
     case RecordKind::signal:
       return take_signal(record_at<SignalRecord>(bytes));
     case RecordKind::code_file:

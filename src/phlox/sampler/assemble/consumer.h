@@ -20,6 +20,7 @@
 #include "phlox/profile/interner.h"
 #include "phlox/profile/sink.h"
 #include "phlox/profile/spans.h"
+#include "phlox/profile/trace_spans.h"
 #include "phlox/python/code_object.h"
 #include "phlox/python/layout.h"
 #include "phlox/sampler/assemble/native_stacks.h"
@@ -33,9 +34,15 @@ namespace phlox::sampler {
 
 // Ids of one recording: shared by every program that the recorded process runs one after the other (execve).
 struct Identities {
-  explicit Identities(profile::Sink& sink) : interner(sink), spans(sink) {}
+  explicit Identities(profile::Sink& sink) : interner(sink), spans(sink), traces(sink) {}
+  // Emits the intervals that have grown.
+  void flush() {
+    spans.flush();
+    traces.flush();
+  }
   profile::Interner interner;
   profile::Spans spans;
+  profile::TraceSpans traces;
   uint32_t next_thread = 1;
   uint32_t next_module = 1;
   std::map<std::string, profile::ModuleId> modules;  // by what identifies a file and whoever may read it
@@ -68,7 +75,7 @@ class Consumer {
   bool has_begun() const { return has_begun_; }
 
   // Empties the ring, or stops after the record at which it is late: a writer may be faster than we are.
-  // Intervals that still grow are in Identities::spans: flush() them before a commit.
+  // Intervals that still grow are in Identities: flush() them before a commit.
   void drain(
       Ring& ring, const std::function<bool()>& is_late = [] { return false; });
   // Empties the ring, and drops the records.
@@ -133,6 +140,7 @@ class Consumer {
   void take_wait_target(const WaitTargetRecord& record, std::span<const std::byte> body);
   bool take_as_one_of_first(const SignalRecord& record);
   void take_signal(const SignalRecord& record);
+  void take_trace(const TraceRecord& record);
   void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
   profile::WaitTargetId wait_target_of(const ThreadSample& record, ThreadState& thread);
   void take_sample(const ThreadSample& record, std::span<const std::byte> body);
@@ -169,6 +177,7 @@ class Consumer {
   std::unordered_map<uint32_t, profile::WakerId> wakers_;             // by number
   std::unordered_map<uint32_t, profile::WaitTargetId> wait_targets_;  // by number
   std::unordered_map<uint32_t, profile::ModuleId> code_files_;        // by number
+  std::map<uint32_t, profile::TraceIds> traces_;                      // by number
   std::deque<LiveThread> live_;                                       // by id; ids ascend
   bool has_begun_ = false;
   // For the process's first thread.

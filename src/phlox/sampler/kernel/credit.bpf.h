@@ -4,7 +4,7 @@
 // which of a thread's switches are walked.
 #pragma once
 
-#include "thread.bpf.h"
+#include "trace.bpf.h"
 
 // ns. A longer walk was interrupted, or the host ran something else, which is not the program's fault. A
 // walk has more time for each frame that is walked, and for each that is kept.

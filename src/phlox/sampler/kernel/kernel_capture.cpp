@@ -275,11 +275,21 @@ class LibbpfCapture : public KernelCapture {
   bool add(pid_t process, kernel_process& where) override;
   void remove(pid_t process, uint32_t id) override {
     kernel_process known{};
+    kernel_slot slot{};
+    if (std::atomic_ref(known_->slots).load() > 0 &&
+        bpf_map_lookup_elem(map("slots"), &process, &slot) == 0 && slot.id == id &&
+        bpf_map_delete_elem(map("slots"), &process) == 0)
+      std::atomic_ref(known_->slots).fetch_sub(1);
     if (bpf_map_lookup_elem(map("processes"), &process, &known) == 0 && known.id == id &&
         bpf_map_delete_elem(map("processes"), &process) == 0) {
       count_of(process).fetch_sub(1);
       std::atomic_ref(known_->generation).fetch_add(1);
     }
+  }
+  bool set_slot(pid_t process, const kernel_slot& slot) override {
+    const bool fresh = bpf_map_update_elem(map("slots"), &process, &slot, BPF_NOEXIST) == 0;
+    if (fresh) std::atomic_ref(known_->slots).fetch_add(1);
+    return fresh || bpf_map_update_elem(map("slots"), &process, &slot, BPF_EXIST) == 0;
   }
   std::optional<kernel_thread> thread(pid_t thread) override {
     kernel_thread value{};

@@ -43,6 +43,9 @@ class KernelCapture {
   virtual bool add(pid_t process, kernel_process& where) = 0;
   // The id is that of add(), or of a birth; if another program has it by now, it stays.
   virtual void remove(pid_t process, uint32_t id) = 0;
+  // Its threads publish there which span of a trace they work for. `slot.id` as of add(): from the next one
+  // on, it is not known any more.
+  virtual bool set_slot(pid_t process, const kernel_slot& slot) = 0;
   // The facts about a thread that has been on a CPU since add().
   virtual std::optional<kernel_thread> thread(pid_t thread) = 0;
 

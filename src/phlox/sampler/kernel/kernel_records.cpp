@@ -197,6 +197,11 @@ KernelRecord parse_kernel_record(std::span<const std::byte> bytes) {
       if (!take(bytes, record) || record.time >= kMostTime || record.id < KERNEL_FIRST_BORN) return {};
       return record;
     }
+    case KERNEL_TRACE: {
+      kernel_trace record{};
+      if (!take(bytes, record) || record.number == 0) return {};
+      return record;
+    }
     case KERNEL_SIGNAL: {
       kernel_signal record{};
       if (!take(bytes, record) || record.time >= kMostTime || record.what < KERNEL_SIGNAL_SENT ||

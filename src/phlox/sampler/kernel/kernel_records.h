@@ -57,7 +57,7 @@ struct KernelWaitTarget {
 
 // monostate: these bytes are no record.
 using KernelRecord = std::variant<std::monostate, KernelSample, KernelCode, KernelNative, KernelWaitTarget,
-                                  kernel_exit, kernel_exec, kernel_birth, kernel_signal>;
+                                  kernel_exit, kernel_exec, kernel_birth, kernel_signal, kernel_trace>;
 KernelRecord parse_kernel_record(std::span<const std::byte> bytes);
 
 // In the form of /proc and the tables of sockets.

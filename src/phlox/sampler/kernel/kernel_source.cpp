@@ -222,9 +222,9 @@ KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_sample& sam
   return spent;
 }
 
-ThreadSample KernelSource::sample_of(const Thread& thread, const kernel_sample& sample,
-                                     Quality quality) const {
+ThreadSample KernelSource::sample_of(const Thread& thread, const kernel_sample& sample, Quality quality) {
   ThreadSample record = sample_at(thread.index, 0, 0);
+  record.state.trace = trace_of(sample);
   record.state.quality = quality;
   record.state.cpu_number = sample.cpu;
   record.python.collecting = (sample.stack.flags & KERNEL_COLLECTING) != 0;
@@ -372,6 +372,8 @@ void KernelSource::put_run(Thread& thread, const ThreadSample& left, bool held, 
       run.python.gil_state = GilState::none;
     }
   }
+  // Between two samples it may have worked for another span.
+  if (!found_since && run.state.trace != left.state.trace) run.state.trace = 0;
   // The wait before this one may still get more time, so its native frames stay where they are kept.
   if (run.native.part == NativePart::fresh) run.native.place = NativePlace::queued;
   put(thread, Piece::part, run, ran, fresh ? thread.awake_stack : stack, native);

@@ -30,6 +30,7 @@
 #include "phlox/sampler/observe/ring.h"
 #include "phlox/sampler/observe/sample_log.h"
 #include "phlox/sampler/observe/sample_source.h"
+#include "phlox/sampler/observe/trace_numbers.h"
 
 namespace phlox::sampler {
 
@@ -57,6 +58,7 @@ class KernelSource {
   void take(const KernelCode& record) { stacks_.take(record); }
   void take(const KernelNative& record) { halves_.take(record); }
   void take(const KernelWaitTarget& record);
+  void take(const kernel_trace& record);
   void take(const kernel_exit& record);
   void take(const kernel_signal& record);
   // Asks the kernel by `ask` about threads without recent records: a long wait is reported as it grows.
@@ -167,6 +169,7 @@ class KernelSource {
   uint32_t index_of_waker(const kernel_sample& sample) const;
   uint32_t wait_target_of(const Thread& thread, const kernel_sample& sample);
   uint32_t number_of(WaitTargetRecord record, const std::string& name);
+  uint32_t trace_of(const kernel_sample& sample);
   // kernel_source_unreported.cpp
   void put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
                        const std::vector<CodeLocation>& stack, const NativeParts& native);
@@ -200,7 +203,7 @@ class KernelSource {
            const std::vector<CodeLocation>& stack, const NativeParts& native = {});
   NativeParts native_of(Thread& thread, const kernel_sample& from, NativePlace place,
                         const std::vector<CodeLocation>& stack, ThreadSample& sample);
-  ThreadSample sample_of(const Thread& thread, const kernel_sample& sample, profile::Quality quality) const;
+  ThreadSample sample_of(const Thread& thread, const kernel_sample& sample, profile::Quality quality);
   void count(profile::Quality quality);
   void flush();
 
@@ -231,6 +234,17 @@ class KernelSource {
   // Numbers of wait targets.
   std::map<std::tuple<WaitTargetRecord::What, int32_t, process::OpenFile, std::string>, uint32_t>
       wait_targets_;
+  // Spans that a thread worked for lately, by the kernel's numbers: a wait that represents others may be
+  // older.
+  struct Traces {
+    struct Known {
+      uint32_t number = 0;
+      profile::TraceIds ids;
+    };
+    std::array<Known, 8> last;
+  };
+  std::unordered_map<pid_t, Traces> traces_;
+  TraceNumbers trace_numbers_{log_};
   CodeFiles* code_files_ = nullptr;
   uint32_t code_files_reported_ = 0;
   Counts counts_;

@@ -57,7 +57,7 @@ KernelSample sample_now(pid_t tid, Nanoseconds now, const kernel_thread& known) 
   sample.stack = known.off.stack;
   sample.stack.flags &= static_cast<uint16_t>(~KERNEL_FRAMES);
   if (known.off.walked == 0) {
-    sample.stack.count = 0;
+    sample.stack.count = sample.stack.trace = 0;
     sample.stack.flags = KERNEL_NOT_WALKED;
     const bool wants_gil = known.off.futex - known.gil.at < known.gil.size;
     if (known.off.futex != 0 && known.gil.at == 0) sample.stack.flags |= KERNEL_GIL_UNKNOWN;
@@ -118,7 +118,7 @@ void KernelSource::put_short_waits(Thread& thread, Nanoseconds time, ThreadSampl
       thread.awake && !is_recent && (!thread.asleep || thread.slept_until <= thread.awake->time.end);
   ThreadSample wait = is_run || !thread.asleep ? run : *thread.asleep;
   wait.state.cpu_state = CpuState::blocked;
-  wait.state.waker = wait.state.wait_target = wait.state.code_file = 0;
+  wait.state.waker = wait.state.wait_target = wait.state.code_file = wait.state.trace = 0;
   wait.state.waits_for = {};
   wait.time.wait_since = 0;
   if (is_run || !thread.asleep) {
@@ -210,6 +210,7 @@ void KernelSource::take(const kernel_exit& record) {
     if (now > found->second->last_time) put_last(*found->second, sample);
     end(*found->second, now);
     halves_.forget(found->first);
+    traces_.erase(found->first);
     if (ended_.size() >= kMostEnded) ended_.clear();
     ended_[found->first] = {found->second->index, now};
     threads_.erase(found);

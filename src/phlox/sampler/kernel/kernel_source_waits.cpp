@@ -1,4 +1,4 @@
-// Wakers and wait targets: each is sent to the consumer once, and later records give its number.
+// Wakers, wait targets and traces: each is sent to the consumer once, and later records give its number.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -11,6 +11,8 @@ namespace {
 
 // After this many, numbering restarts.
 constexpr size_t kMostWakers = 100'000, kMostWaitTargets = 100'000;
+// Threads without a record of their end.
+constexpr size_t kMostTraceThreads = 100'000;
 // arch/x86/entry/syscalls/syscall_64.tbl
 constexpr int16_t kWait4 = 61, kWaitid = 247;
 
@@ -102,6 +104,26 @@ uint32_t KernelSource::wait_target_of(const Thread& thread, const kernel_sample&
   child.since = static_cast<Nanoseconds>(sample.off_since);
   return number_of(child,
                    std::string(sample.waker.name, ::strnlen(sample.waker.name, sizeof sample.waker.name)));
+}
+
+// ---- traces
+
+// It may come before the first sample of its thread.
+void KernelSource::take(const kernel_trace& record) {
+  if (traces_.size() >= kMostTraceThreads) traces_.clear();
+  Traces& traces = traces_[static_cast<pid_t>(record.thread)];
+  Traces::Known& place = traces.last[record.number % traces.last.size()];
+  place.number = record.number;
+  std::memcpy(place.ids.trace.data(), record.ids.trace, sizeof record.ids.trace);
+  std::memcpy(place.ids.span.data(), &record.ids.span, sizeof record.ids.span);
+}
+
+uint32_t KernelSource::trace_of(const kernel_sample& sample) {
+  const uint32_t number = sample.stack.trace;
+  const auto found = number != 0 ? traces_.find(static_cast<pid_t>(sample.thread)) : traces_.end();
+  if (found == traces_.end()) return 0;
+  const Traces::Known& place = found->second.last[number % found->second.last.size()];
+  return place.number == number ? trace_numbers_.of(place.ids) : 0;
 }
 
 }  // namespace phlox::sampler

@@ -213,6 +213,13 @@ struct {
   __uint(max_entries, 16 << 20);
 } ring SEC(".maps");
 
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 2048);
+  __type(key, __u32);
+  __type(value, struct kernel_slot);
+} slots SEC(".maps");
+
 // include/linux/sched.h: it is ending, and its memory is being freed; threads of the kernel, inside a process
 // and on their own.
 #define PF_EXITING 0x4

@@ -44,6 +44,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
     return 0;
   }
   walk_current(s, p);
+  s->sample.stack.trace = trace_of(t, p->id);
   if (s->sample.stack.state) note_gil(s, p, t, CALLS_FUTEX(call) ? REG_ARGUMENT_1(regs) : 0);
   // Whom nobody has met may wait on and on: it is found running, as it was a moment ago.
   const int is_met = t->met || (!s->sample.stack.state && !with_native);
@@ -154,10 +155,11 @@ __noinline int send_wait(struct kernel_thread* t, __u32 tid, __u64 now) {
     sample.stack = t->unreported.stack;
     sample.native = t->unreported.native;
     sample.system_call = t->unreported.system_call;
+    if (sample.stack.trace != t->trace.now) sample.stack.trace = 0;  // it works for another span by now
     if (sample.system_call != t->off.system_call || (t->off.walked && sample.stack.hash != t->off.stack.hash))
       sample.stack.flags |= KERNEL_STANDS_IN;
   } else if (!t->off.walked) {
-    sample.stack.count = 0;
+    sample.stack.count = sample.stack.trace = 0;
     sample.stack.flags = flags_without_walk(t, is_short(t, now));
     sample.native = 0;
   }

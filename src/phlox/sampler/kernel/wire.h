@@ -120,9 +120,9 @@ struct kernel_stack {
   __u64 python_id;
   __u32 count;    /* frames */
   __u32 left_out; /* between the first KERNEL_MAX_FRAMES / 2 of them and the others */
-  __u32 reserved;
-  __u16 end;   /* enum kernel_end */
-  __u16 flags; /* KERNEL_HOLDS_GIL... */
+  __u32 trace;    /* kernel_trace.number of this moment; 0: none */
+  __u16 end;      /* enum kernel_end */
+  __u16 flags;    /* KERNEL_HOLDS_GIL... */
 };
 
 /* What ended a wait, as far as it is proved (waker.bpf.h). */
@@ -151,6 +151,21 @@ struct kernel_host {
 /* The recorder's PID namespace, by its inode in /proc/self/ns/pid; 0: the host's initial one. */
 struct kernel_namespace {
   __u32 inode;
+};
+
+/* Where the threads of a process publish the span of a trace that they work for: the map `slots`, by process.
+ * As process::ThreadVariable (process/thread_context.h). */
+struct kernel_slot {
+  __u32 id; /* kernel_process.id */
+  __u32 module;
+  __s64 offset;
+  __s32 vector, count;
+  __u32 entry, reserved;
+};
+
+/* The ids of a trace and its span, as bytes in their order. */
+struct kernel_trace_ids {
+  __u64 trace[2], span;
 };
 
 /* A thread's own thread state, if it must be searched for. */
@@ -224,6 +239,11 @@ struct kernel_thread {
     __u64 at, size; /* the struct of its interpreter's GIL when it was walked last; 0: not known */
   } gil;
   struct kernel_found found;
+  struct {
+    struct kernel_trace_ids ids; /* as last sent */
+    __u32 number;                /* kernel_trace.number of that */
+    __u32 now;                   /* the number when it was read last; 0: none */
+  } trace;
 };
 enum kernel_waits_for {
   KERNEL_WAITS_FOR_UNKNOWN,
@@ -241,6 +261,7 @@ struct kernel_known {
   __u64 shortest_wait, shortest_gil_wait;
   __u64 clock_offset;            /* ns by which the recorder's CLOCK_MONOTONIC is ahead of the host's */
   __u32 generation;              /* changes whenever a process gets another id */
+  __u32 slots;                   /* how many are in the map `slots` */
   __u32 processes[KERNEL_KNOWN]; /* by process % KERNEL_KNOWN: how many are recorded */
 };
 
@@ -254,7 +275,8 @@ enum kernel_record {
   KERNEL_EXEC,
   KERNEL_BIRTH,
   KERNEL_WAIT_TARGET,
-  KERNEL_SIGNAL
+  KERNEL_SIGNAL,
+  KERNEL_TRACE
 };
 enum kernel_end {
   KERNEL_END_BASE,
@@ -344,6 +366,14 @@ enum {
   KERNEL_WAIT_TARGET_CUT = 2,     /* the path is longer */
   KERNEL_WAIT_TARGET_REMOVED = 4, /* removed from its folder */
   KERNEL_WAIT_TARGET_BY_PEER = 8, /* the address is the other end's */
+};
+
+/* The span that a thread works for at its next sample, if that is not the same as before. */
+struct kernel_trace {
+  struct kernel_head head;
+  __u32 thread;
+  __u32 number; /* counts up for each thread; not 0 */
+  struct kernel_trace_ids ids;
 };
 
 struct kernel_part {

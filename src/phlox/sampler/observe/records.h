@@ -42,7 +42,8 @@ enum class RecordKind : uint32_t {
   waker,
   wait_target,
   code_file,
-  signal
+  signal,
+  trace
 };
 
 // The native frames of a sample. same: those of the last sample. kept: those of the sample with this
@@ -78,6 +79,7 @@ struct SampleState {
   // Blocked: the wait target. As reported with the wait, by the number of its record; 0: from its call.
   uint32_t wait_target = 0;
   process::WaitsFor waits_for;
+  uint32_t trace = 0;  // the span that it works for, by the number of its record; 0: none, or not known
   friend bool operator==(const SampleState&, const SampleState&) = default;
 };
 
@@ -194,6 +196,14 @@ struct CodeFileRecord {
   uint32_t code_file = 0;
   uint32_t size = 0;
 };
+
+// A span of a trace that threads work for. Numbers only grow; the consumer knows the last kTracesKnown.
+struct TraceRecord {
+  RecordKind kind = RecordKind::trace;
+  uint32_t trace = 0;
+  profile::TraceIds ids;
+};
+inline constexpr uint32_t kTracesKnown = 200'000;
 
 // A signal that ends a program by default: sent by a thread of this process, received by this process, or
 // given to a thread of it.

@@ -208,7 +208,7 @@ Result<Instant> sample_once(pid_t pid, const InstantOptions& options, profile::S
     row.mode = mode_of(sampler);
     sink.emit(process, row);
     consumer.settle_all();
-    identities.spans.flush();
+    identities.flush();
     program.name_threads(host, consumer, options.limit);
     sampler.finish(host.now());
   }

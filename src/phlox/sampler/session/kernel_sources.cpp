@@ -176,6 +176,20 @@ void KernelSources::Member::renew() {
   sources_->members_.erase(old);
   sources_->members_.emplace(place_.id, this);
   source_.renewed();
+  if (traces_) with_traces(*traces_);
+}
+
+void KernelSources::Member::with_traces(const process::ThreadVariable& variable) {
+  traces_ = variable;
+  if (sources_ == nullptr) return;
+  kernel_slot slot{};
+  slot.id = place_.id;
+  slot.module = variable.module;
+  slot.offset = variable.offset;
+  slot.vector = variable.vector;
+  slot.count = variable.count;
+  slot.entry = variable.entry;
+  sources_->capture_->set_slot(pid_, slot);
 }
 
 std::unique_ptr<SampleSource> KernelSources::begin(Program& program, const kernel_process& place,
@@ -248,6 +262,7 @@ void KernelSources::pass_on(Member& member, const KernelRecord& record) {
   if (const auto* half = std::get_if<KernelNative>(&record)) source.take(*half);
   if (const auto* wait_target = std::get_if<KernelWaitTarget>(&record)) source.take(*wait_target);
   if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
+  if (const auto* trace = std::get_if<kernel_trace>(&record)) source.take(*trace);
   if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);
   if (const auto* signal = std::get_if<kernel_signal>(&record)) source.take(*signal);
 }

@@ -88,6 +88,7 @@ class KernelSources {
     std::optional<End> end() const override { return source_.end(); }
     SourceNumbers numbers() override { return numbers_; }
     uint64_t published() const override { return published_; }
+    void with_traces(const process::ThreadVariable& variable) override;
 
    private:
     friend class KernelSources;
@@ -97,6 +98,7 @@ class KernelSources {
     pid_t pid_, parent_ = 0;  // 0: not known
     Program* program_;
     kernel_process place_;
+    std::optional<process::ThreadVariable> traces_;
     CodeFiles code_files_;
     KernelSource source_;
     SourceNumbers numbers_;

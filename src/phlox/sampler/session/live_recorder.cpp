@@ -385,7 +385,7 @@ void LiveRecorder::put_what_is_due(Nanoseconds now, const std::function<void(con
   }
   if (host_->descendants_are_due(now)) check_descendants(now);
   if (now < pace_.commit) return;
-  output_->identities.spans.flush();
+  output_->identities.flush();
   for (const auto& one : active_) {
     one->put_counters();
     one->put_native_files(now);

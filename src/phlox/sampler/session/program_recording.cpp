@@ -392,7 +392,7 @@ void ProgramRecording::finish(End end, Outcome& outcome) {
     if (const auto used = used_at_end()) consumer_.put_unseen(begin_, end_, *used);
   }
   host_.forget_end(pidfd_);
-  identities_.spans.flush();
+  identities_.flush();
   const auto& numbers = latest();
   if (options_.native_files != nullptr) {
     if (native_) put_modules(true);
