@@ -10,6 +10,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/process/process_facts.h"
+#include "phlox/process/thread_block.h"
 
 namespace phlox::process {
 namespace {
@@ -134,20 +135,6 @@ std::optional<ThreadVariable> find_thread_context(pid_t pid, memory::RemoteMemor
       return found;
   }
   return {};
-}
-
-RemoteAddress address_of(const ThreadVariable& variable, memory::RemoteMemory& memory, RemoteAddress thread) {
-  const auto beyond = [](uint64_t address, int64_t by) {
-    return RemoteAddress(address + static_cast<uint64_t>(by));
-  };
-  if (variable.module == 0) return beyond(thread.value, variable.offset);
-  uint64_t vector = 0, count = 0, block = 0;
-  if (!memory.read_value(beyond(thread.value, variable.vector), vector) ||
-      !memory.read_value(beyond(vector, variable.count), count) || variable.module > count ||
-      !memory.read_value(RemoteAddress(vector + uint64_t{variable.module} * variable.entry), block))
-    return {};
-  const RemoteAddress at = beyond(block, variable.offset);
-  return is_plausible(RemoteAddress(block)) && is_plausible(at) ? at : RemoteAddress();
 }
 
 bool ThreadContext::is_set() const {

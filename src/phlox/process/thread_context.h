@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "phlox/base/address.h"
 #include "phlox/base/machine.h"
 #include "phlox/memory/remote_memory.h"
 #include "phlox/process/maps.h"
@@ -25,6 +26,8 @@ struct ThreadVariable {
   // entries, and the bytes of each, which begin with a block's address.
   int32_t vector = 0, count = 0;
   uint32_t entry = 0;
+  // How far pthread_self() lies below the thread pointer (thread_block.h).
+  uint32_t block = 0;
 
   friend bool operator==(const ThreadVariable&, const ThreadVariable&) = default;
 };
@@ -37,8 +40,22 @@ std::optional<ThreadVariable> thread_variable_in(const LoadedModule& module, mem
 // Searches the program and its libraries, which may take some milliseconds.
 std::optional<ThreadVariable> find_thread_context(pid_t pid, memory::RemoteMemory& memory);
 
-// Its address for the thread with this thread pointer. Zero: that thread has none.
-RemoteAddress address_of(const ThreadVariable& variable, memory::RemoteMemory& memory, RemoteAddress thread);
+// Its address for the thread with this thread pointer. Zero: that thread has none. `load(address, word)`:
+// reads a word of 8 bytes.
+template <class Load>
+RemoteAddress address_of(const ThreadVariable& variable, RemoteAddress thread, Load&& load) {
+  const auto beyond = [](uint64_t address, int64_t by) {
+    return RemoteAddress(address + static_cast<uint64_t>(by));
+  };
+  if (variable.module == 0) return beyond(thread.value, variable.offset);
+  uint64_t vector = 0, count = 0, block = 0;
+  if (!load(beyond(thread.value, variable.vector), vector) || !load(beyond(vector, variable.count), count) ||
+      variable.module > count ||
+      !load(RemoteAddress(vector + uint64_t{variable.module} * variable.entry), block) ||
+      !is_plausible(RemoteAddress(block)))
+    return {};
+  return beyond(block, variable.offset);
+}
 
 // The fixed beginning of a record.
 struct ThreadContext {

@@ -163,8 +163,7 @@ void Consumer::take_sample(const ThreadSample& record, std::span<const std::byte
     sample.wait_target = {};
   }
   put_split(record, thread, sample);
-  if (const auto trace = traces_.find(record.state.trace); trace != traces_.end())
-    identities_.traces.add({thread.id, trace->second, record.time.end - record.time.wall, record.time.end});
+  put_trace(record, thread, sample);
   if (thread.tid == first_) charged_ += record.time.cpu;
   if (record.state.rejected == Rejected::no) thread.last = sample;
   thread.until = record.time.end;

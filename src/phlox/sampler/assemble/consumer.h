@@ -121,6 +121,7 @@ class Consumer {
     // The last wait whose target was looked up.
     profile::WaitTargetId wait_target;
     Nanoseconds wait_target_since = 0;
+    uint32_t trace = 0;  // of the last sample
   };
 
   struct KnownCode {
@@ -146,6 +147,7 @@ class Consumer {
   void take_sample(const ThreadSample& record, std::span<const std::byte> body);
   void put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
   void put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
+  void put_trace(const ThreadSample& record, ThreadState& thread, const profile::Sample& sample);
   void put_piece(ThreadState& thread, profile::Sample piece, profile::CpuState state, Nanoseconds wall,
                  profile::Sample& before);
   void emit_sample(ThreadState& thread, const profile::Sample& sample);

@@ -1,5 +1,6 @@
 // Divides the time before a sample (time_split.h) into rows.
 #include <optional>
+#include <utility>
 
 #include "phlox/sampler/assemble/consumer.h"
 
@@ -97,6 +98,15 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
   emit_sample(thread, sample);
 }
 
+// What it did before, while the last sample's state went on, only if both samples found the same span.
+void Consumer::put_trace(const ThreadSample& record, ThreadState& thread, const profile::Sample& sample) {
+  const bool goes_on = std::exchange(thread.trace, record.state.trace) == record.state.trace;
+  const auto found = traces_.find(record.state.trace);
+  if (found == traces_.end()) return;
+  const Nanoseconds begin = goes_on ? record.time.end - record.time.wall : sample.start;
+  identities_.traces.add({thread.id, found->second, begin, record.time.end});
+}
+
 void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
   if (record.time.queued >= 0 && record.state.rejected == Rejected::no && sample.stack) {
     put_states(record, thread, sample);
@@ -109,13 +119,13 @@ void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profil
     const TimeSplit::Parts parts =
         thread.time.split(record.time.wall, record.time.ran, asleep, other.has_value());
     if (parts.other > 0) {
-      profile::Sample before = *other;
-      before.start = sample.start;
-      before.wall = parts.other;
+      profile::Sample piece = *other;
+      piece.start = sample.start;
+      piece.wall = parts.other;
       // No sample saw this piece, as in put_piece().
-      before.waker = {};
-      before.wait_target = {};
-      identities_.spans.add(before);
+      piece.waker = {};
+      piece.wait_target = {};
+      identities_.spans.add(piece);
       sample.start += parts.other;
       sample.wall = parts.own;
     }

@@ -25,6 +25,7 @@
 #include "phlox/sampler/capture/python_threads.h"
 #include "phlox/sampler/capture/snapshot.h"
 #include "phlox/sampler/capture/stack_reader.h"
+#include "phlox/sampler/capture/trace_reader.h"
 #include "phlox/sampler/observe/counts.h"
 #include "phlox/sampler/observe/mode.h"
 #include "phlox/sampler/observe/ring.h"
@@ -58,6 +59,7 @@ class ProcessSampler {
     std::optional<Nanoseconds> longest_stack;
     // A dump: every thread is sampled once, in as many turns as that takes (unseen()).
     bool once = false;
+    const TraceReader::Variable* traces = nullptr;  // null: never known
   };
 
   ProcessSampler(const Config& config, const python::Interpreter& interpreter, memory::RemoteMemory& memory,
@@ -169,6 +171,8 @@ class ProcessSampler {
   Snapshot snapshot_;
   std::unique_ptr<NativeHalf> native_;  // none: native frames are not requested
   StackReader reader_;
+  TraceReader traces_;
+  uint32_t trace_ = 0;  // of the thread whose stack was read last
   PythonThreads threads_;
   size_t first_slot_ = 0;           // the first thread of the next turn, if one turn cannot sample all
   uint64_t tick_ = 0;               // the round

@@ -72,6 +72,7 @@ SamplerThread::SamplerThread(Host& host, const ProcessSampler::Config& config, c
       memory_(memory),
       ring_(ring),
       timers_(timers) {
+  config_.traces = &traces_;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -114,6 +115,13 @@ void SamplerThread::stay_above(std::span<const pid_t> threads) {
     parameter.sched_priority = priority_;
     ::sched_setscheduler(one, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter);
   }
+}
+
+// Once: it stays where it is.
+void SamplerThread::with_traces(const process::ThreadVariable& variable) {
+  if (traces_.load() != nullptr) return;
+  variable_ = variable;
+  traces_.store(&variable_, std::memory_order_release);
 }
 
 SamplerThread::Numbers SamplerThread::numbers() {

@@ -45,6 +45,7 @@ class SamplerThread : public SampleSource {
   // On its CPU a real-time thread runs as long as it likes, and the sampler only gets that CPU with a higher
   // priority: sets it, if allowed.
   void stay_above(std::span<const pid_t> threads) override;
+  void with_traces(const process::ThreadVariable& variable) override;
 
  private:
   class Crew;
@@ -66,6 +67,8 @@ class SamplerThread : public SampleSource {
   // One moves with the target; on most machines several need not.
   static constexpr size_t kMostWorkers = 4;
   std::atomic<bool> over_{false};
+  process::ThreadVariable variable_;
+  TraceReader::Variable traces_{nullptr};                // `variable_`, once it is known
   std::array<std::atomic<pid_t>, kMostWorkers> tids_{};  // 0: not running
   int priority_ = 1;                                     // in the real-time class
   std::thread thread_;
