@@ -1,8 +1,14 @@
 #include "phlox/elf/elf_file.h"
 
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "phlox/base/descriptor.h"
 
 #include "support/elf_builder.h"
 
@@ -186,6 +192,27 @@ TEST(ElfFileTest, a_part_of_a_segment_is_copied_for_a_search) {
   EXPECT_EQ(into[47], std::byte{7});
   EXPECT_EQ(file->copy(ImageAddress(0x1020), into), 32u);
   EXPECT_EQ(file->copy(ImageAddress(0x1040), into), 0u);
+}
+
+// A C library has thread-local variables, and many relocations.
+TEST(ElfFileTest, thread_local_variables_and_relocations_of_a_library_are_found) {
+  Dl_info library{};
+  ASSERT_NE(::dladdr(reinterpret_cast<const void*>(&::gnu_get_libc_version), &library), 0);
+  const Descriptor file(::open(library.dli_fname, O_RDONLY | O_CLOEXEC));
+  const auto bytes = FileBytes::read(file.get(), library.dli_fname);
+  ASSERT_TRUE(bytes.has_value());
+  const auto elf = ElfFile::parse(*bytes);
+  ASSERT_TRUE(elf.has_value());
+  const auto error = elf->find_dynamic_symbol("errno");
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->symbol.type, STT_TLS);
+  EXPECT_GT(error->number, 0u);
+  EXPECT_FALSE(elf->find_dynamic_symbol("no_such_variable"));
+  size_t all = 0, some = 0;
+  elf->for_each_relocation([&](const Relocation& one) { return one.where.value != 0 && ++all > 0; });
+  elf->for_each_relocation([&](const Relocation&) { return ++some < 2; });
+  EXPECT_GT(all, 100u);
+  EXPECT_EQ(some, 2u);
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const KernelRecord record = parse_kernel_record(one);
     if (const auto* sample = std::get_if<KernelSample>(&record)) source.take(*sample);
     if (const auto* code = std::get_if<KernelCode>(&record)) source.take(*code);
+    if (const auto* trace = std::get_if<kernel_trace>(&record)) source.take(*trace);
     if (const auto* native = std::get_if<KernelNative>(&record)) source.take(*native);
     if (const auto* wait_target = std::get_if<KernelWaitTarget>(&record)) source.take(*wait_target);
     if (const auto* exit = std::get_if<kernel_exit>(&record)) source.take(*exit);

@@ -114,7 +114,7 @@ void Consumer::take_sample(const ThreadSample& record, std::span<const std::byte
   const auto found = threads_.find(record.thread);
   if (found == threads_.end()) return;
   ThreadState& thread = found->second;
-  profile::Sample sample;
+  TracedSample sample;
   sample.thread = thread.id;
   sample.wall = record.time.wall;
   sample.start = record.time.end - record.time.wall;
@@ -126,6 +126,7 @@ void Consumer::take_sample(const ThreadSample& record, std::span<const std::byte
   sample.collecting = record.python.collecting;
   sample.system_call = record.state.system_call;
   sample.quality = record.state.quality;
+  sample.trace = record.state.trace;
   if (const auto waker = wakers_.find(record.state.waker); waker != wakers_.end())
     sample.waker = waker->second;
   if (record.state.cpu_state == profile::CpuState::blocked)
@@ -163,16 +164,16 @@ void Consumer::take_sample(const ThreadSample& record, std::span<const std::byte
     sample.wait_target = {};
   }
   put_split(record, thread, sample);
-  put_trace(record, thread, sample);
   if (thread.tid == first_) charged_ += record.time.cpu;
   if (record.state.rejected == Rejected::no) thread.last = sample;
   thread.until = record.time.end;
 }
 
 // Its stack is not known, and so not cut either.
-void Consumer::move_between_samples(profile::Sample& sample) {
+void Consumer::move_between_samples(TracedSample& sample) {
   sample.stack = identities_.interner.stack({}, marker(std::string(profile::kBetweenSamples)));
   sample.quality = profile::Quality::ok;
+  sample.trace = 0;
 }
 
 profile::WaitTargetId Consumer::wait_target_of(const ThreadSample& record, ThreadState& thread) {
@@ -190,7 +191,7 @@ profile::WaitTargetId Consumer::wait_target_of(const ThreadSample& record, Threa
 
 // Keeps the Python frames, not their stacks: the merged stack becomes a row.
 void Consumer::take_native(const ThreadSample& record, std::span<const std::byte> body, ThreadState& thread,
-                           profile::Sample& sample) {
+                           TracedSample& sample) {
   thread.frames.resize(std::min<size_t>(record.stack.keep, thread.frames.size()));
   size_t at = 0;
   for (uint32_t i = 0; i < record.stack.fresh && at + sizeof(CodeLocation) <= body.size();
@@ -268,7 +269,7 @@ void Consumer::begin_thread(const ThreadRecord& record) {
 
 void Consumer::put_unseen_time(profile::ThreadId thread, std::string what, Nanoseconds start, Nanoseconds end,
                                Nanoseconds used) {
-  profile::Sample sample;
+  TracedSample sample;
   sample.thread = thread;
   sample.stack = identities_.interner.stack({}, marker(std::move(what)));
   sample.start = start;
@@ -276,7 +277,7 @@ void Consumer::put_unseen_time(profile::ThreadId thread, std::string what, Nanos
   sample.wall = std::clamp<Nanoseconds>(end - start, 0, used);
   sample.samples = 0;  // no sample
   sample.cpu_state = profile::CpuState::running;
-  identities_.spans.add(sample);
+  put_row(sample);
 }
 
 // What the process's first thread used after its last sample: it ran on from there to its end.
@@ -285,7 +286,7 @@ void Consumer::put_rest(const ThreadState& thread, Nanoseconds end) {
   const auto used = used_at_end_();
   if (!used) return;
   used_at_end_ = nullptr;
-  profile::Sample rest = *thread.last;
+  TracedSample rest = *thread.last;
   rest.cpu = *used - *used_before_ - charged_;
   if (rest.cpu <= 0 || rest.cpu > kLongestRest) return;
   rest.start += rest.wall;
@@ -298,7 +299,7 @@ void Consumer::put_rest(const ThreadState& thread, Nanoseconds end) {
   rest.samples = 0;
   rest.cpu_state = profile::CpuState::running;
   rest.system_call = -1;
-  identities_.spans.add(rest);
+  put_row(rest);
 }
 
 void Consumer::put_unseen(Nanoseconds start, Nanoseconds end, Nanoseconds used) {

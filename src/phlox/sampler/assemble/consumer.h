@@ -96,6 +96,10 @@ class Consumer {
   void put_thread(const LiveThread& thread) { sink_.emit(thread.id, thread.row); }
 
  private:
+  // With the span that the thread worked for, by the number of its record, as the same sample found it.
+  struct TracedSample : profile::Sample {
+    uint32_t trace = 0;
+  };
   struct ThreadState {
     profile::ThreadId id;
     std::vector<profile::StackId> stacks;  // of each prefix of its stack, root first
@@ -111,17 +115,16 @@ class Consumer {
     TimeSplit time;
     StateSplit states;
     // The last samples that found it running, and asleep.
-    std::optional<profile::Sample> awake, asleep;
+    std::optional<TracedSample> awake, asleep;
     bool taken_over = false;  // its row continues under another number of the ring
     pid_t tid = 0;
-    std::optional<profile::Sample> last;  // the last sample that was not rejected
-    Nanoseconds until = 0;                // what there are rows for, up to the last sample of any kind
+    std::optional<TracedSample> last;  // the last sample that was not rejected
+    Nanoseconds until = 0;             // what there are rows for, up to the last sample of any kind
     // A piece in which it slept or waited for a CPU, until the kernel says which, and what came after it.
-    std::vector<profile::Sample> held;
+    std::vector<TracedSample> held;
     // The last wait whose target was looked up.
     profile::WaitTargetId wait_target;
     Nanoseconds wait_target_since = 0;
-    uint32_t trace = 0;  // of the last sample
   };
 
   struct KnownCode {
@@ -145,19 +148,19 @@ class Consumer {
   void take_code_file(const CodeFileRecord& record, std::span<const std::byte> body);
   profile::WaitTargetId wait_target_of(const ThreadSample& record, ThreadState& thread);
   void take_sample(const ThreadSample& record, std::span<const std::byte> body);
-  void put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
-  void put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample);
-  void put_trace(const ThreadSample& record, ThreadState& thread, const profile::Sample& sample);
-  void put_piece(ThreadState& thread, profile::Sample piece, profile::CpuState state, Nanoseconds wall,
-                 profile::Sample& before);
-  void emit_sample(ThreadState& thread, const profile::Sample& sample);
+  void put_split(const ThreadSample& record, ThreadState& thread, TracedSample& sample);
+  void put_states(const ThreadSample& record, ThreadState& thread, TracedSample& sample);
+  void put_row(const TracedSample& sample);
+  void put_piece(ThreadState& thread, TracedSample piece, profile::CpuState state, Nanoseconds wall,
+                 TracedSample& before);
+  void emit_sample(ThreadState& thread, const TracedSample& sample);
   void settle(ThreadState& thread, Nanoseconds queued = 0);
   void take_native(const ThreadSample& record, std::span<const std::byte> body, ThreadState& thread,
-                   profile::Sample& sample);
+                   TracedSample& sample);
   // none: a shim of the interpreter's own, no frame to show.
   profile::FrameId frame_of(CodeLocation location);
   profile::FrameId marker(std::string text);
-  void move_between_samples(profile::Sample& sample);
+  void move_between_samples(TracedSample& sample);
 
   const python::Layout& layout_;
   profile::ProcessId process_;

@@ -1,6 +1,5 @@
 // Divides the time before a sample (time_split.h) into rows.
 #include <optional>
-#include <utility>
 
 #include "phlox/sampler/assemble/consumer.h"
 
@@ -12,9 +11,16 @@ constexpr Nanoseconds kLongestMemory = kSecond;
 
 }  // namespace
 
-void Consumer::emit_sample(ThreadState& thread, const profile::Sample& sample) {
+void Consumer::put_row(const TracedSample& sample) {
+  identities_.spans.add(sample);
+  const auto trace = traces_.find(sample.trace);
+  if (trace != traces_.end())
+    identities_.traces.add({sample.thread, trace->second, sample.start, sample.start + sample.wall});
+}
+
+void Consumer::emit_sample(ThreadState& thread, const TracedSample& sample) {
   if (thread.held.empty()) {
-    identities_.spans.add(sample);
+    put_row(sample);
   } else {
     thread.held.push_back(sample);
   }
@@ -23,16 +29,16 @@ void Consumer::emit_sample(ThreadState& thread, const profile::Sample& sample) {
 // `queued`: its unreported wait for a CPU before the last sample.
 void Consumer::settle(ThreadState& thread, Nanoseconds queued) {
   if (thread.held.empty()) return;
-  profile::Sample& open = thread.held.front();
+  TracedSample& open = thread.held.front();
   queued = std::min(queued, open.wall);
-  profile::Sample waited = open;
+  TracedSample waited = open;
   open.wall -= queued;
-  if (open.wall > 0) identities_.spans.add(open);
+  if (open.wall > 0) put_row(open);
   waited.start += open.wall;
   waited.wall = queued;
   waited.cpu_state = profile::CpuState::runnable;
-  if (queued > 0) identities_.spans.add(waited);
-  for (size_t i = 1; i < thread.held.size(); ++i) identities_.spans.add(thread.held[i]);
+  if (queued > 0) put_row(waited);
+  for (size_t i = 1; i < thread.held.size(); ++i) put_row(thread.held[i]);
   thread.held.clear();
 }
 
@@ -40,8 +46,8 @@ void Consumer::settle_all() {
   for (auto& [number, thread] : threads_) settle(thread);
 }
 
-void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::CpuState state,
-                         Nanoseconds wall, profile::Sample& before) {
+void Consumer::put_piece(ThreadState& thread, TracedSample piece, profile::CpuState state, Nanoseconds wall,
+                         TracedSample& before) {
   if (wall <= 0) return;
   piece.start = before.start;
   piece.wall = wall;
@@ -50,6 +56,8 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
   // No sample saw this piece: the target and the waker of a wait in it are not known.
   piece.waker = {};
   piece.wait_target = {};
+  // It may have worked for another span meanwhile.
+  if (piece.trace != before.trace) piece.trace = 0;
   piece.cpu_state = state;
   if (state != profile::CpuState::blocked) piece.system_call = -1;
   before.start += wall;
@@ -64,7 +72,7 @@ void Consumer::put_piece(ThreadState& thread, profile::Sample piece, profile::Cp
 
 // Divides the time before a sample by the kernel's account. The sample itself shows only how the thread was
 // found.
-void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
+void Consumer::put_states(const ThreadSample& record, ThreadState& thread, TracedSample& sample) {
   using profile::CpuState;
   const bool was_awake = thread.last && thread.last->cpu_state != CpuState::blocked;
   const StateSplit::Parts parts =
@@ -83,7 +91,7 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
     put_piece(thread, goes_on ? *thread.last : sample, goes_on ? CpuState::blocked : CpuState::unknown,
               parts.asleep, sample);
   }
-  profile::Sample awake = sample;
+  TracedSample awake = sample;
   if (record.state.cpu_state == CpuState::blocked && (parts.ran > 0 || parts.queued > 0)) {
     const bool fresh =
         thread.awake && sample.start - thread.awake->start - thread.awake->wall < kLongestMemory;
@@ -98,16 +106,7 @@ void Consumer::put_states(const ThreadSample& record, ThreadState& thread, profi
   emit_sample(thread, sample);
 }
 
-// What it did before, while the last sample's state went on, only if both samples found the same span.
-void Consumer::put_trace(const ThreadSample& record, ThreadState& thread, const profile::Sample& sample) {
-  const bool goes_on = std::exchange(thread.trace, record.state.trace) == record.state.trace;
-  const auto found = traces_.find(record.state.trace);
-  if (found == traces_.end()) return;
-  const Nanoseconds begin = goes_on ? record.time.end - record.time.wall : sample.start;
-  identities_.traces.add({thread.id, found->second, begin, record.time.end});
-}
-
-void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profile::Sample& sample) {
+void Consumer::put_split(const ThreadSample& record, ThreadState& thread, TracedSample& sample) {
   if (record.time.queued >= 0 && record.state.rejected == Rejected::no && sample.stack) {
     put_states(record, thread, sample);
     return;
@@ -119,13 +118,14 @@ void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profil
     const TimeSplit::Parts parts =
         thread.time.split(record.time.wall, record.time.ran, asleep, other.has_value());
     if (parts.other > 0) {
-      profile::Sample piece = *other;
+      TracedSample piece = *other;
       piece.start = sample.start;
       piece.wall = parts.other;
       // No sample saw this piece, as in put_piece().
       piece.waker = {};
       piece.wait_target = {};
-      identities_.spans.add(piece);
+      if (piece.trace != sample.trace) piece.trace = 0;
+      put_row(piece);
       sample.start += parts.other;
       sample.wall = parts.own;
     }
@@ -134,7 +134,7 @@ void Consumer::put_split(const ThreadSample& record, ThreadState& thread, profil
     kind->cpu = 0;
     kind->samples = 0;
   }
-  identities_.spans.add(sample);
+  put_row(sample);
 }
 
 }  // namespace phlox::sampler
