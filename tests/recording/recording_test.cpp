@@ -753,6 +753,40 @@ TEST_F(Recording, await_time_is_read_back_as_last_written) {
   EXPECT_EQ(longer->frame(more->stacks[more->times[2].stack.value - 1].frame).function, "later");
 }
 
+// Each recorder counts processes from 1; in the file they have other rows.
+TEST_F(Recording, facts_of_processes_stay_with_them_when_it_is_gone_on_with) {
+  {
+    auto out = writer();
+    put_this_host(*out);
+    ProfileMaker maker(*out);
+    maker.add(maker.thread("MainThread"), "main:3", 30'000'000);
+    out->emit_meta("resource.1", "service.name=first");
+    ASSERT_TRUE(out->finish());
+  }
+  {
+    auto more = Writer::append(path_.string());
+    ASSERT_TRUE(more) << more.error().message;
+    (*more)->emit_meta("process_name.1", "of a process without a row");
+    ProfileMaker maker(**more);
+    maker.add(maker.thread("later"), "later:1", 1'000);
+    Process child;
+    child.pid = 77;
+    (*more)->emit(ProcessId(2), child);
+    (*more)->emit_meta("resource.1", "service.name=second");
+    (*more)->emit_meta("process_rank.2", "RANK 1");
+    (*more)->emit_meta("forked_from.2", "1");
+    ASSERT_TRUE((*more)->finish());
+  }
+  const auto both = read(path_.string());
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_EQ(both->processes().size(), 3u);
+  EXPECT_EQ(both->meta().at("resource.1"), "service.name=first");
+  EXPECT_EQ(both->meta().at("resource.2"), "service.name=second");
+  EXPECT_EQ(both->meta().at("process_rank.3"), "RANK 1");
+  EXPECT_EQ(both->meta().at("forked_from.3"), "2");
+  EXPECT_FALSE(both->meta().contains("process_name.1"));
+}
+
 TEST_F(Recording, of_before_there_were_task_times_is_read_and_gone_on_with) {
   {
     auto out = writer();

@@ -113,5 +113,19 @@ TEST(Resource, groups) {
   EXPECT_EQ(unit_of_group("/"), "");
 }
 
+TEST(Resource, a_sentence_names_the_services_of_the_processes) {
+  Profile profile;
+  EXPECT_EQ(service_words(profile), "");
+  for (uint32_t id = 1; id <= 3; ++id) profile.emit(ProcessId(id), of_command("python3 /srv/shop.py"));
+  EXPECT_EQ(service_words(profile), "");
+  profile.emit_meta("resource.1", "service.name=shop,service.version=7,deployment.environment=prod");
+  EXPECT_EQ(service_words(profile), "Service: shop, version 7, in prod (1 process)");
+  profile.emit_meta("resource.2", "service.name=jobs");
+  profile.emit_meta("resource.3", "service.name=jobs");
+  EXPECT_EQ(service_words(profile), "Services: jobs (2 processes); shop, version 7, in prod (1 process)");
+  profile.emit_meta("resource.1", "service.name=jobs");
+  EXPECT_EQ(service_words(profile), "Service: jobs");
+}
+
 }  // namespace
 }  // namespace phlox::view

@@ -49,6 +49,14 @@ TEST(Together, values_that_fill_a_sum_each_do_not_overflow_it) {
   EXPECT_EQ(sum, std::numeric_limits<int64_t>::max());
 }
 
+TEST(Together, what_processes_say_about_themselves_stays_with_them) {
+  Profile all = made(10 * kMs, "main;work", 0), other = made(20 * kMs, "main;work", 5'000 * kSecond);
+  other.emit_meta("resource.1", "service.name=other");
+  add_recording(all, other);
+  EXPECT_FALSE(all.meta().contains("resource.1"));
+  EXPECT_EQ(all.meta().at("resource.2"), "service.name=other");
+}
+
 TEST(Together, times_of_traces_stay_with_their_threads) {
   Profile all = made(10 * kMs, "main;work", 0), other = made(20 * kMs, "main;work", 5'000 * kSecond);
   const Nanoseconds start = ProfileMaker::kStart;

@@ -7,6 +7,7 @@
 
 #include "phlox/base/text.h"
 #include "phlox/profile/counters.h"
+#include "phlox/profile/recorded_words.h"
 #include "phlox/profile/trace_ids.h"
 #include "phlox/profile/wait_target.h"
 #include "phlox/profile/waker_words.h"
@@ -114,9 +115,34 @@ void Writer::write(const profile::Meta& meta) {
     if (before_.any) return;  // its start stays
     (key == "start_unix_ns" ? first_unix_ : first_start_) = parse_number<Nanoseconds>(value).value_or(0);
   }
-  if (before_.any) continued_.note(key, value);
+  if (before_.any) {
+    continued_.note(key, value);
+    if (write_fact_of_process(key, value)) return;
+  }
   Row(meta_).text(key).text(value);
   step(meta_);
+}
+
+// Some keys end in the row of a process, which has another number here.
+bool Writer::write_fact_of_process(std::string_view key, std::string_view value) {
+  for (const std::string_view fact :
+       {profile::kForkedFrom, profile::kProcessName, profile::kProcessRank, profile::kResource}) {
+    if (!key.starts_with(fact)) continue;
+    const auto row_of = [this](std::string_view id) {
+      const auto number = parse_number<uint32_t>(id);
+      return number && *number != 0 && !processes_.is_new(*number) ? processes_.row(*number) : 0;
+    };
+    const int64_t process = row_of(key.substr(fact.size()));
+    const int64_t parent = fact == profile::kForkedFrom ? row_of(value) : 0;
+    // Of a process that has no row yet, nothing is better than a fact of another process.
+    if (process == 0 || (fact == profile::kForkedFrom && parent == 0)) return true;
+    const std::string renumbered = fmt::format("{}{}", fact, process);
+    const std::string as_value = parent != 0 ? std::to_string(parent) : std::string(value);
+    Row(meta_).text(renumbered).text(as_value);
+    step(meta_);
+    return true;
+  }
+  return false;
 }
 
 void Writer::write(profile::ProcessId id, const profile::Process& p) {

@@ -104,6 +104,7 @@ class Writer : public profile::Sink, public profile::TaskSink {
 
   Writer() = default;
   void write(const profile::Meta& meta);
+  bool write_fact_of_process(std::string_view key, std::string_view value);
   void write(profile::ProcessId id, const profile::Process& process);
   void write(profile::ThreadId id, const profile::Thread& thread);
   void write(profile::ModuleId id, const profile::Module& module);

@@ -257,6 +257,7 @@ std::vector<ProcessRow> process_rows(const Profile& profile, const std::vector<T
     row.pid = process.pid;
     row.namespace_pid = process.namespace_pid;
     row.container = meta_of(profile, "container", process);
+    row.service = view::own_service(profile, row.id);
     row.control_group = meta_of(profile, "control_group", process);
     if (process.parent && process.parent->value <= profile.processes().size())
       row.parent = profile.process(*process.parent).pid;
@@ -326,6 +327,7 @@ void put_head(Report& report, const Profile& profile, const ReportOptions& optio
   report.title = short_title_of(profile);
   report.recordings = options.recordings;
   report.containers = containers_of(profile);
+  report.services = view::service_words(profile);
   report.weight = options.choices.weight;
   report.weight_title = view::weight_title(profile, report.weight);
   report.event = view::shown_event(profile).name;

@@ -20,6 +20,7 @@
 #include "phlox/view/loop_stalls.h"
 #include "phlox/view/loops_and_pools.h"
 #include "phlox/view/quality.h"
+#include "phlox/view/resource.h"
 #include "phlox/view/signals.h"
 #include "phlox/view/slow_requests.h"
 #include "phlox/view/traces.h"
@@ -124,6 +125,7 @@ struct ProcessRow {
   int32_t namespace_pid = 0;  // in its own PID namespace
   int32_t parent = 0;         // its pid, if it was recorded too; otherwise 0
   std::string container;      // its id; empty: in none
+  view::OwnService service;
   std::string control_group;
   std::string command_line;  // the program, if the command line is not known
   Nanoseconds recorded = 0;  // for how long
@@ -376,6 +378,8 @@ struct FileLines {
 
 struct Report {
   std::string title;
+  std::string
+      services;  // what the processes say which services they are (view::service_words); empty: nothing
   std::string containers;  // the containers of the processes, in a sentence; empty: none
   view::Weight weight = view::Weight::wall;
   std::string weight_title;  // "wall time", "cache-misses"

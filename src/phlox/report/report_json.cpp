@@ -160,6 +160,9 @@ void write_processes(JsonText& json, const std::vector<ProcessRow>& rows) {
     json.integer("namespace_pid", row.namespace_pid);
     json.integer("parent", row.parent);
     json.text("container", row.container);
+    json.text("service_name", row.service.name);
+    json.text("service_version", row.service.version);
+    json.text("deployment_environment", row.service.environment);
     json.text("control_group", row.control_group);
     json.text("command_line", row.command_line);
     json.integer("recorded_ns", row.recorded);
@@ -236,6 +239,7 @@ void write_head(JsonText& json, const Report& report) {
   json.integer("version", kVersion);
   json.text("title", report.title);
   json.text("containers", report.containers);
+  json.text("services", report.services);
   json.text("weight", weight_key(report.weight));
   json.text("unit", view::unit_key(report.weight));
   json.text("event", report.event);

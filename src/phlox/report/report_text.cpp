@@ -367,6 +367,7 @@ std::string interval_words(const Estimate& estimate) {
 
 std::string report_text(const Report& report) {
   std::string out = heading(report) + "\n";
+  if (!report.services.empty()) out += plain(report.services) + "\n";
   if (!report.containers.empty()) out += plain(report.containers) + "\n";
   if (!report.warning.empty()) out += "warning: " + report.warning + "\n";
   if (!report.unfinished.empty()) out += report.unfinished + "\n";
@@ -401,6 +402,7 @@ std::string report_summary(const Report& report) {
 
 std::string report_markdown(const Report& report) {
   std::string out = "# " + markdown_escaped(heading(report)) + "\n";
+  if (!report.services.empty()) out += "\n" + markdown_escaped(plain(report.services)) + "\n";
   if (!report.containers.empty()) out += "\n" + markdown_escaped(plain(report.containers)) + "\n";
   if (!report.warning.empty()) out += "\n**Warning:** " + markdown_escaped(report.warning) + "\n";
   if (!report.unfinished.empty()) out += "\n" + markdown_escaped(report.unfinished) + "\n";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <utility>
 
 #include "phlox/base/encodings.h"
@@ -87,6 +88,42 @@ class ResourceRows {
 };
 
 }  // namespace
+
+OwnService own_service(const Profile& profile, ProcessId process) {
+  OwnService service;
+  for (const auto& [key, value] :
+       parse_resource(meta_of(profile, fmt::format("{}{}", kResource, process.value)))) {
+    if (key == "service.name") service.name = value;
+    if (key == "service.version") service.version = value;
+    if (key == "deployment.environment.name") service.environment = value;
+    // Its name before version 1.27 of the semantic conventions.
+    if (key == "deployment.environment" && service.environment.empty()) service.environment = value;
+  }
+  return service;
+}
+
+std::string service_words(const Profile& profile) {
+  constexpr size_t kMost = 4;
+  std::map<OwnService, size_t> services;
+  for (uint32_t id = 1; id <= profile.processes().size(); ++id) {
+    const OwnService service = own_service(profile, ProcessId(id));
+    if (!service.name.empty()) ++services[service];
+  }
+  std::vector<std::pair<size_t, OwnService>> most;
+  for (const auto& [service, processes] : services) most.emplace_back(processes, service);
+  std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string words;
+  for (size_t i = 0; i < std::min(kMost, most.size()); ++i) {
+    const auto& [processes, service] = most[i];
+    words += (i > 0 ? "; " : most.size() > 1 ? "Services: " : "Service: ") + service.name;
+    if (!service.version.empty()) words += ", version " + service.version;
+    if (!service.environment.empty()) words += ", in " + service.environment;
+    if (processes < profile.processes().size())
+      words += fmt::format(" ({} process{})", processes, processes == 1 ? "" : "es");
+  }
+  if (most.size() > kMost) words += fmt::format("; and {} more", most.size() - kMost);
+  return words;
+}
 
 std::string script_name(const Process& process) {
   const std::string_view line = process.command_line;

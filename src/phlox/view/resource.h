@@ -28,6 +28,17 @@ struct Attribute {
 // With the names of OpenTelemetry's semantic conventions; service.name first. Every key occurs once.
 std::vector<Attribute> resource_of(const profile::Profile& profile, profile::ProcessId process);
 
+// Which service a process says it belongs to; empty members: it does not say.
+struct OwnService {
+  std::string name, version, environment;
+
+  friend auto operator<=>(const OwnService&, const OwnService&) = default;
+};
+OwnService own_service(const profile::Profile& profile, profile::ProcessId process);
+// Of all processes, in a sentence: "Services: shop, version 7, in prod (3 processes); jobs (1 process)".
+// Empty: none says.
+std::string service_words(const profile::Profile& profile);
+
 // "shop.py" of "python3 -X dev /srv/shop.py --port 80"; "celery" of "python3 -m celery worker"; the
 // executable's name if it is given no program.
 std::string script_name(const profile::Process& process);

@@ -133,9 +133,10 @@ class Addition {
     for (Descendant& row : descendants(other_)) rows.push_back(std::move(row));
     put_descendants(all_, rows);
     for (const auto& [key, value] : other_.meta()) {
-      const bool of_a_row =
-          key.starts_with(kForkedFrom) || key.starts_with(kProcessName) || key.starts_with(kProcessRank);
+      const bool of_a_row = key.starts_with(kForkedFrom) || key.starts_with(kProcessName) ||
+                            key.starts_with(kProcessRank) || key.starts_with(kResource);
       if (key.starts_with(kForkedFrom)) put_fork(key, value);
+      if (key.starts_with(kResource)) put_resource(key, value);
       if (!of_a_row && !all_.meta().contains(key)) all_.emit_meta(key, value);
     }
   }
@@ -147,6 +148,12 @@ class Addition {
       return;
     all_.emit_meta(fmt::format("{}{}", kForkedFrom, *child + processes_),
                    std::to_string(*parent + processes_));
+  }
+
+  void put_resource(std::string_view key, std::string_view value) {
+    if (const auto process = parse_number<uint32_t>(key.substr(kResource.size()));
+        process && *process <= other_.processes().size())
+      all_.emit_meta(fmt::format("{}{}", kResource, *process + processes_), value);
   }
 
   void put_processes() {

@@ -58,10 +58,6 @@ void LiveRecorder::begin_program(Finder::Found found) {
   if (!warning.empty() && std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
     warnings.push_back(warning);
   const KnownProcesses::Met met = known_.meet(pid, found.parent, found.program->image);
-  if (met.is_fork) {
-    output_->sink.emit_meta(fmt::format("{}{}", profile::kForkedFrom, met.row.value),
-                            std::to_string(met.parent->value));
-  }
   const ProgramRecording::Shared shared{
       .options = options_,
       .output = *output_,
@@ -71,6 +67,9 @@ void LiveRecorder::begin_program(Finder::Found found) {
   };
   note_other_mode(active_.add(std::make_unique<ProgramRecording>(
       met.row, met.parent, std::move(found.program), std::move(found.pidfd), shared)));
+  if (met.is_fork)
+    output_->sink.emit_meta(fmt::format("{}{}", profile::kForkedFrom, met.row.value),
+                            std::to_string(met.parent->value));
   ++outcome_.processes;
   gaps_.end(host_->now());
   const auto& roots = roots_.pids;
