@@ -24,11 +24,14 @@
 #include "phlox/report/diff.h"
 #include "phlox/report/dump.h"
 #include "phlox/report/report.h"
+#include "phlox/view/chosen_trace.h"
+#include "phlox/view/shown_event.h"
 
 namespace {
 
 using namespace phlox;
 using namespace phlox::profile;
+using namespace phlox::view;
 
 // A folder in memory where there is one: every input is a file.
 class Folder {
@@ -101,6 +104,12 @@ void write_good(const std::string& path) {
     sample.value = sample.event == 2 ? i : 0;
     sink.emit(SampleId(i), sample);
   }
+  for (uint32_t i = 1; i <= 6; ++i) {
+    TraceTime time{ThreadId(i % 2 + 1), {}, i * 8'000'000, i * 8'000'000 + 11'000'000};
+    time.ids.trace.fill(static_cast<uint8_t>(i % 4));
+    time.ids.span.fill(static_cast<uint8_t>(i));
+    sink.emit(TraceTimeId(i), time);
+  }
   Event event;
   event.kind = EventKind::recording_start;
   sink.emit(event);
@@ -145,8 +154,8 @@ class Input {
 
 // Each step of the input changes one cell, or adds a row like another with its number changed.
 void change_cells(const std::string& path, Input& input) {
-  constexpr const char* kTables[] = {"meta",  "process", "thread", "module", "frame",
-                                     "stack", "state",   "sample", "event",  "counter"};
+  constexpr const char* kTables[] = {"meta",  "process", "thread", "module",  "frame",     "stack",
+                                     "state", "sample",  "event",  "counter", "trace_time"};
   sqlite3* database = nullptr;
   if (sqlite3_open(path.c_str(), &database) != SQLITE_OK) std::abort();
   sqlite3_exec(database, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN", nullptr, nullptr, nullptr);
@@ -261,6 +270,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // Of a bit that look_at() has other use for.
     if (!show_event(*profile, data[1] % 2 == 0 ? "" : "inuse_space")) (void)show_event(*profile, "");
     sample_at(*profile, *other, data[1]);
+    Choices choices;
+    choices.trace = std::string(32, '0');
+    if (show_trace(*profile, choices)) (void)report::make_report(*profile, {choices, 5});
   }
   return 0;
 }
