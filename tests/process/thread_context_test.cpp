@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 
 namespace phlox::process {
@@ -10,10 +11,10 @@ namespace {
 // Words of a target's memory.
 struct Words {
   std::map<uint64_t, uint64_t> words;
-  bool operator()(RemoteAddress at, uint64_t& word) const {
+  bool operator()(RemoteAddress at, std::span<std::byte> into) const {
     const auto found = words.find(at.value);
-    if (found == words.end()) return false;
-    word = found->second;
+    if (found == words.end() || into.size() != sizeof found->second) return false;
+    std::memcpy(into.data(), &found->second, into.size());
     return true;
   }
 };

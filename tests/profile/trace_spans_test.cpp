@@ -44,19 +44,5 @@ TEST(TraceSpans, another_span_or_a_gap_begins_a_row) {
   EXPECT_EQ(profile.trace_times()[3].start, 30);
 }
 
-TEST(TraceSpans, rows_beyond_the_limit_are_counted) {
-  Profile profile;
-  TraceSpans spans(profile, 1);
-  spans.add(time_at(1, 7, 0, 10));
-  spans.add(time_at(1, 8, 10, 20));
-  spans.flush();
-  spans.add(time_at(1, 8, 20, 30));
-  spans.flush();
-  spans.add(time_at(1, 9, 30, 40));
-  spans.flush();
-  EXPECT_EQ(profile.trace_times().size(), 1u);
-  EXPECT_EQ(spans.left_out(), 2u);
-}
-
 }  // namespace
 }  // namespace phlox::profile

@@ -139,8 +139,8 @@ std::optional<ThreadVariable> find_thread_context(pid_t pid, memory::RemoteMemor
 
 bool ThreadContext::is_set() const {
   const auto is_zero = [](uint8_t byte) { return byte == 0; };
-  return valid == 1 && !std::all_of(std::begin(trace), std::end(trace), is_zero) &&
-         !std::all_of(std::begin(span), std::end(span), is_zero);
+  return valid == 1 && !std::all_of(trace.begin(), trace.end(), is_zero) &&
+         !std::all_of(span.begin(), span.end(), is_zero);
 }
 
 }  // namespace phlox::process

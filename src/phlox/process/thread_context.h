@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -40,27 +41,10 @@ std::optional<ThreadVariable> thread_variable_in(const LoadedModule& module, mem
 // Searches the program and its libraries, which may take some milliseconds.
 std::optional<ThreadVariable> find_thread_context(pid_t pid, memory::RemoteMemory& memory);
 
-// Its address for the thread with this thread pointer. Zero: that thread has none. `load(address, word)`:
-// reads a word of 8 bytes.
-template <class Load>
-RemoteAddress address_of(const ThreadVariable& variable, RemoteAddress thread, Load&& load) {
-  const auto beyond = [](uint64_t address, int64_t by) {
-    return RemoteAddress(address + static_cast<uint64_t>(by));
-  };
-  if (variable.module == 0) return beyond(thread.value, variable.offset);
-  uint64_t vector = 0, count = 0, block = 0;
-  if (!load(beyond(thread.value, variable.vector), vector) || !load(beyond(vector, variable.count), count) ||
-      variable.module > count ||
-      !load(RemoteAddress(vector + uint64_t{variable.module} * variable.entry), block) ||
-      !is_plausible(RemoteAddress(block)))
-    return {};
-  return beyond(block, variable.offset);
-}
-
 // The fixed beginning of a record.
 struct ThreadContext {
-  uint8_t trace[16] = {};
-  uint8_t span[8] = {};
+  std::array<uint8_t, 16> trace{};
+  std::array<uint8_t, 8> span{};
   uint8_t valid = 0, flags = 0;
   uint16_t more = 0;  // bytes of attributes, which Phlox does not read
 
@@ -68,5 +52,38 @@ struct ThreadContext {
   bool is_set() const;
 };
 static_assert(sizeof(ThreadContext) == 28);
+
+// The address of the variable for the thread with this thread pointer. Zero: that thread has none.
+// `read(address, bytes)`: false if they cannot be read.
+template <class Read>
+RemoteAddress address_of(const ThreadVariable& variable, RemoteAddress thread, Read&& read) {
+  const auto beyond = [](uint64_t address, int64_t by) {
+    return RemoteAddress(address + static_cast<uint64_t>(by));
+  };
+  const auto word = [&](RemoteAddress at, uint64_t& into) {
+    return is_plausible(at) && read(at, std::as_writable_bytes(std::span(&into, 1)));
+  };
+  if (variable.module == 0) return beyond(thread.value, variable.offset);
+  uint64_t vector = 0, count = 0, block = 0;
+  if (!word(beyond(thread.value, variable.vector), vector) || !word(beyond(vector, variable.count), count) ||
+      variable.module > count ||
+      !word(RemoteAddress(vector + uint64_t{variable.module} * variable.entry), block) ||
+      !is_plausible(RemoteAddress(block)))
+    return {};
+  return beyond(block, variable.offset);
+}
+
+// What a thread publishes, while it cannot run. None: it works for no span. `self`: its pthread_self().
+template <class Read>
+std::optional<ThreadContext> read_thread_context(const ThreadVariable& variable, uint64_t self, Read&& read) {
+  const RemoteAddress at = address_of(variable, RemoteAddress(self + variable.block), read);
+  uint64_t record = 0;
+  ThreadContext context;
+  if (!is_plausible(at) || !read(at, std::as_writable_bytes(std::span(&record, 1))) ||
+      !is_plausible(RemoteAddress(record)) ||
+      !read(RemoteAddress(record), std::as_writable_bytes(std::span(&context, 1))) || !context.is_set())
+    return {};
+  return context;
+}
 
 }  // namespace phlox::process

@@ -30,11 +30,6 @@ void TraceSpans::close(ThreadId thread) {
 void TraceSpans::emit_open(Open& open) {
   if (!open.grown) return;
   open.grown = false;
-  if (!open.id && last_ >= most_rows_) {
-    left_out_ += open.is_left_out ? 0 : 1;
-    open.is_left_out = true;
-    return;
-  }
   if (!open.id) open.id = TraceTimeId(++last_);
   sink_.emit(open.id, open.time);
 }

@@ -14,10 +14,7 @@ namespace phlox::profile {
 
 class TraceSpans {
  public:
-  // Programs make traces for ever. Rows beyond this are only counted.
-  static constexpr uint32_t kMostRows = 2'000'000;
-
-  explicit TraceSpans(Sink& sink, uint32_t most_rows = kMostRows) : sink_(sink), most_rows_(most_rows) {}
+  explicit TraceSpans(Sink& sink) : sink_(sink) {}
 
   // Of a thread, in the order of time.
   void add(const TraceTime& time);
@@ -25,20 +22,18 @@ class TraceSpans {
   void flush();
   // The thread ended.
   void close(ThreadId thread);
-  uint64_t left_out() const { return left_out_; }
 
  private:
   struct Open {
     TraceTimeId id;  // none: not put yet
     TraceTime time;
-    bool grown = false, is_left_out = false;
+    bool grown = false;
   };
   void emit_open(Open& open);
 
   Sink& sink_;
   tsl::robin_map<uint64_t, Open, Spread> open_;  // by thread
-  uint32_t last_ = 0, most_rows_;
-  uint64_t left_out_ = 0;
+  uint32_t last_ = 0;
 };
 
 }  // namespace phlox::profile

@@ -15,7 +15,6 @@
 
 #include "phlox/profile/sampled_events.h"
 #include "phlox/profile/trace_ids.h"
-#include "phlox/profile/trace_spans.h"
 #include "phlox/profile/wait_target.h"
 #include "phlox/recording/columns.h"
 
@@ -23,9 +22,6 @@ namespace phlox::recording {
 namespace {
 
 using profile::Profile;
-
-// Those of several recorders (--append).
-constexpr uint32_t kMostTraceTimes = 8 * profile::TraceSpans::kMostRows;
 
 template <class Tag>
 std::optional<Id<Tag>> optional_of(Id<Tag> id) {
@@ -339,7 +335,6 @@ class Reading {
       const auto trace = profile::parse_id<16>(c.text());
       const auto span = profile::parse_id<8>(c.text());
       if (!trace || !span) c.reject_row("has ids that are not 32 and 16 lower-case hex digits");
-      if (c.row() > kMostTraceTimes) c.reject_row("is one too many");
       if (c.failed()) return;
       row.ids = {*trace, *span};
       profile_.emit(profile::TraceTimeId(c.row()), row);

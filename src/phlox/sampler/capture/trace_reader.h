@@ -2,13 +2,12 @@
 // the copy of the memory in which its stack is read, so that both are proved together.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "phlox/process/thread_context.h"
-#include "phlox/profile/model.h"
 #include "phlox/sampler/capture/snapshot.h"
 #include "phlox/sampler/observe/trace_numbers.h"
 
@@ -26,22 +25,13 @@ class TraceReader {
     const process::ThreadVariable* const variable =
         variable_ != nullptr ? variable_->load(std::memory_order_acquire) : nullptr;
     if (variable == nullptr || self == 0) return 0;
-    const auto load = [&](RemoteAddress at, uint64_t& word) {
-      return is_plausible(at) && snapshot.load(at, word);
-    };
-    uint64_t record = 0;
-    if (!load(process::address_of(*variable, RemoteAddress(self + variable->block), load), record) ||
-        !is_plausible(RemoteAddress(record)))
-      return 0;
-    const std::byte* const bytes = snapshot.find(RemoteAddress(record), sizeof(process::ThreadContext));
-    if (bytes == nullptr) return 0;
-    process::ThreadContext context;
-    std::memcpy(&context, bytes, sizeof context);
-    if (!context.is_set()) return 0;
-    profile::TraceIds ids;
-    std::copy(std::begin(context.trace), std::end(context.trace), ids.trace.begin());
-    std::copy(std::begin(context.span), std::end(context.span), ids.span.begin());
-    return numbers_.of(ids);
+    const auto context =
+        process::read_thread_context(*variable, self, [&](RemoteAddress at, std::span<std::byte> into) {
+          const std::byte* const bytes = snapshot.find(at, into.size());
+          if (bytes != nullptr) std::memcpy(into.data(), bytes, into.size());
+          return bytes != nullptr;
+        });
+    return context ? numbers_.of({context->trace, context->span}) : 0;
   }
 
  private:

@@ -224,7 +224,7 @@ KernelSource::Spent KernelSource::spent(Thread& thread, const kernel_sample& sam
 
 ThreadSample KernelSource::sample_of(const Thread& thread, const kernel_sample& sample, Quality quality) {
   ThreadSample record = sample_at(thread.index, 0, 0);
-  record.state.trace = trace_of(sample);
+  record.state.trace = trace_of(thread, sample);
   record.state.quality = quality;
   record.state.cpu_number = sample.cpu;
   record.python.collecting = (sample.stack.flags & KERNEL_COLLECTING) != 0;

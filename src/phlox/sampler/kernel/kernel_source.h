@@ -143,6 +143,7 @@ class KernelSource {
       int tries = 0;
       profile::GilState gil = profile::GilState::none;
       profile::Quality quality = profile::Quality::ok;
+      std::optional<profile::TraceIds> trace;
       std::vector<CodeLocation> stack;
     } outside;
   };
@@ -169,7 +170,7 @@ class KernelSource {
   uint32_t index_of_waker(const kernel_sample& sample) const;
   uint32_t wait_target_of(const Thread& thread, const kernel_sample& sample);
   uint32_t number_of(WaitTargetRecord record, const std::string& name);
-  uint32_t trace_of(const kernel_sample& sample);
+  uint32_t trace_of(const Thread& thread, const kernel_sample& sample);
   // kernel_source_unreported.cpp
   void put_short_waits(Thread& thread, Nanoseconds time, ThreadSample run,
                        const std::vector<CodeLocation>& stack, const NativeParts& native);
@@ -190,6 +191,7 @@ class KernelSource {
         continue;
       thread->second->outside.gil = one.gil;
       thread->second->outside.quality = one.quality;
+      thread->second->outside.trace = one.trace;
       thread->second->outside.stack = stack_of(one, codes);
     }
   }

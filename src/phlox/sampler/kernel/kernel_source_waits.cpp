@@ -118,7 +118,10 @@ void KernelSource::take(const kernel_trace& record) {
   std::memcpy(place.ids.span.data(), &record.ids.span, sizeof record.ids.span);
 }
 
-uint32_t KernelSource::trace_of(const kernel_sample& sample) {
+uint32_t KernelSource::trace_of(const Thread& thread, const kernel_sample& sample) {
+  const auto& outside = thread.outside;
+  if ((sample.stack.flags & KERNEL_NOT_WALKED) != 0)
+    return outside.since == sample.off_since && outside.trace ? trace_numbers_.of(*outside.trace) : 0;
   const uint32_t number = sample.stack.trace;
   const auto found = number != 0 ? traces_.find(static_cast<pid_t>(sample.thread)) : traces_.end();
   if (found == traces_.end()) return 0;

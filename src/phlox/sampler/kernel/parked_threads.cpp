@@ -48,9 +48,10 @@ class Pieces {
 class Search {
  public:
   Search(pid_t pid, const python::Interpreter& interpreter, memory::RemoteMemory& memory, bool native,
-         std::span<const pid_t> only)
+         std::span<const pid_t> only, const process::ThreadVariable* traces)
       : pid_(pid),
         only_(only),
+        traces_(traces),
         copy_(native ? std::make_unique<NativeCopy>() : nullptr),
         interpreter_(interpreter),
         layout_(interpreter.layout),
@@ -117,6 +118,7 @@ class Search {
     thread.state = state.value;
     const bool read = read_stack(state, thread);
     if (read && copy_) read_native(probe, thread);
+    if (read) thread.trace = read_trace(thread.python_id);
     const auto after = probe.schedstat();
     if (read && after && unmoved(*before, *after)) {
       parked_.insert(thread.tid);
@@ -190,6 +192,14 @@ class Search {
     return true;
   }
 
+  std::optional<profile::TraceIds> read_trace(uint64_t self) {
+    if (traces_ == nullptr) return {};
+    const auto context = process::read_thread_context(
+        *traces_, self,
+        [this](RemoteAddress at, std::span<std::byte> into) { return memory_.read(at, into); });
+    return context ? std::optional(profile::TraceIds{context->trace, context->span}) : std::nullopt;
+  }
+
   // Threads that run no Python.
   void read_others() {
     for (const process::ThreadName& one : process::read_threads(pid_)) {
@@ -257,6 +267,7 @@ class Search {
 
   pid_t pid_;
   std::span<const pid_t> only_;
+  const process::ThreadVariable* traces_;
   std::unique_ptr<NativeCopy> copy_;
   size_t native_bytes_ = 0;
   std::unordered_set<pid_t> seen_;  // threads that run Python, parked or not
@@ -277,8 +288,9 @@ class Search {
 }  // namespace
 
 ParkedThreads find_parked_threads(pid_t pid, const python::Interpreter& interpreter,
-                                  memory::RemoteMemory& memory, bool native, std::span<const pid_t> only) {
-  return Search(pid, interpreter, memory, native, only).run();
+                                  memory::RemoteMemory& memory, bool native, std::span<const pid_t> only,
+                                  const process::ThreadVariable* traces) {
+  return Search(pid, interpreter, memory, native, only, traces).run();
 }
 
 }  // namespace phlox::sampler

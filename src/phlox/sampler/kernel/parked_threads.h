@@ -14,6 +14,7 @@
 
 #include "phlox/base/address.h"
 #include "phlox/memory/remote_memory.h"
+#include "phlox/process/thread_context.h"
 #include "phlox/process/waits_for.h"
 #include "phlox/profile/model.h"
 #include "phlox/python/code_object.h"
@@ -42,6 +43,7 @@ struct ParkedThreads {
     // As the kernel would have sent it; none: not requested, or not available.
     std::optional<kernel_native> native = {};
     std::vector<std::byte> native_bytes = {};
+    std::optional<profile::TraceIds> trace = {};  // the span that it works for
   };
   std::vector<Thread> threads;
   std::vector<std::unique_ptr<python::CodeCapture>> codes;
@@ -49,8 +51,9 @@ struct ParkedThreads {
 };
 
 // `native`: with native halves, and the threads that run no Python. `only`: these threads; empty: all.
+// `traces`: where they publish the spans that they work for, if that is known.
 ParkedThreads find_parked_threads(pid_t pid, const python::Interpreter& interpreter,
-                                  memory::RemoteMemory& memory, bool native,
-                                  std::span<const pid_t> only = {});
+                                  memory::RemoteMemory& memory, bool native, std::span<const pid_t> only = {},
+                                  const process::ThreadVariable* traces = nullptr);
 
 }  // namespace phlox::sampler

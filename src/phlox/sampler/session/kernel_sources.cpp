@@ -465,9 +465,11 @@ void KernelSources::check_members(Nanoseconds now) {
 
 void KernelSources::read_long_waits(Member& member, Nanoseconds now) {
   Program& program = *member.program_;
-  member.source_.read_long_waits(now, asks(member.place_.id), [&program](std::span<const pid_t> threads) {
-    return find_parked_threads(program.pid, program.interpreter, program.memory, false, threads);
-  });
+  const process::ThreadVariable* traces = member.traces_ ? &*member.traces_ : nullptr;
+  const auto read = [&program, traces](std::span<const pid_t> threads) {
+    return find_parked_threads(program.pid, program.interpreter, program.memory, false, threads, traces);
+  };
+  member.source_.read_long_waits(now, asks(member.place_.id), read);
 }
 
 void KernelSources::publish(Member& member, Nanoseconds now) {
