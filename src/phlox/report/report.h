@@ -378,8 +378,7 @@ struct FileLines {
 
 struct Report {
   std::string title;
-  std::string
-      services;  // what the processes say which services they are (view::service_words); empty: nothing
+  std::string services;    // that the processes belong to, in a sentence; empty: none says
   std::string containers;  // the containers of the processes, in a sentence; empty: none
   view::Weight weight = view::Weight::wall;
   std::string weight_title;  // "wall time", "cache-misses"

@@ -19,8 +19,7 @@ Table trace_table(const Report& report) {
   table.title = "Traces";
   table.note = fmt::format(
       "{} {}. The threads worked for {} in {} of their time, without waiting for work. A trace lasts from "
-      "its "
-      "first sample to its last; one shorter than the sampling interval may have no sample.",
+      "its first sample to its last; one shorter than the sampling interval may have no sample.",
       count_words(traces.count), traces.count == 1 ? "trace" : "traces", traces.count == 1 ? "it" : "them",
       share_words(time_share(traces.time, traces.of)));
   table.columns = {{"first seen", true}, {"lasted", true}, {"CPU", true}, {"waits", true}, {"threads", true}};
