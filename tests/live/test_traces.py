@@ -46,8 +46,8 @@ def record(target, path, *more, seconds=3):
     return Recording(path)
 
 
-def spans_of_functions(recording):
-    """-> {function: {(trace, span) or None: nanoseconds}}, of samples on a CPU and of waits with a known stack"""
+def spans_of_functions(recording, states=(1, 2, 3)):
+    """-> {(thread, function): {(trace, span) or None: nanoseconds}}; `states`: of the samples (docs/recording.md, state.cpu)"""
     times = collections.defaultdict(list)
     for thread, start, end, trace, span in recording.query("SELECT thread, start_ns, end_ns, trace, span FROM trace_time ORDER BY thread, start_ns"):
         assert not times[thread] or times[thread][-1][1] <= start, "times of a thread overlap"
@@ -55,7 +55,7 @@ def spans_of_functions(recording):
     begins = {thread: [row[0] for row in rows] for thread, rows in times.items()}
     ((epoch,),) = recording.query("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'sample_epoch_ns'")
     found = collections.defaultdict(collections.Counter)
-    for thread, name, start, wall, stack in recording.query("SELECT thread, name, start_us, wall_ns, stack FROM sample JOIN thread ON thread.id = thread WHERE stack IS NOT NULL"):
+    for thread, name, start, wall, stack in recording.query(f"SELECT thread, name, start_us, wall_ns, stack FROM sample JOIN thread ON thread.id = thread JOIN state ON state.id = state WHERE stack IS NOT NULL AND cpu IN {states}"):
         function = {"span_17", "span_34", "nothing"} & {frame[1] for frame in recording.stack(stack)}
         if not function:
             continue
@@ -127,3 +127,5 @@ def test_hands_off_has_none_of_threads_that_run(library, tmp_path):
     with Target(SYSTEM, PROGRAMS / "traces.py", library("descriptor")) as target:
         recording = record(target, tmp_path / "a.phlox", "--mode", "hands-off")
     check(spans_of_functions(recording), "hands-off")
+    running = spans_of_functions(recording, (1, 1)).values()
+    assert sum(counts[None] for counts in running) >= 0.98 * sum(sum(counts.values()) for counts in running) > 0, running

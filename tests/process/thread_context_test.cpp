@@ -48,6 +48,31 @@ TEST(ThreadContext, of_a_library_lies_in_the_thread_s_block_of_it) {
   EXPECT_EQ(address_of(in_module(3), thread, memory), RemoteAddress());
 }
 
+// On aarch64, pthread_self() is not the thread pointer.
+TEST(ThreadContext, is_found_from_what_pthread_self_gives) {
+  struct Target {
+    std::map<uint64_t, uint64_t> words;
+    ThreadContext record;
+    bool operator()(RemoteAddress at, std::span<std::byte> into) const {
+      if (into.size() == sizeof record && at.value == 0x90000) {
+        std::memcpy(into.data(), &record, sizeof record);
+        return true;
+      }
+      return Words{words}(at, into);
+    }
+  };
+  Target target{{{0x70740, 0x90000}}, {}};
+  target.record.valid = target.record.trace[3] = target.record.span[1] = 1;
+  ThreadVariable variable;
+  variable.offset = 0x40;
+  variable.self = 0x700;
+  const auto found = read_thread_context(variable, 0x70000, target);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->trace[3], 1);
+  variable.self = 0;
+  EXPECT_FALSE(read_thread_context(variable, 0x70000, target));
+}
+
 TEST(ThreadContext, names_a_span_only_if_it_is_valid_and_complete) {
   ThreadContext context;
   EXPECT_FALSE(context.is_set());

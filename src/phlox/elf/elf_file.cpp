@@ -252,19 +252,19 @@ std::optional<Symbol> ElfFile::find_symbol(std::string_view name) const {
 }
 
 std::optional<ElfFile::DynamicSymbol> ElfFile::find_dynamic_symbol(std::string_view name) const {
-  if (name.empty()) return {};
-  for (const Section& section : sections_) {
-    if (section.type != SHT_DYNSYM || section.link >= sections_.size()) continue;
-    auto table = contents(section);
-    table = table.first(std::min(table.size(), kMostSymbols * sizeof(Elf64_Sym)));
-    const auto strings = contents(sections_[section.link]);
-    for (size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
-      Elf64_Sym s;
-      std::memcpy(&s, table.data() + at, sizeof s);
-      if (s.st_shndx == SHN_UNDEF || string_at(strings, s.st_name, name.size() + 1) != name) continue;
-      return DynamicSymbol{static_cast<uint32_t>(at / sizeof s),
-                           symbol_of(s, string_at(strings, s.st_name, kMaxSymbolName))};
-    }
+  // A linked file has one.
+  const auto section = std::find_if(sections_.begin(), sections_.end(),
+                                    [](const Section& one) { return one.type == SHT_DYNSYM; });
+  if (name.empty() || section == sections_.end() || section->link >= sections_.size()) return {};
+  auto table = contents(*section);
+  table = table.first(std::min(table.size(), kMostSymbols * sizeof(Elf64_Sym)));
+  const auto strings = contents(sections_[section->link]);
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= table.size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym s;
+    std::memcpy(&s, table.data() + at, sizeof s);
+    if (s.st_shndx == SHN_UNDEF || string_at(strings, s.st_name, name.size() + 1) != name) continue;
+    return DynamicSymbol{static_cast<uint32_t>(at / sizeof s),
+                         symbol_of(s, string_at(strings, s.st_name, kMaxSymbolName))};
   }
   return {};
 }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "phlox/base/text.h"
+#include "phlox/memory/process_memory.h"
 #include "phlox/process/process_facts.h"
 #include "phlox/process/thread_block.h"
 
@@ -16,11 +16,10 @@ namespace phlox::process {
 namespace {
 
 constexpr std::string_view kVariable = "otel_thread_ctx_v1";
-// What the dynamic linker keeps for a descriptor (R_*_TLSDESC): a function, and its argument.
-constexpr uint64_t kWord = 8;
 // Offsets and numbers of modules are smaller, and addresses of a program's memory greater.
 constexpr int64_t kMostOffset = int64_t{1} << 20;
 constexpr uint64_t kMostModule = uint64_t{1} << 16;
+constexpr size_t kMostRelocations = 64;  // of a module, that are looked at in memory
 
 struct ThreadRelocations {
   uint32_t offset, descriptor, module;
@@ -99,40 +98,54 @@ std::optional<ThreadVariable> thread_variable_in(const LoadedModule& module, mem
   if (value >= static_cast<uint64_t>(kMostOffset)) return {};
   if (is_program) return in_program(module.elf, value);
   std::optional<ThreadVariable> variable;
+  size_t left = kMostRelocations;
   module.elf.for_each_relocation([&](const elf::Relocation& one) {
     // A linker that binds the variable to its own module names no symbol.
     const bool is_own = one.symbol == 0;
+    const bool is_its = one.symbol == found->number || (is_own && one.addend == static_cast<int64_t>(value));
+    const bool is_module = one.type == kRelocations.module && (is_its || is_own);
+    if (!is_module && (!is_its || (one.type != kRelocations.descriptor && one.type != kRelocations.offset)))
+      return true;
     const RemoteAddress at = module.remote(one.where);
-    if (one.symbol != found->number && !is_own) return true;
-    if (one.type == kRelocations.descriptor && (!is_own || one.addend == static_cast<int64_t>(value))) {
+    if (is_module) {
+      // Its offset is in the next word; of a module's own variables only one word may be there.
+      std::array<uint64_t, 2> index{0, value};
+      if (is_own ? memory.read_value(at, index[0]) : memory.read_value(at, index))
+        variable = by_index(index, library);
+    } else if (one.type == kRelocations.descriptor) {
       variable = by_descriptor(module, memory, at, library);
-    } else if (one.type == kRelocations.offset && (!is_own || one.addend == static_cast<int64_t>(value))) {
+    } else {
       int64_t offset = 0;
       if (memory.read_value(at, offset) && is_offset(offset)) variable = at_offset(offset);
-    } else if (one.type == kRelocations.module) {
-      uint64_t number = 0;
-      if (memory.read_value(at, number)) variable = by_index({number, value}, library);
     }
-    return !variable;
+    return !variable && --left > 0;
   });
   return variable;
 }
 
-std::optional<ThreadVariable> find_thread_context(pid_t pid, memory::RemoteMemory& memory) {
-  const auto maps = read_maps(pid);
-  if (!maps) return {};
+std::optional<ThreadVariable> ThreadContextSearch::find() {
+  memory::ProcessMemory memory(pid_);
+  const auto maps = read_maps(pid_);
+  const auto self = find_thread_block(pid_);
+  if (!maps || !self) return {};
   const auto modules = modules_of(*maps);
   const bool musl = std::any_of(modules.begin(), modules.end(), [](const Module& one) {
     return base_name(one.path).find("musl") != std::string_view::npos;
   });
-  const auto budget = std::make_shared<elf::ReadBudget>();
-  const std::string executable = read_process(pid).executable;
+  const std::string executable = read_process(pid_).executable;
   for (const Module& module : modules) {
-    const auto loaded = load_module(pid, module, budget);
-    if (!loaded) continue;
+    const std::pair file(module.device, module.inode);
+    if (without_.contains(file)) continue;
+    const auto loaded = load_module(pid_, module, budget_);
+    if (!loaded || !loaded->elf.find_dynamic_symbol(kVariable)) {
+      without_.insert(file);
+      continue;
+    }
     const bool is_program = loaded->elf.type() == ET_EXEC || module.path == executable;
-    if (auto found = thread_variable_in(*loaded, memory, is_program, musl ? CLibrary::musl : CLibrary::glibc))
-      return found;
+    auto found = thread_variable_in(*loaded, memory, is_program, musl ? CLibrary::musl : CLibrary::glibc);
+    if (!found) continue;
+    found->self = *self;
+    return found;
   }
   return {};
 }

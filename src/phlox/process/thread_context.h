@@ -8,8 +8,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "phlox/base/address.h"
 #include "phlox/base/machine.h"
@@ -27,8 +30,7 @@ struct ThreadVariable {
   // entries, and the bytes of each, which begin with a block's address.
   int32_t vector = 0, count = 0;
   uint32_t entry = 0;
-  // How far pthread_self() lies below the thread pointer (thread_block.h).
-  uint32_t block = 0;
+  uint32_t self = 0;  // how far pthread_self() lies below the thread pointer (thread_block.h)
 
   friend bool operator==(const ThreadVariable&, const ThreadVariable&) = default;
 };
@@ -38,8 +40,20 @@ struct ThreadVariable {
 enum class CLibrary : uint8_t { glibc, musl };
 std::optional<ThreadVariable> thread_variable_in(const LoadedModule& module, memory::RemoteMemory& memory,
                                                  bool is_program, CLibrary library);
-// Searches the program and its libraries, which may take some milliseconds.
-std::optional<ThreadVariable> find_thread_context(pid_t pid, memory::RemoteMemory& memory);
+
+// Searches the program and its libraries. Reads files of the process, which may take long, or for ever.
+class ThreadContextSearch {
+ public:
+  explicit ThreadContextSearch(pid_t pid) : pid_(pid) {}
+  // Again for libraries that were loaded since, and if the linker had not resolved it.
+  std::optional<ThreadVariable> find();
+
+ private:
+  static constexpr uint64_t kMostRead = uint64_t{256} << 20;
+  pid_t pid_;
+  Budget budget_ = std::make_shared<elf::ReadBudget>(kMostRead);
+  std::set<std::pair<uint64_t, uint64_t>> without_;  // device and inode of files that have no such variable
+};
 
 // The fixed beginning of a record.
 struct ThreadContext {
@@ -76,7 +90,7 @@ RemoteAddress address_of(const ThreadVariable& variable, RemoteAddress thread, R
 // What a thread publishes, while it cannot run. None: it works for no span. `self`: its pthread_self().
 template <class Read>
 std::optional<ThreadContext> read_thread_context(const ThreadVariable& variable, uint64_t self, Read&& read) {
-  const RemoteAddress at = address_of(variable, RemoteAddress(self + variable.block), read);
+  const RemoteAddress at = address_of(variable, RemoteAddress(self + variable.self), read);
   uint64_t record = 0;
   ThreadContext context;
   if (!is_plausible(at) || !read(at, std::as_writable_bytes(std::span(&record, 1))) ||

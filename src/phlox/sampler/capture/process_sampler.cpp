@@ -38,7 +38,7 @@ ProcessSampler::ProcessSampler(const Config& config, const python::Interpreter& 
                                                             config_.real_time, stops_, workers_)
                              : nullptr),
       reader_(interpreter_, memory, ring, snapshot_, native_ ? &native_->copy() : nullptr),
-      traces_(config_.traces, log_),
+      traces_(config_.traces),
       threads_(
           {config_.pid, config_.rseq_cpu_offset, config_.native.has_value(), config_.once, config_.birth},
           interpreter_, memory, snapshot_, log_) {
@@ -95,7 +95,8 @@ int ProcessSampler::cpu_of(PythonThread& slot) {
 StackReader::Reading ProcessSampler::read_stack(PythonThread& slot) {
   ++counts_.reads;
   const StackReader::Reading reading = reader_.read(slot.index, slot);
-  trace_ = traces_.read(snapshot_, slot.python_id);
+  const ReadAs as(snapshot_, slot.index);
+  trace_ = reading.whole ? traces_.read(snapshot_, slot.python_id) : std::nullopt;
   if (reading.state_gone) threads_.lose_state(slot);
   if (reading.runs_elsewhere) slot.alive = false;
   if (reading.state_gone || reading.runs_elsewhere) threads_.want_refresh();
@@ -218,9 +219,11 @@ bool ProcessSampler::read_with_holder(PythonThread& slot, Domain& domain, Nanose
   seen.state.quality = reading.quality;
   if (in && !in->running) {
     is_in(slot, *in, slot.first, seen);
+    // The GIL's holder proves the frames of others, and nothing that they change without the GIL.
+    if (trace_ && !still_unmoved(slot, slot.first)) trace_.reset();
   } else {
     judge_free(slot, slot.first, now, seen.state);
-    trace_ = 0;  // it may change that without the GIL
+    trace_.reset();
     if (slot.cpu_known_at == tick_) seen.state.cpu_number = static_cast<int16_t>(slot.last_cpu);
   }
   seen.python.gil_state = domain.gil.state_of(in ? &*in : nullptr);
@@ -237,7 +240,7 @@ void ProcessSampler::accept(PythonThread& slot, const process::SchedStat& stat, 
   if (slot.nested == nullptr || slot.nested->stack.empty())
     slot.cpu_carried += static_cast<Nanoseconds>((stat - slot.seen).run_ns);
   sample.state = seen.state;
-  if (seen.state.quality != Quality::unproved) sample.state.trace = trace_;
+  if (trace_ && seen.state.quality != Quality::unproved) sample.state.trace = trace_numbers_.of(*trace_);
   sample.python = seen.python;
   sample.time.wait_since = now;
   NativeParts native;

@@ -30,6 +30,7 @@
 #include "phlox/sampler/observe/mode.h"
 #include "phlox/sampler/observe/ring.h"
 #include "phlox/sampler/observe/sample_log.h"
+#include "phlox/sampler/observe/trace_numbers.h"
 
 namespace phlox::sampler {
 
@@ -172,7 +173,8 @@ class ProcessSampler {
   std::unique_ptr<NativeHalf> native_;  // none: native frames are not requested
   StackReader reader_;
   TraceReader traces_;
-  uint32_t trace_ = 0;  // of the thread whose stack was read last
+  TraceNumbers trace_numbers_{log_};
+  std::optional<profile::TraceIds> trace_;  // of the thread whose stack was read last
   PythonThreads threads_;
   size_t first_slot_ = 0;           // the first thread of the next turn, if one turn cannot sample all
   uint64_t tick_ = 0;               // the round

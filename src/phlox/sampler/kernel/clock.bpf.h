@@ -13,7 +13,7 @@ static __always_inline int sample_current(struct scratch* s, struct kernel_proce
   if (t->state != KERNEL_RUNNING) came_unnoticed(t, now);
   account_run(t, stolen, now, KERNEL_RUNNING);
   walk_current(s, p);
-  s->sample.stack.trace = trace_of(t, p->id);
+  s->sample.stack.trace = trace_of(t, p->id, task);
   if (s->sample.stack.state) note_gil(s, p, t, 0);
   s->sample.head.type = KERNEL_SAMPLE;
   fill_times(&s->sample, t, thread_id(task), now);

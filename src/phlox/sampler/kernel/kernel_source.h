@@ -236,16 +236,12 @@ class KernelSource {
   // Numbers of wait targets.
   std::map<std::tuple<WaitTargetRecord::What, int32_t, process::OpenFile, std::string>, uint32_t>
       wait_targets_;
-  // Spans that a thread worked for lately, by the kernel's numbers: a wait that represents others may be
-  // older.
-  struct Traces {
-    struct Known {
-      uint32_t number = 0;
-      profile::TraceIds ids;
-    };
-    std::array<Known, 8> last;
+  // The span that a thread worked for last, by the kernel's number.
+  struct Trace {
+    uint32_t number = 0;
+    profile::TraceIds ids;
   };
-  std::unordered_map<pid_t, Traces> traces_;
+  std::unordered_map<pid_t, Trace> traces_;
   TraceNumbers trace_numbers_{log_};
   CodeFiles* code_files_ = nullptr;
   uint32_t code_files_reported_ = 0;

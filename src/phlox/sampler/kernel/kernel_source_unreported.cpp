@@ -162,6 +162,7 @@ void KernelSource::put_last(Thread& thread, const kernel_sample& sample) {
     put_short_waits(thread, slept, *last, thread.awake ? thread.awake_stack : kNotSeenRunning, {});
   }
   ThreadSample run = *last;
+  run.state.trace = 0;  // it may have worked for another span since
   if (!thread.awake && run.python.gil_state == GilState::waits) run.python.gil_state = GilState::none;
   if (!thread.awake) run.state.quality = profile::Quality::ok;
   const std::vector<CodeLocation>& stack = thread.awake ? thread.awake_stack : kNotSeenRunning;

@@ -110,23 +110,22 @@ uint32_t KernelSource::wait_target_of(const Thread& thread, const kernel_sample&
 
 // It may come before the first sample of its thread.
 void KernelSource::take(const kernel_trace& record) {
-  if (traces_.size() >= kMostTraceThreads) traces_.clear();
-  Traces& traces = traces_[static_cast<pid_t>(record.thread)];
-  Traces::Known& place = traces.last[record.number % traces.last.size()];
-  place.number = record.number;
-  std::memcpy(place.ids.trace.data(), record.ids.trace, sizeof record.ids.trace);
-  std::memcpy(place.ids.span.data(), &record.ids.span, sizeof record.ids.span);
+  const auto tid = static_cast<pid_t>(record.thread);
+  if (traces_.size() >= kMostTraceThreads && !traces_.contains(tid)) return;
+  Trace& trace = traces_[tid];
+  trace.number = record.number;
+  std::memcpy(trace.ids.trace.data(), record.ids.trace, sizeof record.ids.trace);
+  std::memcpy(trace.ids.span.data(), &record.ids.span, sizeof record.ids.span);
 }
 
 uint32_t KernelSource::trace_of(const Thread& thread, const kernel_sample& sample) {
   const auto& outside = thread.outside;
   if ((sample.stack.flags & KERNEL_NOT_WALKED) != 0)
     return outside.since == sample.off_since && outside.trace ? trace_numbers_.of(*outside.trace) : 0;
-  const uint32_t number = sample.stack.trace;
-  const auto found = number != 0 ? traces_.find(static_cast<pid_t>(sample.thread)) : traces_.end();
-  if (found == traces_.end()) return 0;
-  const Traces::Known& place = found->second.last[number % found->second.last.size()];
-  return place.number == number ? trace_numbers_.of(place.ids) : 0;
+  const auto found = traces_.find(static_cast<pid_t>(sample.thread));
+  const bool is_last =
+      sample.stack.trace != 0 && found != traces_.end() && found->second.number == sample.stack.trace;
+  return is_last ? trace_numbers_.of(found->second.ids) : 0;
 }
 
 }  // namespace phlox::sampler

@@ -25,6 +25,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->off.waker.ended = KERNEL_ENDED_UNKNOWN;
   t->off.walked = 0;
   t->off.waits = waits != 0;
+  t->trace.now = 0;  // until it is read
   const int is_owed = t->walks.until < now + WALKS_AT_ONCE * WALK_EVERY;
   if (t->walks.skips && (is_frequent || t->walks.rare_until > now + RARE_WALKS_AT_ONCE * RARE_WALK_EVERY)) {
     --t->walks.skips;
@@ -44,7 +45,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
     return 0;
   }
   walk_current(s, p);
-  s->sample.stack.trace = trace_of(t, p->id);
+  s->sample.stack.trace = trace_of(t, p->id, task);
   if (s->sample.stack.state) note_gil(s, p, t, CALLS_FUTEX(call) ? REG_ARGUMENT_1(regs) : 0);
   // Whom nobody has met may wait on and on: it is found running, as it was a moment ago.
   const int is_met = t->met || (!s->sample.stack.state && !with_native);

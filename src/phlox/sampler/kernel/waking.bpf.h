@@ -35,6 +35,7 @@ static __always_inline void walk_sleeper(struct kernel_thread* t, struct task_st
   if (!s || (!has_credit(&p->walks, now) && p->walks.left < -floor * KERNEL_MOST_CREDIT)) return;
   walk_python(s, p, task);
   if (!t->off.walked) {
+    s->sample.stack.trace = trace_of(t, p->id, task);
     if (s->sample.stack.state) note_gil(s, p, t, t->off.futex);
     s->sample.head.type = KERNEL_STACK;
     fill_times(&s->sample, t, thread_id(task), now);

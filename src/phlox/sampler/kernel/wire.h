@@ -242,7 +242,7 @@ struct kernel_thread {
   struct {
     struct kernel_trace_ids ids; /* as last sent */
     __u32 number;                /* kernel_trace.number of that */
-    __u32 now;                   /* the number when it was read last; 0: none */
+    __u32 now;                   /* the number, if it was read when it left last; 0: none */
   } trace;
 };
 enum kernel_waits_for {

@@ -203,7 +203,7 @@ struct TraceRecord {
   uint32_t trace = 0;
   profile::TraceIds ids;
 };
-inline constexpr uint32_t kTracesKnown = 200'000;
+inline constexpr uint32_t kTracesKnown = 8'192;
 
 // A signal that ends a program by default: sent by a thread of this process, received by this process, or
 // given to a thread of it.

@@ -3,19 +3,50 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <utility>
 
 #include "phlox/process/own_attributes.h"
 #include "phlox/profile/recorded_words.h"
 
 namespace phlox::sampler {
+namespace {
 
-ContextWatch::ContextWatch(pid_t pid, profile::ProcessId id, std::string environment,
-                           memory::RemoteMemory& memory, profile::Sink& sink)
+// At once, in all processes: those whose files never answer stay.
+constexpr int kMostSearches = 8;
+std::atomic<int> searches{0};
+
+}  // namespace
+
+// Files of the process may never answer, and the recorder's thread must not wait for them. Whoever still
+// searches when the recorder ends has its own share of this.
+struct ContextWatch::Search {
+  explicit Search(pid_t pid) : files(pid) {}
+  process::ThreadContextSearch files;
+  std::optional<process::ThreadVariable> found;
+  std::atomic<bool> runs{false};
+
+  static bool begin(const std::shared_ptr<Search>& search) {
+    if (searches.fetch_add(1) >= kMostSearches) {
+      searches.fetch_sub(1);
+      return false;
+    }
+    search->runs = true;
+    std::thread([search] {
+      search->found = search->files.find();
+      search->runs = false;
+      searches.fetch_sub(1);
+    }).detach();
+    return true;
+  }
+};
+
+ContextWatch::ContextWatch(pid_t pid, profile::ProcessId id, const std::string& environment,
+                           profile::Sink& sink)
     : pid_(pid),
       id_(id),
       environment_(process::environment_attributes(environment)),
-      memory_(memory),
       sink_(sink),
       reader_(pid) {}
 
@@ -29,20 +60,21 @@ void ContextWatch::put(const std::string& published) {
 }
 
 std::optional<process::ThreadVariable> ContextWatch::look(Nanoseconds now) {
-  if (now < due_) return {};
-  pause_ = std::min(2 * pause_, kLongest);
-  due_ = now + pause_;
-  if (const auto message = reader_.read_new()) {
-    put(process::context_attributes(*message));
-    wants_variable_ = process::publishes_traces(*message);
-  } else if (put_.empty()) {
-    put("");
+  if (now >= due_) {
+    pause_ = std::min(2 * pause_, kLongest);
+    due_ = now + pause_;
+    if (const auto message = reader_.read_new()) {
+      put(process::context_attributes(*message));
+      if (process::publishes_traces(*message) && !search_) search_ = std::make_shared<Search>(pid_);
+    } else if (put_.empty()) {
+      put("");
+    }
+    // The dynamic linker may not have resolved it the last time.
+    if (search_ && !has_variable_ && !search_->runs && !search_->found) Search::begin(search_);
   }
-  if (!wants_variable_ || has_variable_) return {};
-  // The dynamic linker may not have resolved it yet.
-  auto found = process::find_thread_context(pid_, memory_);
-  has_variable_ = found.has_value();
-  return found;
+  if (!search_ || has_variable_ || search_->runs || !search_->found) return {};
+  has_variable_ = true;
+  return search_->found;
 }
 
 }  // namespace phlox::sampler

@@ -82,7 +82,7 @@ ProgramRecording::ProgramRecording(profile::ProcessId id, std::optional<profile:
       ring_((options_.native ? kNativeRingBytes : kRingBytes) / shared.ring_share),
       memory_(program_->pid),
       queues_(program_->interpreter.layout, memory_),
-      context_(program_->pid, id, host_.environment(program_->pid), memory_, sink_),
+      context_(program_->pid, id, host_.environment(program_->pid), sink_),
       used_at_its_end_(host_.watch_end(program_->pid, pidfd_)),
       files_(program_->pid, shared.output.files),
       consumer_(program_->interpreter.layout, id, sink_, identities_,
