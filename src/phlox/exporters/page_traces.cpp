@@ -68,7 +68,7 @@ void put_row(Json& head, const view::TraceRow& row) {
   head.number("waiting", row.waiting);
   head.number("threads", static_cast<int64_t>(row.threads));
   head.number("processes", static_cast<int64_t>(row.processes));
-  head.text("place", row.name.empty() ? "" : row.name + " (" + std::string(base_name(row.file)) + ")");
+  head.text("place", row.file.empty() ? row.name : row.name + " (" + std::string(base_name(row.file)) + ")");
   head.text("endpoint", row.endpoint);
   head.close('}');
 }

@@ -25,6 +25,7 @@ class Profile : public Sink {
 
   // Replaces the samples and the stacks that they refer to. Removes samples of events that are not shown.
   void replace_samples(std::vector<Sample> samples, std::vector<Stack> stacks);
+  void replace_trace_times(std::vector<TraceTime> times) { trace_times_ = std::move(times); }
   // Gives each sample another stack, or the one that it has.
   void move_samples(const std::function<StackId(const Sample&)>& stack_of);
   // Replaces the stacks. `new_of`: the new id, by the old one, for the samples.

@@ -70,7 +70,11 @@ void Writer::let_go_until(int64_t row) {
   put("start_monotonic_ns", begin);
   put("start_unix_ns", first_unix_ + (begin - first_start_));
   put(profile::kLetGo, begin - first_start_);
-  run(fmt::format("DELETE FROM trace_time WHERE end_ns <= {}", begin));
+  // Their ids follow their beginnings, but for those that still grow.
+  run(fmt::format(
+      "DELETE FROM trace_time WHERE end_ns <= {0} AND id < coalesce((SELECT id FROM trace_time WHERE "
+      "start_ns >= {0} ORDER BY id LIMIT 1), {1})",
+      begin, std::numeric_limits<int64_t>::max()));
   run(fmt::format("UPDATE event SET time_ns = {} WHERE id = (SELECT min(id) FROM event WHERE kind = {})",
                   begin, static_cast<int>(profile::EventKind::recording_start)));
 }

@@ -114,10 +114,10 @@ class Findings {
     const double used = of_recording(analysis_.cpu);
     if (waits_are_exact && used < kWorthSaying) return;
     add("few_samples", waits_are_exact ? used : 1,
-        fmt::format("{} nothing about where {} goes: record for longer, or with a higher rate",
+        fmt::format("{} nothing about where {} goes: record {}with a higher rate",
                     analysis_.samples == 1 ? std::string("one sample says")
                                            : fmt::format("{} samples say", analysis_.samples),
-                    waits_are_exact ? "CPU time" : "time"),
+                    waits_are_exact ? "CPU time" : "time", choices_.trace ? "" : "for longer, or "),
         {{"samples", double(analysis_.samples)}});
   }
 

@@ -461,16 +461,19 @@ Result<Report> make_report(const Profile& profile, const ReportOptions& options)
   if (options.choices.by.program) report.programs = program_rows(profile, report.processes);
   report.programs_seen = report.programs.size();
   report.waits = waits.get();
-  const auto gil_waiters = view::gil_waiters(profile, *filter);
+  // Of one trace, only its own threads are left: which others held the GIL, or worked for the loop, is not
+  // known.
+  const bool is_trace = options.choices.trace.has_value();
+  const auto gil_waiters = is_trace ? std::vector<view::GilWaiter>() : view::gil_waiters(profile, *filter);
   report.gil_waits_seen = gil_waiters.size();
   report.gil_waits = gil_wait_rows(profile, gil_waiters, report.threads, options.limit);
   const profile::WaitTargetGroups wait_targets(profile);
   const auto ended = view::ended_waits(profile, *filter, wait_targets);
   report.ended_waits_seen = ended.size();
   report.ended_waits = find_ended_waits(profile, ended, wait_targets, options.limit);
-  report.loops = loop_rows(profile, *filter, options.shortest_stall, options.tasks);
+  if (!is_trace) report.loops = loop_rows(profile, *filter, options.shortest_stall, options.tasks);
   if (options.tasks != nullptr) report.awaits = await_rows(profile, *filter, *options.tasks, options.limit);
-  report.busy_pools = pool_rows(profile, *filter);
+  if (!is_trace) report.busy_pools = pool_rows(profile, *filter);
   report.signals = signal_rows(profile, kMostSignals);
   report.by_endpoint = options.choices.by.endpoint;
   report.endpoints = endpoint_rows(profile, options);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,24 +38,37 @@ tl::unexpected<Error> no_such_trace(const Profile& profile, const std::string& i
               there);
 }
 
-bool is_of(const TraceTime& time, const std::string& id) {
-  if (id.size() == kSpanDigits) return id_text(time.ids.span) == id;
-  return id_text(time.ids.trace).starts_with(id);
+bool is_of(const TraceTime& time, const std::string& id, bool is_span) {
+  return is_span ? id_text(time.ids.span) == id : id_text(time.ids.trace).starts_with(id);
+}
+
+// Some tools show the lower half of a trace's id, if the upper one is zero.
+std::string whole_trace(const std::string& id) {
+  return std::string(kSpanDigits, '0') + id;
 }
 
 // By index of trace_times().
-Result<std::vector<bool>> chosen_times(const Profile& profile, const std::string& id) {
+Result<std::vector<bool>> chosen_times(const Profile& profile, std::string id) {
   const auto& times = profile.trace_times();
   std::vector<bool> chosen(times.size(), false);
   TraceSet traces;
+  bool is_span = id.size() == kSpanDigits;
+  const auto is_in = [&](const std::string& other, bool span) {
+    return std::any_of(times.begin(), times.end(),
+                       [&](const TraceTime& time) { return is_of(time, other, span); });
+  };
+  if (is_span && !is_in(id, true) && is_in(whole_trace(id), false)) {
+    id = whole_trace(id);
+    is_span = false;
+  }
   for (size_t i = 0; i < times.size(); ++i) {
-    if (!is_of(times[i], id)) continue;
+    if (!is_of(times[i], id, is_span)) continue;
     chosen[i] = true;
     traces.insert(times[i].ids.trace);
   }
   if (traces.empty()) return no_such_trace(profile, id);
   // A span's id alone is unique enough that nobody needs to tell two traces with the same one apart.
-  if (traces.size() > 1 && id.size() != kSpanDigits) {
+  if (traces.size() > 1 && !is_span) {
     return fail(ErrorKind::usage, fmt::format("{} traces begin with {}", traces.size(), id),
                 fmt::format("give more digits, as of {} and {}", id_text(*traces.begin()),
                             id_text(*std::next(traces.begin()))));
@@ -76,6 +90,11 @@ Result<void> show_trace(Profile& profile, const Choices& choices) {
     });
   }
   profile.replace_samples(std::move(samples), profile.stacks());
+  std::vector<TraceTime> times;
+  for (size_t i = 0; i < chosen->size(); ++i) {
+    if ((*chosen)[i]) times.push_back(profile.trace_times()[i]);
+  }
+  profile.replace_trace_times(std::move(times));
   return {};
 }
 

@@ -144,15 +144,17 @@ class Addition {
   void put_fork(std::string_view key, std::string_view value) {
     const auto child = parse_number<uint32_t>(key.substr(kForkedFrom.size()));
     const auto parent = parse_number<uint32_t>(value);
-    if (!child || !parent || *child > other_.processes().size() || *parent > other_.processes().size())
-      return;
+    const auto is_there = [&](const std::optional<uint32_t>& row) {
+      return row && *row != 0 && *row <= other_.processes().size();
+    };
+    if (!is_there(child) || !is_there(parent)) return;
     all_.emit_meta(fmt::format("{}{}", kForkedFrom, *child + processes_),
                    std::to_string(*parent + processes_));
   }
 
   void put_resource(std::string_view key, std::string_view value) {
     if (const auto process = parse_number<uint32_t>(key.substr(kResource.size()));
-        process && *process <= other_.processes().size())
+        process && *process != 0 && *process <= other_.processes().size())
       all_.emit_meta(fmt::format("{}{}", kResource, *process + processes_), value);
   }
 

@@ -75,11 +75,33 @@ TraceParts::TraceParts(const Profile& profile) : begins_(profile.threads().size(
     rows_.push_back({start, time.end, index});
   }
   for (++last; last < begins_.size(); ++last) begins_[last] = static_cast<uint32_t>(rows_.size());
+  if (are_sound(profile)) return;
+  rows_.clear();
+  std::fill(begins_.begin(), begins_.end(), 0);
 }
 
 std::span<const TraceParts::Time> TraceParts::of(ThreadId thread) const {
   if (size_t{thread.value} + 1 >= begins_.size()) return {};
   return std::span(rows_).subspan(begins_[thread.value], begins_[thread.value + 1] - begins_[thread.value]);
+}
+
+// The intervals of a thread follow one another, so all of them together have little more parts than there are
+// intervals and times. Those of a hostile recording may all be as long as the recording.
+bool TraceParts::are_sound(const Profile& profile) const {
+  const uint64_t most = 8 * (profile.samples().size() + rows_.size()) + 1000;
+  uint64_t parts = 0;
+  for (const Sample& sample : profile.samples()) {
+    const auto rows = of(sample.thread);
+    if (rows.empty()) continue;
+    const Nanoseconds end = sample.start + sample.wall;
+    const auto first = std::partition_point(rows.begin(), rows.end(),
+                                            [&](const Time& one) { return one.end <= sample.start; });
+    const auto last =
+        std::partition_point(first, rows.end(), [&](const Time& one) { return one.start < end; });
+    parts += static_cast<uint64_t>(last - first);
+    if (parts > most) return false;
+  }
+  return true;
 }
 
 uint32_t TraceParts::at(ThreadId thread, Nanoseconds moment) const {

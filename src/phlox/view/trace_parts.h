@@ -50,6 +50,7 @@ class TraceParts {
  public:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
+  // None, if samples of a thread overlap so much that dividing them would take too long.
   explicit TraceParts(const profile::Profile& profile);
 
   bool empty() const { return rows_.empty(); }
@@ -93,6 +94,7 @@ class TraceParts {
     uint32_t index = 0;
   };
   std::span<const Time> of(profile::ThreadId thread) const;
+  bool are_sound(const profile::Profile& profile) const;
 
   std::vector<Time> rows_;        // by thread and start; those of a thread do not overlap
   std::vector<uint32_t> begins_;  // by id of a thread, and one more

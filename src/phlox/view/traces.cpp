@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -65,7 +66,8 @@ class FindingTraces {
         places_(stack_places(profile)),
         start_(recording_start(profile)),
         extents_(numbers_.count),
-        row_of_(numbers_.count, kNoRow) {}
+        row_of_(numbers_.count, kNoRow),
+        functions_(profile.stacks().size() + 1) {}
 
   Traces find(size_t limit) {
     Traces traces;
@@ -145,7 +147,14 @@ class FindingTraces {
     function.second = frame;
   }
 
-  FrameId function_frame(StackId stack) const {
+  FrameId function_frame(StackId stack) {
+    if (stack.value >= functions_.size()) return {};
+    auto& known = functions_[stack.value];
+    if (!known) known = find_function(stack);
+    return *known;
+  }
+
+  FrameId find_function(StackId stack) const {
     for (StackId at = stack; at && at.value <= profile_.stacks().size();) {
       const Stack& row = profile_.stack(at);
       if (row.frame && row.frame.value <= profile_.frames().size()) {
@@ -187,6 +196,7 @@ class FindingTraces {
   std::vector<Extent> extents_;   // by trace
   std::vector<uint32_t> row_of_;  // by trace: an index of sums_
   std::vector<TraceSums> sums_;
+  std::vector<std::optional<FrameId>> functions_;  // by stack
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ export class TimelineCanvas {
   sight = this.whole;
   private readonly incidents = this.page.catalogue.head.incidents.map(({ time }) => time);
   private readonly stalls = new Map<number, Sight[]>();
+  private tracedSpans = { key: "", of: new Map<number, [number, number][]>() }; // by thread
 
   constructor(private readonly page: Page, private readonly whole: Sight, private readonly answers: TimelineAnswers,
     private readonly pointed: Pointed)
@@ -130,8 +131,16 @@ export class TimelineCanvas {
     );
     if (!chosen.length) return null;
     const { traces } = this.page.catalogue;
-    const spansOfThread = (thread: number) =>
-      chosen.map((ids) => timesOf(traces, ids, thread)).reduce((both, times) => inBoth(both, times));
+    const key = JSON.stringify(chosen);
+    if (this.tracedSpans.key !== key) this.tracedSpans = { key, of: new Map() };
+    const { of } = this.tracedSpans;
+    const spansOfThread = (thread: number) => {
+      const known = of.get(thread);
+      if (known) return known;
+      const spans = chosen.map((ids) => timesOf(traces, ids, thread)).reduce((both, times) => inBoth(both, times));
+      of.set(thread, spans);
+      return spans;
+    };
     return (row) =>
       row.kind === "thread"
         ? spansOfThread(row.thread)

@@ -311,7 +311,7 @@ export function drawRows(pen: Pen, scene: Scene, picture: RowsPicture): void {
           if (b > a) pen.fillRect(a, y + rowHeight - 2, b - a, 1);
         }
         if (i >= first) band.draw(pen, i - first, rowHeight - 2, y + 1, 0, plot, sight);
-        if (picture.traced) drawTraced(pen, scene, picture.traced(row), y, plot);
+        if (picture.traced && row.kind !== "cpu") drawTraced(pen, scene, picture.traced(row), y, plot);
         pen.fillStyle = page.colour("--bad");
         for (const stall of picture.stalls(row)) {
           const [a, b] = [Math.max(0, xOf(stall.from, sight, plot)), Math.min(plot, xOf(stall.to, sight, plot))];
