@@ -233,7 +233,7 @@ void Triggers::say_if_no_loop() {
         "and others), and only these can stall");
 }
 
-// Of what came until the first incident that is over became due.
+// Of all functions of the first incident that is over, or it has waited for them long enough.
 bool Triggers::has_names() {
   if (names_ == nullptr || names_->named_until() > due_->since) return true;
   names_->hurry();
@@ -246,7 +246,8 @@ void Triggers::write_due() {
     const std::lock_guard lock(mutex_);
     auto incident = plan_.take_due(now - TriggerRequest::kRowsSettled);
     if (!incident) return;
-    due_ = {*std::move(incident), now};
+    const Nanoseconds since = incident->to + TriggerRequest::kRowsSettled;
+    due_ = {*std::move(incident), since};
   }
   if (!has_names()) return;
   files_.write(due_->incident, recording_);
