@@ -122,21 +122,20 @@ def other(recording, tmp_path_factory):
 
 
 def test_diff_says_how_many_tasks_wait_before_and_after(recording, other, tmp_path):
-    # Of the other one's tasks a fifth more waited for the future.
+    # Of the other one's tasks a twentieth more waited for the future.
     db = sqlite3.connect(other)
-    db.execute("UPDATE task_time SET time_ns = 6 * time_ns / 5 WHERE kind = 'future'")
+    db.execute("UPDATE task_time SET time_ns = 21 * time_ns / 20 WHERE kind = 'future'")
     db.commit()
     done = phlox("diff", "--json", recording, other)
     assert done.returncode == 0, done.stderr
     awaits = json.loads(done.stdout)["awaits"]
     groups = {(group["name"], group["kind"]): group for group in awaits["groups"]}
-    assert (awaits["groups"][0]["name"], awaits["groups"][0]["kind"]) == ("forgotten", "future")
     future = groups["forgotten", "future"]
-    assert future["before_tasks"] == pytest.approx(1, abs=0.1) and future["after_tasks"] == pytest.approx(1.2, abs=0.1)
+    assert future["before_tasks"] == pytest.approx(1, abs=0.1) and future["after_tasks"] == pytest.approx(1.05, abs=0.1)
     assert future["line"] == 7 and future["file"] == str(other.parent / "app.py")
     text = phlox("diff", recording, other).stdout
     assert "What tasks await: how many wait at a time" in text and "a future" in text
-    # Of ten censuses or so, this difference is not certain.
+    # Of some tens of censuses, this difference is not certain.
     assert future["low"] < 0 < future["high"] and awaits["judged"] and awaits["groups_differ"] == 0, future
     assert "| inconclusive | a future |" in phlox("diff", "--markdown", recording, other).stdout
     done = phlox("diff", recording, other, "-o", tmp_path / "d.html")
