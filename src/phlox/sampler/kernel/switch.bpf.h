@@ -19,8 +19,7 @@ static __always_inline int leaves(struct kernel_thread* t, struct task_struct* t
   t->off.system_call = waits && call >= 0 && call < 4096 ? (__s16)call : -1;
   t->off.futex = waits && CALLS_FUTEX(call) ? REG_ARGUMENT_1(regs) : 0;
   note_wait_target(t, task, t->off.system_call, REG_ARGUMENT_1(regs));
-  t->off.waker.thread = 0;
-  t->off.waker.process = 0;
+  t->off.waker.thread = t->off.waker.process = 0;
   t->off.waker.stack = 0;
   t->off.waker.ended = KERNEL_ENDED_UNKNOWN;
   t->off.walked = 0;
