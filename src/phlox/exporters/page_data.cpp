@@ -405,7 +405,8 @@ void put_words(Json& head, std::span<const PageSide> sides, const view::Choices&
     const view::LeftOut waiting = view::waiting_for_work(*side.profile, showing_work(choices));
     add(left_out, of_side(side, view::left_out_words(waiting)));
     add(unknown, of_side(side, view::unknown_words(waiting)));
-    const PageLoops of_loops = loops_of_page(*side.profile, choices);
+    // Of one trace, only its own threads' time is left: nothing is known of a loop as a whole.
+    const PageLoops of_loops = choices.trace ? PageLoops() : loops_of_page(*side.profile, choices);
     for (const std::string& words : of_loops.words) loops.push_back(of_side(side, words));
     for (const PageStall& stall : of_loops.stalls)
       put_stall(stalls, offset.thread(std::optional(stall.thread)), stall);
@@ -414,7 +415,7 @@ void put_words(Json& head, std::span<const PageSide> sides, const view::Choices&
     unfinished = unfinished || is_unfinished(*side.profile);
   }
   head.close(']');
-  head.text("subtitle", subtitle + choices_words(choices) + ".");
+  head.text("subtitle", subtitle + choices_words(*sides.back().profile, choices) + ".");
   head.text("warning", warning);
   head.text("leftOut", left_out);
   head.text("notKnown", unknown);

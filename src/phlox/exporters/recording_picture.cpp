@@ -16,6 +16,7 @@
 #include "phlox/profile/kept.h"
 #include "phlox/profile/unfinished.h"
 #include "phlox/view/await_time.h"
+#include "phlox/view/chosen_trace.h"
 #include "phlox/view/empty_view.h"
 #include "phlox/view/shown_event.h"
 #include "phlox/view/work.h"
@@ -100,13 +101,14 @@ std::string recording_facts(const profile::Profile& profile) {
   return text;
 }
 
-std::string choices_words(const view::Choices& choices) {
+std::string choices_words(const profile::Profile& profile, const view::Choices& choices) {
   std::string text;
   if (choices.states != 0) text += ", only while " + state_names(choices.states);
   if (choices.thread_regex) text += ", only threads /" + *choices.thread_regex + "/";
   if (choices.endpoint_regex) text += ", only endpoints /" + *choices.endpoint_regex + "/";
   if (choices.trace)
-    text += fmt::format(", only {} {}", choices.trace->size() == 16 ? "span" : "trace", *choices.trace);
+    text += fmt::format(", only {} {}", view::is_span(profile, *choices.trace) ? "span" : "trace",
+                        *choices.trace);
   if (choices.pid) text += fmt::format(", only pid {}", *choices.pid);
   bool ends = choices.to != std::numeric_limits<Nanoseconds>::max();
   if (choices.from > 0) text += " from " + moment_words(choices.from);
@@ -119,7 +121,7 @@ std::string recording_subtitle(const profile::Profile& profile, const view::Choi
       fmt::format("{}. Widths: {}", recording_facts(profile), view::weight_title(profile, choices.weight));
   if (choices.show == view::Show::computing || choices.show == view::Show::waiting)
     text += fmt::format(", only {}", view::show_name(choices.show));
-  return text + choices_words(choices) + ".";
+  return text + choices_words(profile, choices) + ".";
 }
 
 std::vector<std::string> quality_lines(const profile::Profile& profile, const view::QualitySummary& quality) {

@@ -23,7 +23,7 @@ std::string recording_title(const profile::Profile& profile);
 // whatever is shown.
 std::string recording_facts(const profile::Profile& profile);
 // ", only while running, only pid 12 from 1.00 s": the part that the choices select; empty: all.
-std::string choices_words(const view::Choices& choices);
+std::string choices_words(const profile::Profile& profile, const view::Choices& choices);
 // The recorder was killed.
 bool is_unfinished(const profile::Profile& profile);
 // How far to trust it, and what it lacks. Displayable.

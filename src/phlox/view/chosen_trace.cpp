@@ -38,37 +38,27 @@ tl::unexpected<Error> no_such_trace(const Profile& profile, const std::string& i
               there);
 }
 
-bool is_of(const TraceTime& time, const std::string& id, bool is_span) {
-  return is_span ? id_text(time.ids.span) == id : id_text(time.ids.trace).starts_with(id);
-}
-
-// Some tools show the lower half of a trace's id, if the upper one is zero.
-std::string whole_trace(const std::string& id) {
-  return std::string(kSpanDigits, '0') + id;
+bool is_of(const TraceTime& time, std::string_view id, bool of_span) {
+  return of_span ? id_text(time.ids.span) == id : id_text(time.ids.trace).starts_with(id);
 }
 
 // By index of trace_times().
-Result<std::vector<bool>> chosen_times(const Profile& profile, std::string id) {
+Result<std::vector<bool>> chosen_times(const Profile& profile, const std::string& asked) {
+  std::string id = asked;
   const auto& times = profile.trace_times();
   std::vector<bool> chosen(times.size(), false);
   TraceSet traces;
-  bool is_span = id.size() == kSpanDigits;
-  const auto is_in = [&](const std::string& other, bool span) {
-    return std::any_of(times.begin(), times.end(),
-                       [&](const TraceTime& time) { return is_of(time, other, span); });
-  };
-  if (is_span && !is_in(id, true) && is_in(whole_trace(id), false)) {
-    id = whole_trace(id);
-    is_span = false;
-  }
+  const bool of_span = is_span(profile, id);
+  // Some tools show only the lower half of a trace's id, if the upper one is zero.
+  if (id.size() == kSpanDigits && !of_span) id.insert(0, kSpanDigits, '0');
   for (size_t i = 0; i < times.size(); ++i) {
-    if (!is_of(times[i], id, is_span)) continue;
+    if (!is_of(times[i], id, of_span)) continue;
     chosen[i] = true;
     traces.insert(times[i].ids.trace);
   }
-  if (traces.empty()) return no_such_trace(profile, id);
+  if (traces.empty()) return no_such_trace(profile, asked);
   // A span's id alone is unique enough that nobody needs to tell two traces with the same one apart.
-  if (traces.size() > 1 && !is_span) {
+  if (traces.size() > 1 && !of_span) {
     return fail(ErrorKind::usage, fmt::format("{} traces begin with {}", traces.size(), id),
                 fmt::format("give more digits, as of {} and {}", id_text(*traces.begin()),
                             id_text(*std::next(traces.begin()))));
@@ -77,6 +67,13 @@ Result<std::vector<bool>> chosen_times(const Profile& profile, std::string id) {
 }
 
 }  // namespace
+
+bool is_span(const Profile& profile, std::string_view id) {
+  const auto& times = profile.trace_times();
+  return id.size() == kSpanDigits && std::any_of(times.begin(), times.end(), [&](const TraceTime& time) {
+           return is_of(time, id, true);
+         });
+}
 
 Result<void> show_trace(Profile& profile, const Choices& choices) {
   if (!choices.trace) return {};
