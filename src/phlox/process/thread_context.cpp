@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "phlox/base/machine.h"
 #include "phlox/base/text.h"
 #include "phlox/memory/process_memory.h"
 #include "phlox/process/process_facts.h"
@@ -20,6 +21,8 @@ constexpr std::string_view kVariable = "otel_thread_ctx_v1";
 constexpr int64_t kMostOffset = int64_t{1} << 20;
 constexpr uint64_t kMostModule = uint64_t{1} << 16;
 constexpr size_t kMostRelocations = 64;  // of a module, that are looked at in memory
+
+enum class CLibrary : uint8_t { glibc, musl };
 
 struct ThreadRelocations {
   uint32_t offset, descriptor, module;
@@ -88,21 +91,15 @@ std::optional<ThreadVariable> in_program(const elf::ElfFile& elf, uint64_t value
   return {};
 }
 
-}  // namespace
-
-std::optional<ThreadVariable> thread_variable_in(const LoadedModule& module, memory::RemoteMemory& memory,
-                                                 bool is_program, CLibrary library) {
-  const auto found = module.elf.find_dynamic_symbol(kVariable);
-  if (!found || found->symbol.type != STT_TLS) return {};
-  const uint64_t value = found->symbol.address.value;
-  if (value >= static_cast<uint64_t>(kMostOffset)) return {};
-  if (is_program) return in_program(module.elf, value);
+// As the dynamic linker has relocated one library. None: it has not yet.
+std::optional<ThreadVariable> in_library(const LoadedModule& module, uint32_t symbol, uint64_t value,
+                                         memory::RemoteMemory& memory, CLibrary library) {
   std::optional<ThreadVariable> variable;
   size_t left = kMostRelocations;
   module.elf.for_each_relocation([&](const elf::Relocation& one) {
     // A linker that binds the variable to its own module names no symbol.
     const bool is_own = one.symbol == 0;
-    const bool is_its = one.symbol == found->number || (is_own && one.addend == static_cast<int64_t>(value));
+    const bool is_its = one.symbol == symbol || (is_own && one.addend == static_cast<int64_t>(value));
     const bool is_module = one.type == kRelocations.module && (is_its || is_own);
     if (!is_module && (!is_its || (one.type != kRelocations.descriptor && one.type != kRelocations.offset)))
       return true;
@@ -123,26 +120,32 @@ std::optional<ThreadVariable> thread_variable_in(const LoadedModule& module, mem
   return variable;
 }
 
+}  // namespace
+
 std::optional<ThreadVariable> ThreadContextSearch::find() {
   memory::ProcessMemory memory(pid_);
   const auto maps = read_maps(pid_);
   const auto self = find_thread_block(pid_);
   if (!maps || !self) return {};
   const auto modules = modules_of(*maps);
-  const bool musl = std::any_of(modules.begin(), modules.end(), [](const Module& one) {
+  const bool is_musl = std::any_of(modules.begin(), modules.end(), [](const Module& one) {
     return base_name(one.path).find("musl") != std::string_view::npos;
   });
+  const CLibrary library = is_musl ? CLibrary::musl : CLibrary::glibc;
   const std::string executable = read_process(pid_).executable;
   for (const Module& module : modules) {
     const std::pair file(module.device, module.inode);
     if (without_.contains(file)) continue;
     const auto loaded = load_module(pid_, module, budget_);
-    if (!loaded || !loaded->elf.find_dynamic_symbol(kVariable)) {
+    const auto symbol = loaded ? loaded->elf.find_dynamic_symbol(kVariable) : std::nullopt;
+    const uint64_t value = symbol ? symbol->symbol.address.value : 0;
+    if (!symbol || symbol->symbol.type != STT_TLS || value >= static_cast<uint64_t>(kMostOffset)) {
       without_.insert(file);
       continue;
     }
     const bool is_program = loaded->elf.type() == ET_EXEC || module.path == executable;
-    auto found = thread_variable_in(*loaded, memory, is_program, musl ? CLibrary::musl : CLibrary::glibc);
+    auto found = is_program ? in_program(loaded->elf, value)
+                            : in_library(*loaded, symbol->number, value, memory, library);
     if (!found) continue;
     found->self = *self;
     return found;

@@ -15,8 +15,6 @@
 #include <utility>
 
 #include "phlox/base/address.h"
-#include "phlox/base/machine.h"
-#include "phlox/memory/remote_memory.h"
 #include "phlox/process/maps.h"
 
 namespace phlox::process {
@@ -34,12 +32,6 @@ struct ThreadVariable {
 
   friend bool operator==(const ThreadVariable&, const ThreadVariable&) = default;
 };
-
-// As the dynamic linker has relocated one module. None: it has no such variable, or the linker has not
-// resolved it yet. `is_program`: the executable, not a library.
-enum class CLibrary : uint8_t { glibc, musl };
-std::optional<ThreadVariable> thread_variable_in(const LoadedModule& module, memory::RemoteMemory& memory,
-                                                 bool is_program, CLibrary library);
 
 // Searches the program and its libraries. Reads files of the process, which may take long, or for ever.
 class ThreadContextSearch {
