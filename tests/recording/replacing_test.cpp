@@ -16,6 +16,7 @@
 #include "phlox/recording/reader.h"
 #include "phlox/recording/writer.h"
 #include "support/profile_of.h"
+#include "support/recording_file.h"
 
 namespace phlox::recording {
 namespace {
@@ -24,17 +25,9 @@ using namespace phlox::profile;
 using test::ProfileMaker;
 namespace fs = std::filesystem;
 
-class Replacing : public testing::Test {
+class Replacing : public test::RecordingFile {
  protected:
   static constexpr size_t kOld = 7;
-
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "phlox-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    path_ = (folder_ / "a.phlox").string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
 
   static std::unique_ptr<Writer> writer(const std::string& path) {
     auto made = Writer::create(path);
@@ -73,9 +66,6 @@ class Replacing : public testing::Test {
     for (const auto& entry : fs::directory_iterator(folder_)) names.insert(entry.path().filename().string());
     return names;
   }
-
-  fs::path folder_;
-  std::string path_;
 };
 
 TEST_F(Replacing, what_is_there_stays_until_there_is_a_sample) {

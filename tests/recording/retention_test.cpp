@@ -23,6 +23,7 @@
 #include "phlox/view/view.h"
 #include "support/old_formats.h"
 #include "support/profile_of.h"
+#include "support/recording_file.h"
 
 namespace phlox::recording {
 namespace {
@@ -32,16 +33,8 @@ using namespace phlox::view;
 using test::ProfileMaker;
 namespace fs = std::filesystem;
 
-class Long : public testing::Test {
+class Long : public test::RecordingFile {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "phlox-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    path_ = (folder_ / "a.phlox").string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::unique_ptr<Writer> writer(const Retention& retention) {
     auto made = Writer::create(path_);
     EXPECT_TRUE(made);
@@ -67,9 +60,6 @@ class Long : public testing::Test {
     }
     return sum;
   }
-
-  fs::path folder_;
-  std::string path_;
 };
 
 long resident_pages() {

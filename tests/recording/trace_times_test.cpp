@@ -9,6 +9,7 @@
 #include "phlox/recording/snapshot.h"
 #include "phlox/recording/writer.h"
 #include "support/profile_of.h"
+#include "support/recording_file.h"
 
 namespace phlox::recording {
 namespace {
@@ -17,16 +18,8 @@ using namespace phlox::profile;
 using test::ProfileMaker;
 namespace fs = std::filesystem;
 
-class TraceTimes : public testing::Test {
+class TraceTimes : public test::RecordingFile {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "phlox-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    path_ = (folder_ / "a.phlox").string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static TraceTime time_of(ThreadId thread, uint8_t trace, Nanoseconds start, Nanoseconds end) {
     TraceTime time{thread, {}, start, end};
     time.ids.trace.fill(trace);
@@ -59,9 +52,6 @@ class TraceTimes : public testing::Test {
       ASSERT_TRUE(out.commit());
     }
   }
-
-  fs::path folder_;
-  std::string path_;
 };
 
 TEST_F(TraceTimes, come_back_as_last_written) {
